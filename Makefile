@@ -1,0 +1,51 @@
+# make demo: see MODAK answer a real request.   make test: check everything.   make help: the rest.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+DEMO := build/demo
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-deps lint format lock clean
+
+help: ## these lines
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/runtime ## install MODAK in .venv, fill a database, answer examples/3dgan-supermuc-ng.json
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@env -u MODAK_SERVER -u MODAK_CONFIG MODAK_DATABASE_URL=sqlite:///$(DEMO)/modak.db $(BIN)/modak optimise examples/3dgan-supermuc-ng.json
+
+test: .venv/dev $(if $(filter true,$(CI)),test-deps) lint ## lint, types and every test; with CI=true the real components are installed first
+	$(BIN)/pytest --numprocesses=auto --maxprocesses=4
+
+test-deps: ## install Slurm, Charliecloud, Apptainer, MPI and PostgreSQL system-wide (Debian, as root)
+	bash tests/e2e/provision.sh
+
+lint: .venv/dev ## style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/dev ## put the code in shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: .venv/dev ## resolve the dependencies of pyproject.toml anew into requirements/
+	$(LOCK) --extra postgres --output-file requirements/runtime.txt
+	$(LOCK) --all-extras --output-file requirements/dev.txt
+LOCK = $(BIN)/uv --no-config pip compile pyproject.toml --quiet --upgrade --group build --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-annotate --no-header
+
+clean: ## remove what make made
+	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# The lock files hold everything that is needed, so pip resolves nothing (--no-deps). With --no-compile it takes two thirds
+# of the time; Python compiles what is used, when it is used.
+.venv/%: requirements/%.txt pyproject.toml | .venv/bin/pip
+	$(PIP) install --no-compile --require-hashes --no-deps -r requirements/$*.txt
+	$(PIP) install --no-compile --no-build-isolation --no-deps -e .
+	@touch $@
+
+.venv/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "MODAK needs Python 3.11 or later: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv .venv

@@ -1,0 +1,314 @@
+"""Quality of the performance models on public tables, beside the models the field uses.
+
+    python -m benchmarks.model_quality --data DIR [--extrap PYTHON] [--calibrate]
+
+``DIR`` holds the tables (CSV; columns ``dataset, series, app, p, nodes, higher_better, value``; repeats of one series and size are
+replaced by their median). ``PYTHON`` is an interpreter of an environment with ``extrap`` installed. ``--calibrate`` prints the
+constants of ``modak/perfmodel/intervals.py`` instead. Intervals are judged leaving one collection out: those of each collection
+come from coefficients fitted to the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from modak.perfmodel import evaluation, intervals, parameters
+from modak.perfmodel.baselines import BASELINES
+from modak.perfmodel.evaluation import Observed, Task
+from modak.perfmodel.intervals import KNOTS, Calibration
+from modak.perfmodel.scaling import Array, Forecast, Series
+
+SCALING = ("dataset", "series", "app", "p", "higher_better", "value")
+SUSPECT = "_flagged768"
+"""Series whose name ends so hold a row that contradicts itself."""
+PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
+CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
+FOLDS, CALIBRATION, REPEATS = 5, 20, 4
+DOUBLINGS = (1e-9, 1.01, 2.01, 3.01)
+DISAGREEMENT = (0.02, 0.05, 0.1, 0.2)
+
+
+def main() -> None:
+    """Read the tables, print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="directory with the public tables")
+    parser.add_argument("--extrap", help="Python interpreter that has extrap installed")
+    parser.add_argument("--calibrate", action="store_true", help="print the constants of the intervals")
+    wish = parser.parse_args()
+    observed = read_scaling(wish.data)
+    if wish.calibrate:
+        say(repr(calibrate(observed)))
+        return
+    scaling_quality(observed, wish.extrap)
+    interval_quality(observed)
+    for table in sorted(wish.data.glob("timm_*.csv")):
+        parameter_quality(table)
+
+
+def say(text: str = "") -> None:
+    """One line to standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def read_scaling(folder: Path) -> list[Observed]:
+    """Every scaling series in the CSV files of a folder."""
+    observed = []
+    for path in sorted(folder.glob("*.csv")):
+        with path.open(newline="") as lines:
+            rows = csv.DictReader(lines)
+            if not set(SCALING) <= set(rows.fieldnames or ()):
+                continue
+            by_series: dict[str, list[dict[str, str]]] = defaultdict(list)
+            for row in rows:
+                if not row["series"].endswith(SUSPECT):
+                    by_series[row["series"]].append(row)
+        observed += [_observed(rows) for rows in by_series.values()]
+    return observed
+
+
+def scaling_quality(observed: Sequence[Observed], extrap: str | None) -> None:
+    """Errors and decisions of every model by every protocol."""
+    for protocol in ("largest two", "smaller half", "each inner size"):
+        todo = evaluation.tasks(observed, protocol)
+        actual = np.concatenate([task.actual for task in todo])
+        own = evaluation.forecasts(todo)
+        answers = {"MODAK": [one.value for one in own], "MODAK, no node counts": [one.value for one in evaluation.forecasts(_blind(todo))]}
+        if protocol != "each inner size":
+            answers["MODAK, with relatives"] = [one.value for one in evaluation.with_relatives(todo, observed, own)]
+        for name, model in BASELINES.items():
+            answers[name] = [model(np.array(t.shown.sizes), np.array(t.shown.costs), np.array(t.asked)) for t in todo]
+        if extrap:
+            answers["Extra-P"] = ask_extrap(extrap, todo)
+        say(f"\n{protocol}: {len(todo)} tasks, {len(actual)} predictions; absolute percentage error")
+        say(f"{'model':24} {'median':>7} {'p90':>7} {'>100 %':>7} {'<= 0':>6} {'size that keeps 75 %':>21}")
+        for name, values in answers.items():
+            found = evaluation.summarise(actual, np.concatenate(values))
+            right = evaluation.decisions(todo, observed, values)
+            figures = (100 * found.median, 100 * found.p90, 100 * found.off_by_double, 100 * found.non_positive, 100 * right)
+            say("{:24} {:7.1f} {:7.1f} {:7.1f} {:6.1f} {:19.1f} %".format(name, *figures))
+        _by_collection(todo, observed, np.concatenate(answers["MODAK"]), actual)
+
+
+def ask_extrap(python: str, todo: Sequence[Task]) -> list[Array]:
+    """Extra-P's answers, from another environment. Costs are relative to the first: its search is not free of scale."""
+    questions = [[task.shown.sizes, [cost / task.shown.costs[0] for cost in task.shown.costs], task.asked] for task in todo]
+    worker = str(Path(__file__).with_name("extrap_worker.py"))
+    done = subprocess.run([python, worker], input=json.dumps(questions), capture_output=True, text=True, check=True)  # noqa: S603
+    return [np.array(row) * task.shown.costs[0] for row, task in zip(json.loads(done.stdout), todo, strict=True)]
+
+
+def calibrate(observed: Sequence[Observed]) -> Calibration:
+    """The constants of :mod:`modak.perfmodel.intervals`, from all series with three sizes or more."""
+    return Judged(observed).calibration(None)
+
+
+class Judged:
+    """Everything that calibration looks at: forecasts of all kinds, what they missed by, and where they come from."""
+
+    def __init__(self, observed: Sequence[Observed]) -> None:
+        outer = evaluation.tasks(observed, "every prefix", least_sizes=3)
+        inner = evaluation.tasks(observed, "each inner size", least_sizes=4)
+        alone, between = evaluation.forecasts(outer), evaluation.forecasts(inner)
+        together = evaluation.with_relatives(outer, observed, alone)
+        helped = [k for k, one in enumerate(together) if one.relatives]
+        self.kinds = {
+            "outside": self._table(observed, outer, alone),
+            "inside": self._table(observed, inner, between),
+            "pooled": self._table(observed, [outer[k] for k in helped], [together[k] for k in helped]),
+        }
+
+    def calibration(self, without: str | None) -> Calibration:
+        """Fitted to all collections but one."""
+        widths = {kind: self._width(kind, without) for kind in self.kinds}
+        rows, miss, weight, names = self.kinds["outside"]
+        seen = (names != without) & (rows[:, intervals.FEATURES.index("no error known")] == 0)
+        shape = intervals.fit_shape(np.abs(miss[seen]) / np.exp(rows[seen] @ np.array(widths["outside"])), weight[seen])
+        return Calibration(shape=shape, **widths)
+
+    def _width(self, kind: str, without: str | None) -> tuple[float, ...]:
+        rows, miss, weight, names = self.kinds[kind]
+        seen = names != without
+        return intervals.fit_width(rows[seen], miss[seen], weight[seen])
+
+    def _table(self, observed: Sequence[Observed], todo: Sequence[Task], answers: Sequence[Forecast]) -> tuple[Array, Array, Array, Any]:
+        """Feature rows, misses, weights and collections. A series counts once; a collection as the root of its series."""
+        size = Counter(observed[task.place].collection for task in {task.place: task for task in todo}.values())
+        per_series = Counter(place for task in todo for place in [task.place] * len(task.asked))
+        rows = np.vstack([intervals.features(answer) for answer in answers])
+        names = np.array([observed[task.place].collection for task in todo for _ in task.asked])
+        weight = np.array([size[observed[t.place].collection] ** -0.5 / per_series[t.place] for t in todo for _ in t.asked])
+        return rows, evaluation.misses(todo, answers), weight / weight.mean(), names
+
+
+def interval_quality(observed: Sequence[Observed]) -> None:
+    """Coverage and width at 90 %, leaving one collection out; the width by doublings and by disagreement."""
+    judged = Judged(observed)
+    unseen = {name: judged.calibration(name) for name in sorted({one.collection for one in observed})}
+    for protocol, pooled in (("largest two", False), ("smaller half", False), ("each inner size", False), ("largest two", True)):
+        todo = evaluation.tasks(observed, protocol)
+        answers = evaluation.forecasts(todo)
+        if pooled:
+            answers = evaluation.with_relatives(todo, observed, answers)
+        names = [observed[task.place].collection for task in todo for _ in task.asked]
+        miss = evaluation.misses(todo, answers)
+        for title, chosen in (("unseen collection", unseen), ("as shipped", None)):
+            each = [
+                evaluation.widths([one], calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
+                for one, task in zip(answers, todo, strict=True)
+            ]
+            found = evaluation.coverage(miss, np.concatenate(each), names)
+            by = ", ".join(f"{name} {100 * part:.0f}" for name, part in found.by_collection.items())
+            what = f"{protocol}{', with relatives' if pooled else ''}; {title}"
+            say(f"\n90 % intervals, {what}: coverage {100 * found.overall:.1f} %, median half-width x{found.median_width:.2f}; {by}")
+        width = np.concatenate(each)
+        doublings = np.concatenate([one.doublings.ravel() for one in answers])
+        disagreement = np.concatenate([one.disagreement.ravel() for one in answers])
+        for by_what, edges, name in ((doublings, DOUBLINGS, "doublings"), (disagreement, DISAGREEMENT, "disagreement")):
+            for one in evaluation.bins(miss, width, by_what, edges, name):
+                held = f"coverage {100 * one.coverage:3.0f} %"
+                say(f"  {one.name:32} n {one.count:4d}  width x{one.median_width:5.2f}  {held}  median error {100 * one.median_error:.1f}")
+
+
+def parameter_quality(table: Path) -> None:
+    """Unseen networks on a known configuration, and new devices after calibration runs."""
+    with table.open(newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if all(_positive(row[name]) for name in PARAMETERS.values())]
+    by_configuration: dict[tuple[str, ...], list[dict[str, str]]] = defaultdict(list)
+    for row in rows:
+        by_configuration[tuple(row[name] for name in CONFIGURATION)].append(row)
+    for title, group in (("network", _network), ("family of networks", _family)):
+        found: dict[str, list[Array]] = defaultdict(list)
+        for members in by_configuration.values():
+            for name, errors in _unseen(members, group).items():
+                found[name].append(errors)
+        say(f"\nunseen {title} on a known configuration, {FOLDS} folds; absolute percentage error of time")
+        for name, errors in found.items():
+            _line(name, np.concatenate(errors))
+    _new_device(by_configuration)
+
+
+def _unseen(members: Sequence[dict[str, str]], group: Callable[[dict[str, str]], str]) -> dict[str, Array]:
+    """Errors of time on each fold, with the model fitted to the others. A network is in one fold with all its image sizes."""
+    names = sorted({group(row) for row in members})
+    place = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % FOLDS, strict=True))
+    fold = np.array([place[group(row)] for row in members])
+    columns = _columns(members)
+    target = np.log([float(row["samples_per_s"]) for row in members])
+    answers: dict[str, list[Array]] = defaultdict(list)
+    for out in range(FOLDS):
+        seen, hidden = fold != out, fold == out
+        model = parameters.fit({name: values[seen] for name, values in columns.items()}, target[seen])
+        guess = parameters.predict(model, {name: values[hidden] for name, values in columns.items()})
+        miss = target[hidden] - guess.log_throughput
+        answers["MODAK"].append(np.abs(np.expm1(miss)))
+        answers["  inside its 90 % interval (error: width)"].append(np.where(np.abs(miss) <= guess.half_width, guess.half_width, np.nan))
+        work = np.log(columns["operations"] + parameters.SMALLEST)
+        constant = np.median(target[seen] + work[seen]) - work[hidden]
+        answers["constant efficiency"].append(np.abs(np.expm1(target[hidden] - constant)))
+    return {name: np.concatenate(errors) for name, errors in answers.items()}
+
+
+def _new_device(by_configuration: dict[tuple[str, ...], list[dict[str, str]]]) -> None:
+    """Each configuration from those on other devices, with calibration runs of random networks."""
+    networks = sorted({_key(row) for rows in by_configuration.values() for row in rows})
+    place = {name: k for k, name in enumerate(networks)}
+    known: dict[tuple[str, ...], Array] = {}
+    first: dict[str, dict[str, str]] = {}
+    for configuration, rows in by_configuration.items():
+        known[configuration] = np.full(len(networks), np.nan)
+        for row in rows:
+            known[configuration][place[_key(row)]] = np.log(float(row["samples_per_s"]))
+            first.setdefault(_key(row), row)
+    described = {name: values for name, values in _columns([first[name] for name in networks]).items() if name != "batch"}
+    features = parameters.features(described)
+    for title, same in (("no configuration of that device known", False), ("other software on that device known", True)):
+        found: dict[str, list[Array]] = defaultdict(list)
+        for configuration, target in known.items():
+            allowed = [name for name in known if name != configuration and (same or name[-1] != configuration[-1])]
+            others = np.array([known[name] for name in allowed])
+            usable = np.flatnonzero(np.isfinite(target) & (np.isfinite(others).sum(axis=0) >= max(1, len(others) // 2)))
+            for repeat in range(REPEATS):
+                order = np.random.default_rng(repeat).permutation(len(usable))
+                shown, hidden = order[:CALIBRATION], order[CALIBRATION:]
+                elsewhere, actual = others[:, usable].T, target[usable]
+                guess = parameters.transfer(elsewhere, features[usable], shown, actual[shown])
+                found["MODAK"].append(np.abs(np.expm1(actual - guess.log_throughput))[hidden])
+                ratio = actual[:, None] - elsewhere
+                nearest = int(np.nanargmin(np.nanmedian(np.abs(ratio[shown] - np.nanmedian(ratio[shown], axis=0)), axis=0)))
+                constant = np.abs(np.expm1(ratio[:, nearest] - np.nanmedian(ratio[shown, nearest])))[hidden]
+                found["constant ratio to the nearest"].append(constant[np.isfinite(constant)])
+        say(f"\nnew device after {CALIBRATION} calibration runs, {title}; absolute percentage error of time")
+        for name, errors in found.items():
+            _line(name, np.concatenate(errors))
+
+
+def _line(name: str, errors: Array) -> None:
+    if "90 %" in name:
+        held = np.isfinite(errors)
+        say(f"{name:44} coverage {100 * held.mean():.1f} %, median width x{np.exp(np.nanmedian(errors)):.2f}")
+    else:
+        say(f"{name:44} median {100 * np.median(errors):5.1f}  p90 {100 * np.quantile(errors, 0.9):5.1f}")
+
+
+def _columns(members: Sequence[dict[str, str]]) -> dict[str, Array]:
+    return {name: np.array([float(row[column]) for row in members]) for name, column in PARAMETERS.items()}
+
+
+def _positive(text: str) -> bool:
+    return bool(text) and float(text) > 0
+
+
+def _network(row: dict[str, str]) -> str:
+    return row["model"]
+
+
+def _family(row: dict[str, str]) -> str:
+    return "".join(takewhile(str.isalpha, row["model"]))
+
+
+def _key(row: dict[str, str]) -> str:
+    return f"{row['model']}@{row['img']}"
+
+
+def _by_collection(todo: Sequence[Task], observed: Sequence[Observed], predicted: Array, actual: Array) -> None:
+    names = np.array([observed[task.place].collection for task in todo for _ in task.asked])
+    parts = []
+    for name in np.unique(names):
+        found = evaluation.summarise(actual[names == name], predicted[names == name])
+        parts.append(f"{name} {100 * found.median:.1f}/{100 * found.p90:.0f}")
+    say("MODAK by collection (median/p90): " + ", ".join(parts))
+
+
+def _observed(rows: Sequence[dict[str, str]]) -> Observed:
+    costs: dict[float, list[float]] = defaultdict(list)
+    nodes: dict[float, str] = {}
+    for row in rows:
+        value = float(row["value"])
+        costs[float(row["p"])].append(1 / value if row["higher_better"] == "1" else value)
+        nodes[float(row["p"])] = row.get("nodes") or ""
+    sizes = tuple(sorted(costs))
+    known = all(nodes[size] for size in sizes)
+    counts = tuple(int(float(nodes[size])) for size in sizes) if known else None
+    return Observed(Series(sizes, tuple(median(costs[size]) for size in sizes), counts), rows[0]["dataset"], rows[0]["app"])
+
+
+def _blind(todo: Sequence[Task]) -> list[Task]:
+    return [replace(task, shown=replace(task.shown, nodes=None), several_nodes=None) for task in todo]
+
+
+if __name__ == "__main__":
+    assert len(KNOTS) == len(intervals.PUBLISHED.shape)  # noqa: S101
+    main()

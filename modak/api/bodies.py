@@ -1,0 +1,68 @@
+"""Request bodies: read to a limit, then parsed by the one strict reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from modak.documents import strict_json
+from modak.errors import ModakError
+
+
+class TooLarge(ModakError):
+    """The body is larger than the service reads."""
+
+    status = 413
+    title = "the body is too large"
+
+
+class WrongType(ModakError):
+    """The body is of a type that this address does not take."""
+
+    status = 415
+    title = "the body's type is wrong"
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A body as it came: its media type in small letters, without parameters, and its bytes."""
+
+    kind: str
+    content: bytes
+
+
+async def _read(request: Request) -> Raw:
+    limit = request.app.state.settings.max_body_bytes
+    declared = request.headers.get("content-length", "0")
+    if not (declared.isascii() and declared.isdigit()) or int(declared[:18]) > limit or len(declared) > 18:
+        raise TooLarge(f"at most {limit} bytes")
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise TooLarge(f"at most {limit} bytes")
+        chunks.append(chunk)
+    kind = request.headers.get("content-type", "application/json").split(";")[0].strip().lower()
+    return Raw(kind, b"".join(chunks))
+
+
+Body = Annotated[Raw, Depends(_read)]
+"""Read before the endpoint starts, on the event loop; parsed by the endpoint, in its thread."""
+
+
+def document(body: Raw) -> Any:
+    """The JSON document of a body. Raises :class:`~modak.errors.BadSyntax` for what no honest client sends."""
+    if body.kind != "application/json" and not body.kind.endswith("+json"):
+        raise WrongType("send application/json")
+    return strict_json(body.content)
+
+
+def table(body: Raw) -> tuple[bytes, str]:
+    """A results table and the name that faults and the recognition of its format go by: CSV, or JSON records."""
+    if body.kind == "text/csv":
+        return body.content, "body.csv"
+    if body.kind == "application/json":
+        return body.content, "body.json"
+    raise WrongType("send text/csv or application/json")

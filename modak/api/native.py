@@ -1,0 +1,202 @@
+"""MODAK's own addresses: requests in, documents out. Nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
+
+from fastapi import FastAPI, Path, Query, Request
+from starlette.responses import PlainTextResponse, Response
+
+from modak import schemas
+from modak.api.bodies import Body, document, table
+from modak.api.problems import answer
+from modak.errors import NotFound, Unauthorised, UnknownName
+from modak.response import job_of, without_preflight
+from modak.service import Service
+
+Strict = Annotated[bool, Query(description="turn every warning into an error")]
+Preflight = Annotated[bool, Query(description="false: a script without checks of the node")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="most items in one answer")]
+Cursor = Annotated[str, Query(max_length=200, description="`next` of the answer before")]
+Wanted = Annotated[str, Path(max_length=600)]
+Level = Annotated[float, Query(gt=0, lt=1, description="probability that the interval holds the next run's value")]
+
+NAMES: Final = {"systems": "name", "images": "reference", "rules": "name", "models": "id"}
+"""What can be listed, and the key that identifies an item."""
+CLOSED: Final = (
+    ("POST", "/results"),
+    ("DELETE", "/results"),
+    *(("POST", f"/{kind}") for kind in NAMES),
+    *((method, f"/{kind}/{{name:path}}") for kind in NAMES for method in ("PUT", "DELETE")),
+    ("DELETE", "/plans/{id}"),
+)
+"""What would change the data."""
+
+
+def add_routes(app: FastAPI) -> None:
+    """Add MODAK's own addresses to ``app``."""
+    request = described("request")
+    add = app.add_api_route
+    add(
+        "/optimise",
+        optimise,
+        methods=["POST"],
+        tags=["ask"],
+        summary="Choose a configuration and write the job script",
+        responses=FILLED,
+        openapi_extra=request,
+    )
+    add("/recommendations", recommendations, methods=["POST"], tags=["ask"], summary="Rank the configurations", openapi_extra=request)
+    add("/predictions", predictions, methods=["POST"], tags=["ask"], summary="Predict the rows of a result table", openapi_extra=POINTS)
+    add("/plans/{id}", plan, responses=FILLED, methods=["GET"], tags=["plans"], summary="A plan that was made")
+    add("/plans/{id}/script", script, methods=["GET"], tags=["plans"], summary="A plan's job script", response_class=PlainTextResponse)
+    add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
+    add("/results", results, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
+    for kind, key in NAMES.items():
+        add_listing(app, kind, key)
+    for method, path in CLOSED:
+        add(
+            path,
+            closed,
+            methods=[method],
+            tags=["closed"],
+            summary="Closed",
+            name=f"{method} {path}",
+            responses={401: {"description": "A token is needed"}},
+        )
+    add("/schema/{kind}", schema, methods=["GET"], tags=["about"], summary="A JSON Schema")
+    add("/health", health, methods=["GET"], tags=["about"], summary="Whether the service runs")
+    add("/ready", ready, methods=["GET"], tags=["about"], summary="Whether the service can answer")
+
+
+def service_of(request: Request) -> Service:
+    """The use cases of this application, opened at the first call."""
+    opened: Service = request.app.state.service()
+    return opened
+
+
+def closed() -> Response:
+    """The answer to every write: a token is needed, and no token is given out."""
+    raise Unauthorised("writing over HTTP is closed; use the command line where the database is")
+
+
+def described(name: str) -> dict[str, Any]:
+    """The OpenAPI entry of a JSON body that we read ourselves."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}}}
+
+
+FILLED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "The document, filled in", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/response"}}}}
+}
+POINTS: Final = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "text/csv": {"schema": {"type": "string", "description": "a result table without values: a header, then one row a line"}},
+            "application/json": {"schema": {"type": "array", "items": {"type": "object"}, "description": "its rows as objects"}},
+        },
+    }
+}
+FILTERS: Final = {
+    "parameters": [
+        {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": "exact text of that column"}
+        for name in ("application", "dataset", "framework", "system", "partition", "metric")
+    ]
+}
+
+
+def optimise(request: Request, body: Body, strict: Strict = False, preflight: Preflight = True) -> Response:
+    """The request's own document, filled in; `job_script` and `build_script` are addresses to download from."""
+    asked = document(body) if preflight else without_preflight(document(body))
+    return answer(located(service_of(request).optimise(asked, strict=strict), request))
+
+
+def recommendations(request: Request, body: Body, strict: Strict = False) -> Response:
+    """`choices`, best first, with prediction, node-hours and efficiency; and `warnings`."""
+    return answer(service_of(request).recommend(document(body), strict=strict))
+
+
+def predictions(request: Request, body: Body, level: Level = 0.9) -> Response:
+    """The same `rows` with `predicted`, `lower`, `upper`, `unit`, `basis`, `model`, `results_used`, `extrapolation`; and `warnings`."""
+    content, name = table(body)
+    return answer(service_of(request).predict(content, name, level=level))
+
+
+def plan(request: Request, id: Wanted) -> Response:
+    """The filled-in document as it was answered."""
+    return answer(located(service_of(request).plan(id), request))
+
+
+def script(request: Request, id: Wanted) -> Response:
+    """The text to submit."""
+    return _text(service_of(request).texts(id).job_script)
+
+
+def build(request: Request, id: Wanted) -> Response:
+    """The text of the job that builds the image; 404 where nothing is built."""
+    found = service_of(request).texts(id).build_script
+    if not found:
+        raise NotFound("that plan builds nothing", field="id")
+    return _text(found)
+
+
+def results(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
+    """`items` in the columns of the results table, and `next` where there are more. Any text column and `params.NAME` filters."""
+    filters = {name: value for name, value in request.query_params.items() if name not in ("limit", "cursor")}
+    return answer(service_of(request).results(filters, limit=limit, cursor=cursor))
+
+
+def add_listing(app: FastAPI, kind: str, key: str) -> None:
+    """Add ``GET /kind`` (paged) and ``GET /kind/NAME``, for things that ``key`` identifies."""
+
+    def every(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
+        """A page of `items`; `next` is left out on the last one."""
+        return answer(page(service_of(request).listing(kind), key, cursor, limit))
+
+    def one(request: Request, name: Wanted) -> Response:
+        """One item by its name."""
+        items = {item[key]: item for item in service_of(request).listing(kind)}
+        if name not in items:
+            raise UnknownName(kind.removesuffix("s"), name, items)
+        return answer(items[name])
+
+    app.add_api_route(f"/{kind}", every, methods=["GET"], tags=["data"], summary=f"Known {kind}", name=kind)
+    app.add_api_route(f"/{kind}/{{name:path}}", one, methods=["GET"], tags=["data"], summary=f"One of the {kind}", name=f"one of {kind}")
+
+
+def schema(request: Request, kind: Wanted) -> Response:
+    """Of `request`, `response`, `result`, `system`, `image` or `rule`; `openapi` is the whole service's."""
+    return answer(request.app.openapi() if kind == "openapi" else schemas.schema(kind))
+
+
+async def health() -> Response:
+    """No more than that: nothing is asked of the database."""
+    return answer({"status": "ok"})
+
+
+def ready(request: Request) -> Response:
+    """The version of the data; 503 where the database is out of reach."""
+    return answer({"status": "ready", "data": service_of(request).store.version()})
+
+
+def page(items: Sequence[Mapping[str, Any]], key: str, cursor: str, limit: int) -> dict[str, Any]:
+    """One page of items sorted by ``key``, after the one that ``cursor`` names."""
+    rest = sorted((item for item in items if item[key] > cursor), key=lambda item: str(item[key]))
+    shown = rest[:limit]
+    return {"items": shown} | ({"next": shown[-1][key]} if len(rest) > limit else {})
+
+
+def located(filled: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    """``filled`` with the addresses of its texts."""
+    base = request.app.state.settings.public_url or str(request.base_url).rstrip("/")
+    top, job = job_of(filled)
+    address = f"{base}/plans/{job['plan']['id']}"
+    job["job_script"] = f"{address}/script"
+    if "build_content" in job:
+        job["build_script"] = f"{address}/build"
+    return {**filled, top: job}
+
+
+def _text(content: str) -> Response:
+    return PlainTextResponse(content, headers={"X-Content-Type-Options": "nosniff"})

@@ -1,0 +1,68 @@
+"""Errors as `application/problem+json` (RFC 9457): one body for all of them, and nothing that was sent comes back raw."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from modak.errors import Fault, ModakError
+
+MOST_FAULTS = 100
+"""Faults that one answer lists; the rest is counted."""
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Make every error of ``app`` a problem document."""
+    app.add_exception_handler(ModakError, _modak)
+    app.add_exception_handler(RequestValidationError, _parameters)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def answer(content: Any, *, status: int = 200, kind: str = "application/json", headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer as ready bytes; a number that is none would be a fault of ours and fails here."""
+    body = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+    return Response(body, status, {"X-Content-Type-Options": "nosniff", **(headers or {})}, kind)
+
+
+def problem(status: int, title: str, faults: Sequence[Fault], headers: Mapping[str, str] | None = None) -> Response:
+    """The one error body: ``type, title, status, detail, errors``."""
+    content = {
+        "type": f"urn:modak:problem:{title.replace(' ', '-')}",
+        "title": title,
+        "status": status,
+        "detail": "; ".join(map(str, faults[:MOST_FAULTS])),
+        "errors": [{"field": fault.field, "message": fault.message} for fault in faults[:MOST_FAULTS]],
+    }
+    if len(faults) > MOST_FAULTS:
+        content["more_errors"] = len(faults) - MOST_FAULTS
+    return answer(content, status=status, kind="application/problem+json", headers=headers)
+
+
+def _modak(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ModakError)  # noqa: S101  (starlette types handlers by the base class)
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}, 413: {"Connection": "close"}}.get(error.status)
+    return problem(error.status, error.title, error.faults, headers)
+
+
+def _parameters(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    faults = [Fault(".".join(map(str, found["loc"][1:])), found["msg"]) for found in error.errors()]
+    return problem(422, "the request is wrong", faults)
+
+
+def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101
+    phrase = HTTPStatus(error.status_code).phrase.lower()
+    return problem(error.status_code, phrase, [Fault("", phrase)], error.headers)
+
+
+def _unexpected(_: Request, __: Exception) -> Response:
+    return problem(500, "internal error", [Fault("", "MODAK failed; the service's log says where")])

@@ -1,0 +1,237 @@
+"""Lines of bash, each beside what it is meant to do: the text, and the events that a parser must find in it.
+
+A :class:`Line` is made from words, never from pasted text; what it means is written down at the same moment, so that
+:mod:`modak.scriptgate` can compare the finished script with it. Text of our own that is no plain command is a
+:func:`fixed` line, whose events are declared by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from modak import words
+from modak.words import Joined, Variable, Word
+
+Event = tuple[Any, ...]
+"""``("command", word, …)``, ``("set", name, word)``, ``("redirect", descriptor, operator, word)``, ``("heredoc", delimiter, body)`` or
+the kind of a construct, for instance ``("||",)``. A word is a tuple of its parts."""
+
+_DECLARES: Final = frozenset({"declare", "typeset", "export", "readonly", "local", "unset", "unsetenv"})
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:+-]+")
+STOP: Final = "modak_stop"
+WIDEST: Final = 120
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A variable in a word of our own, with the operator that follows its name: ``SINGULARITY_DIR:-.``."""
+
+    text: str
+
+
+Part = str | Expansion
+Parts = tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One or more lines of a script, and what they do in the order of the text."""
+
+    text: str
+    events: tuple[Event, ...] = ()
+
+
+def word(*parts: str | Variable) -> Word:
+    """A word of literals and variables.
+
+    >>> words.shell(word(Variable(variable="MODAK_IMAGE"), "/usr/lib"))
+    '"${MODAK_IMAGE:?}"/usr/lib'
+    """
+    if any(isinstance(part, Variable) for part in parts):
+        return Joined(parts=tuple(part for part in parts if part != ""))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def variable(name: str) -> Variable:
+    """``${NAME}``; the script stops where it is not set."""
+    return Variable(variable=name)
+
+
+def parts(of: Word) -> Parts:
+    """A word as the parser must see it: literal text, and expansions."""
+    if isinstance(of, str):
+        return (of,) if of else ()
+    return merged(tuple(Expansion(f"{part.variable}:?") if isinstance(part, Variable) else part for part in of.parts))
+
+
+def merged(of: Sequence[Part]) -> Parts:
+    """Neighbouring literals as one, empty ones left out."""
+    found: list[Part] = []
+    for part in of:
+        if isinstance(part, str) and found and isinstance(found[-1], str):
+            found[-1] += part
+        elif part != "":
+            found.append(part)
+    return tuple(found)
+
+
+def run(*command: Word, breaks: Sequence[int] = ()) -> Line:
+    """A command. ``breaks``: positions of words that start a new line of text; long lines are broken too."""
+    shown = [_shown(each, first=at == 0) for at, each in enumerate(command)]
+    return Line(_flowed(shown, {at for at in breaks if at}), (("command", *map(parts, command)),))
+
+
+def assign(name: str, *value: Part) -> Line:
+    """``NAME=value``."""
+    return Line(f"{name}={_quoted(value)}", (("set", name, merged(value)),))
+
+
+def export(name: str, *value: Part) -> Line:
+    """``export NAME=value``."""
+    line = assign(name, *value)
+    return Line(f"export {line.text}", (("export",), *line.events))
+
+
+def quiet(line: Line) -> Line:
+    """The line with its output thrown away."""
+    nowhere: tuple[Event, ...] = (("redirect", "", ">", ("/dev/null",)), ("redirect", "2", ">&", ("1",)))
+    return Line(f"{line.text} >/dev/null 2>&1", (*line.events, *nowhere))
+
+
+def either(first: Line, second: Line) -> Line:
+    """``first || second``."""
+    return Line(f"{first.text} || {second.text}", (*first.events, ("||",), *second.events))
+
+
+def piped(first: Line, second: Line) -> Line:
+    """``first | second``."""
+    return Line(f"{first.text} \\\n    | {second.text}", (*first.events, ("|",), *second.events))
+
+
+def both(line: Line) -> Line:
+    """``line 2>&1``."""
+    return Line(f"{line.text} 2>&1", (*line.events, ("redirect", "2", ">&", ("1",))))
+
+
+def errors(line: Line) -> Line:
+    """``line >&2``."""
+    return Line(f"{line.text} >&2", (*line.events, ("redirect", "", ">&", ("2",))))
+
+
+def holds(line: Line, text: str) -> Line:
+    """Whether the line writes a text, on either stream. All of it is read: a pipe that is closed early would fail the line."""
+    found = run("grep", "-F", "-e", text)
+    whole = piped(both(line), found)
+    return Line(f"{both(line).text} | {found.text} >/dev/null", (*whole.events, ("redirect", "", ">", ("/dev/null",))))
+
+
+def into(line: Line, file: Word) -> Line:
+    """``line >file``."""
+    return Line(f"{line.text} >{words.shell(file)}", (*line.events, ("redirect", "", ">", parts(file))))
+
+
+def fed(line: Line, file: Word) -> Line:
+    """``line <file``."""
+    return Line(f"{line.text} <{words.shell(file)}", (*line.events, ("redirect", "", "<", parts(file))))
+
+
+def behind(line: Line) -> Line:
+    """The line in the background."""
+    return Line(f"{line.text} &", (*line.events, ("&",)))
+
+
+def need(check: Line, status: int, *message: str | Variable) -> Line:
+    """The check, or the job ends with ``status`` and a sentence that says what to do."""
+    stop = run(STOP, str(status), word(*message))
+    return either(Line(check.text, check.events), Line(f"{STOP} {status} {_prose(message)}", stop.events))
+
+
+def require(name: str, why: str) -> Line:
+    """Stops with ``why`` (plain words of ours) where the variable is not set."""
+    return Line(f': "${{{name}:?{why}}}"', (("command", (":",), (Expansion(f"{name}:?{why}"),)),))
+
+
+def comment(text: str) -> Line:
+    """A remark of our own: it does nothing."""
+    return Line(f"# {text}")
+
+
+def fixed(text: str, *events: Event) -> Line:
+    """Text of our own, with its events declared by hand."""
+    return Line(text, events)
+
+
+def function(name: str, body: Line) -> Line:
+    """``name() { body }``; a false last condition of the body is no failure."""
+    return Line(f"{name}() {{\n{body.text}\n:\n}}", (("function", name), *body.events, ("command", (":",))))
+
+
+def named(name: str, *body: Line) -> Line:
+    """``name() { first && second }``: its status is the one of what it does."""
+    events: list[Event] = [("function", name)]
+    for at, line in enumerate(body):
+        events += [*((("&&",),) if at else ()), *line.events]
+    return Line(f"{name}() {{\n" + " &&\n".join(line.text for line in body) + "\n}", tuple(events))
+
+
+def subshell(body: Line) -> Line:
+    """``( set -u; body )``: what the body sets ends with it."""
+    return Line(f"(\nset -u\n{body.text}\n:\n)", (("subshell",), ("command", ("set",), ("-u",)), *body.events, ("command", (":",))))
+
+
+def write(file: Word, text: str, delimiter: str) -> Line:
+    """The text into a file, as it is: nothing in it means anything to the shell.
+
+    A here-document, but for text that begins with a backslash, which the parser that checks scripts stumbles over there.
+    """
+    body = text if text.endswith("\n") else text + "\n"
+    to: Event = ("redirect", "", ">", parts(file))
+    if body.lstrip().startswith("\\"):
+        printed = run("printf", "%s", body)
+        return Line(f"{printed.text} >{words.shell(file)}", (*printed.events, to))
+    events: tuple[Event, ...] = (("command", ("cat",)), to, ("heredoc", f"'{delimiter}'", body))
+    return Line(f"cat >{words.shell(file)} <<'{delimiter}'\n{body}{delimiter}", events)
+
+
+def together(lines: Sequence[Line]) -> Line:
+    """Lines one below the other."""
+    return Line("\n".join(line.text for line in lines), tuple(event for line in lines for event in line.events))
+
+
+def _shown(of: Word, *, first: bool) -> str:
+    """The word as text; quoted where a shell, or the parser that checks the script, could take a bare word for more than text."""
+    text = words.shell(of)
+    if text != of:
+        return text
+    special = of in _DECLARES or not _PLAIN.fullmatch(of) if first else of in {"=", "=="}
+    return f"'{of}'" if special else text
+
+
+def _flowed(shown: Sequence[str], breaks: set[int]) -> str:
+    """Words in lines: a continued line is indented, one that is only too long twice; an option keeps its value beside it."""
+    lines: list[str] = []
+    for at, each in enumerate(shown):
+        if not lines or at in breaks:
+            lines.append("    " * bool(lines) + each)
+        elif breaks and len(lines[-1]) + len(each) >= WIDEST and not (shown[at - 1].startswith("-") and "=" not in shown[at - 1]):
+            lines.append("        " + each)
+        else:
+            lines[-1] += f" {each}"
+    return " \\\n".join(lines)
+
+
+def _quoted(value: Sequence[Part]) -> str:
+    shown = "".join(f'"${{{part.text}}}"' if isinstance(part, Expansion) else shlex.quote(part) for part in merged(value))
+    return shown or "''"
+
+
+def _prose(message: Sequence[str | Variable]) -> str:
+    """A sentence in double quotes where that reads better than shell quoting of single ones."""
+    plain = all(not set(part) & set('"\\$`!\n') for part in message if isinstance(part, str))
+    if not plain:
+        return words.shell(word(*message))
+    return '"' + "".join(f"${{{part.variable}:?}}" if isinstance(part, Variable) else part for part in message) + '"'

@@ -1,0 +1,144 @@
+"""What a job needs, as a script that makes it on one node: the image from its recipe, then the application from its sources.
+
+It is no MPI job. A build command is code: it goes into a file and runs inside the container, never in this script's own shell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from modak import plugins, words
+from modak.bash import Line, either, run, word, write
+from modak.dsl import Notice
+from modak.errors import RequestError
+from modak.grammar import SourceText
+from modak.jobspec import BuildSpec, JobSpec
+from modak.runtimes import Runtime
+from modak.schedulers import Scheduler
+from modak.scriptparts import Script, exports, finish, modules, preamble, section, valid
+from modak.shelltext import substituted
+from modak.words import Word
+
+LEAST_TIME_S: Final = 2 * 3600
+"""Wall time of a build where the partition allows it."""
+FOLDER: Final = "modak-build"
+FILE: Final = "modak-build.sh"
+_ARCHIVE: Final = re.compile(r"\.(tar(\.[a-z0-9]+)?|tgz|tbz2|txz)$")
+
+
+def render_build(job: JobSpec, build: BuildSpec, scheduler: str) -> Script:
+    """The script that makes the job's image, its application, or both. Raises as :func:`modak.jobscript.render` does."""
+    door: Scheduler = plugins.find("schedulers", scheduler)
+    runtime: Runtime = plugins.find("runtimes", job.container.runtime if job.container else "none")
+    one = _one_node(job)
+    body = (
+        *preamble(door),
+        *modules(one),
+        *exports({"BUILD_PARALLELISM": str(build.parallelism)}),
+        *(section("the image", runtime.setup(one)) if one.container else ()),
+        *(_image(one, build, runtime) if build.definition else ()),
+        *(_application(one, build, runtime) if build.source or build.command else ()),
+    )
+    return finish(one, door, body, _offline(one, build))
+
+
+def _one_node(job: JobSpec) -> JobSpec:
+    """The job's resources on one node, as one process; nothing of what the job itself runs."""
+    has, says = job.resources, job.attributes
+    cores = has.ranks_per_node * has.cores_per_rank
+    resources = replace(has, nodes=1, ranks_per_node=1, cores_per_rank=cores, threads_per_rank=cores, gpus_per_node=0)
+    attributes = replace(says, name=f"{says.name[:58]}-build", wall_time_s=_time(job), array=None, dependency=None, node_list=None)
+    return replace(
+        job,
+        resources=replace(resources, hyperthreads=False, numa_constraint=None),
+        attributes=replace(attributes, output=None, error=None),
+        launcher="none",
+        container=replace(job.container, gpu_vendor=None, host_mpi=None) if job.container else None,
+    )
+
+
+def _time(job: JobSpec) -> int:
+    """At least two hours, within what the partition allows."""
+    wanted = max(LEAST_TIME_S, job.attributes.wall_time_s or 0)
+    here = [p for p in (job.system.partitions if job.system else ()) if p.name == job.attributes.partition]
+    limits = [p.max_wall_time_s for p in here or ([job.system.default_partition] if job.system else []) if p.max_wall_time_s]
+    return min([wanted, *limits])
+
+
+def _image(job: JobSpec, build: BuildSpec, runtime: Runtime) -> tuple[Line, ...]:
+    """The recipe into a file, and the runtime's own commands on it."""
+    file = f"{FOLDER}/recipe"
+    text = write(file, build.definition, delimiter(build.definition))
+    lines = (run("mkdir", "-p", "--", FOLDER), text, *runtime.build(job, file, FOLDER))
+    return section("the recipe, and the image made from it", lines)
+
+
+def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[Line]:
+    """Sources, fetched once; then the build command in their directory."""
+    if build.source:
+        place = word(*_source(build.source))
+        folder = _folder(build.source)
+        yield from section("the sources, fetched once", _fetch(place, folder))
+        yield run("cd", "--", folder)
+    if build.command:
+        code = substituted(build.command)
+        checks = runtime.preflight(job) if job.container else ()
+        start = run(*runtime.wrap(job, ("bash", "-e", FILE)))
+        yield from section("the build command, inside the container", (*checks, write(FILE, code, delimiter(code)), start))
+
+
+def _source(source: str) -> tuple[str | words.Variable, ...]:
+    field = "application.build.src"
+    found = words.parse(valid(SourceText, source, field), field=field)
+    if len(found) != 1:
+        raise RequestError("sources are one address or path", field=field)
+    return (found[0],) if isinstance(found[0], str) else found[0].parts
+
+
+def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
+    """By HTTPS alone, with certificates checked; a directory that is already there is taken as it is."""
+    remote = words.lead(place).startswith("https://")
+    if not _ARCHIVE.search(_end(place)):
+        if remote or _end(place).endswith(".git"):
+            return (_unless(folder, run("git", "-c", "protocol.ext.allow=never", "clone", "--depth", "1", "--", place, folder)),)
+        return (_unless(folder, run("cp", "-R", "--", place, folder)),)
+    file: Word = f"{folder}.archive" if remote else place
+    tls = ("--proto", "=https", "--proto-redir", "=https", "--max-redirs", "3", "--tlsv1.2", "--fail", "--location")
+    load = (run("curl", *tls, "--output", f"{folder}.archive", "--", place),) if remote else ()
+    return (*load, run("mkdir", "-p", "--", folder), run("tar", "-x", "-f", file, "-C", folder, "--strip-components=1"))
+
+
+def _unless(folder: str, fetch: Line) -> Line:
+    return either(run("test", "-d", folder), fetch)
+
+
+def _end(place: Word) -> str:
+    last = place if isinstance(place, str) else place.parts[-1]
+    return last if isinstance(last, str) else ""
+
+
+def _folder(source: str) -> str:
+    """The directory's name, as ``git clone`` would choose it; never an option, never one that is hidden."""
+    name = _ARCHIVE.sub("", re.sub(r"/?\.git/?$", "", source).rstrip("/").rsplit("/", 1)[-1])
+    return re.sub(r"[^A-Za-z0-9._+-]", "-", name).lstrip(".-") or "sources"
+
+
+def delimiter(text: str) -> str:
+    """A here-document's last line: it follows from the text, so it does not stand in it (the gate would refuse the script if it did).
+
+    >>> delimiter("RUN make")
+    'MODAK_7ddbb5a26e6dbd2f'
+    """
+    return "MODAK_" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _offline(job: JobSpec, build: BuildSpec) -> tuple[Notice, ...]:
+    if not job.system or job.system.internet is not False:
+        return ()
+    advice = "run the build script with bash on a machine that has, and copy what it makes"
+    field = "optimisation.enable_opt_build" if build.definition else "application.build"
+    return (Notice(field=field, message=f"compute nodes of {job.system.name} have no internet: {advice}"),)

@@ -1,0 +1,302 @@
+"""System + request -> the configurations worth predicting.
+
+Shapes (what is the same on every node) come from the evidence of that application on that system where there is any,
+else from the node's topology: one rank a node, a socket, a NUMA domain or a GPU. Counts that the request gives are
+kept; counts that it leaves out are chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from modak.counts import Given, given
+from modak.dsl import Notice, Request
+from modak.errors import Infeasible
+from modak.facts import HostMpi, Layout, Node
+from modak.perfmodel import Curve
+from modak.perfmodel.predict import same_name
+from modak.target import Target
+from modak.wishes import allowed_compilers, carrier, is_distributed, is_single_threaded, switches
+
+DENSE = 64
+"""Every node count up to here is a candidate; beyond, steps of about 1/64 and all measured sizes."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is the same on every node of a candidate, and the software variant that it belongs to."""
+
+    ranks_per_node: int
+    threads_per_rank: int
+    gpus_per_node: int = 0
+    hyperthreads: bool = False
+    numa_mode: int | None = None
+    mpi: str | None = None
+    mpi_from: str | None = None
+    compiler: str | None = None
+    framework_version: str | None = None
+    precision: str | None = None
+    batch_size: int | None = None
+    origin: str = "topology"
+    """``evidence``, ``request`` or ``topology``."""
+
+    @property
+    def layout(self) -> Layout:
+        """The shape as a layout without a node count."""
+        return Layout(
+            ranks_per_node=self.ranks_per_node,
+            threads_per_rank=self.threads_per_rank,
+            gpus_per_node=self.gpus_per_node,
+            batch_size=self.batch_size,
+        )
+
+    def cores_per_rank(self, threads_per_core: int) -> int:
+        """Physical cores a rank needs: with hyper-threads fewer than it has threads."""
+        return math.ceil(self.threads_per_rank / (threads_per_core if self.hyperthreads else 1))
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Shapes, and for each the node counts to predict."""
+
+    shapes: tuple[Shape, ...]
+    nodes: tuple[npt.NDArray[np.int64], ...]
+    given: Given
+    decisions: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+
+
+def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
+    """Every configuration of the request that can run on the target.
+
+    Raises :class:`modak.errors.Infeasible` where a given count exceeds the system, or nothing fits a node's memory.
+    """
+    counts = given(request, target)
+    _possible(counts, request, target)
+    found = tuple(evidence_shapes(request, target, curves))
+    spread = is_distributed(request) or _was_distributed(request, found)
+    proven = tuple(dict.fromkeys(shape for shape in found if _agrees(shape, counts, spread)))
+    notes: list[Notice] = list(counts.warnings)
+    shapes = proven or tuple(dict.fromkeys(_topology_shapes(request, target, counts, notes, spread)))
+    fitting = tuple(shape for shape in shapes if _fits(shape, target.node, request))
+    if not fitting:
+        raise Infeasible(_nothing_fits(shapes, target, request), field="optimisation.workload.memory_per_rank_gb")
+    grids = tuple(_grid(shape, request, target, counts, curves, spread) for shape in fitting)
+    return Candidates(fitting, grids, counts, (*_why(fitting, target), *_undecided(request, fitting)), tuple(notes))
+
+
+def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve]) -> Iterable[Shape]:
+    """Shapes under which the application was measured on the target, as far as the request allows them."""
+    allowed = allowed_compilers(request)
+    for curve in curves:
+        if not _same_run(curve, request, target) or (allowed and curve.series.compiler not in allowed):
+            continue
+        for layout in _layouts(curve):
+            yield _shape_of(curve, layout, target.node)
+
+
+def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int64]:
+    """Node counts to predict: all up to 64, then steps of about 1/64, the measured ones and the limit."""
+    dense = range(1, min(limit, DENSE) + 1)
+    steps = int(DENSE * math.log(limit / DENSE)) if limit > DENSE else 0
+    coarse = np.rint(np.geomspace(DENSE, limit, steps)) if steps > 1 else ()
+    sizes = [size for size in measured if size <= limit and float(size).is_integer()]
+    return np.unique(np.array([*dense, *coarse, *sizes, limit])).astype(np.int64)
+
+
+def _possible(counts: Given, request: Request, target: Target) -> None:
+    partition = target.partition
+    if partition is None:
+        return
+    if counts.nodes and counts.nodes > partition.job_nodes:
+        message = f"{counts.nodes} nodes asked for; a job on {target.title} can have at most {partition.job_nodes}"
+        raise Infeasible(message, field="job_options.node_count")
+    usable = partition.node.usable_memory_gb or partition.node.memory_gb
+    asked = request.job_options.memory_limit
+    if usable and asked and asked > usable * 1e9:
+        message = f"{asked / 1e9:g} GB a node asked for; {usable:g} GB are usable on nodes of {target.title}"
+        raise Infeasible(message, field="job_options.memory_limit")
+
+
+def _same_run(curve: Curve, request: Request, target: Target) -> bool:
+    series, work = curve.series, request.optimisation.workload
+    if same_name(series.system) not in target.names:
+        return False
+    found = carrier(request)
+    pairs = (
+        (series.dataset, work.dataset),
+        (series.precision, work.precision),
+        (series.framework, found.framework if found else None),
+        (curve.layout.batch_size, work.batch_size),
+    )
+    return all(wanted is None or known is None or known == wanted for known, wanted in pairs)
+
+
+def _layouts(curve: Curve) -> tuple[Layout, ...]:
+    """The shapes that a curve was measured under: one, or one for each size within a node."""
+    if curve.scale == "nodes":
+        return (curve.layout,)
+    name = "ranks_per_node" if curve.scale == "ranks" else "gpus_per_node"
+    counts = {int(size / nodes) for size, nodes in zip(curve.sizes, curve.nodes, strict=True)}
+    return tuple(curve.layout.model_copy(update={name: count}) for count in sorted(counts) if count)
+
+
+def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
+    """A curve's shape; what it does not record follows from the node."""
+    series = curve.series
+    gpus = layout.gpus_per_node or 0
+    ranks = layout.ranks_per_node or gpus or 1
+    cores = node.usable_cores if node else ranks
+    threads = layout.threads_per_rank or max(1, cores // ranks)
+    return Shape(
+        ranks_per_node=ranks,
+        threads_per_rank=threads,
+        gpus_per_node=gpus,
+        hyperthreads=bool(series.hyperthreads) or ranks * threads > cores,
+        numa_mode=series.numa_mode,
+        mpi=series.mpi,
+        mpi_from=series.mpi_from,
+        compiler=series.compiler,
+        framework_version=series.framework_version,
+        precision=series.precision,
+        batch_size=layout.batch_size,
+        origin="evidence",
+    )
+
+
+def _was_distributed(request: Request, shapes: Sequence[Shape]) -> bool:
+    """Whether the evidence is of several processes, and the request does not say that this run is one."""
+    return request.optimisation.config.distributed_training is not False and any(shape.ranks_per_node > 1 for shape in shapes)
+
+
+def _agrees(shape: Shape, counts: Given, spread: bool) -> bool:
+    """Whether the shape has the counts that are given, and one process where there is to be one."""
+    pairs = (
+        (shape.ranks_per_node, counts.ranks_per_node if spread else 1),
+        (shape.threads_per_rank, counts.threads_per_rank),
+        (shape.gpus_per_node, counts.gpus_per_node),
+    )
+    return all(asked is None or asked == known for known, asked in pairs)
+
+
+def _topology_shapes(request: Request, target: Target, counts: Given, notes: list[Notice], spread: bool) -> Iterable[Shape]:
+    """Shapes by the rules of thumb: ranks on nodes, sockets, NUMA domains or GPUs; threads on the cores of each."""
+    node = target.node
+    host = _host_mpi(request, target, notes)
+    on = next((name for name, value in switches(request).items() if value is True), None)
+    family = host.family if host and spread else None
+    work = request.optimisation.workload
+    base = Shape(1, 1, mpi=family, mpi_from="host" if family else None, compiler=on, precision=work.precision, batch_size=work.batch_size)
+    cores = node.usable_cores if node else 1
+    gpus = _topology_gpus(request, node, counts, spread)
+    for ranks, numa in _rank_counts(request, node, counts, gpus, spread):
+        threads = counts.threads_per_rank or _default_threads(request, cores, ranks)
+        smt = bool(node) and ranks * threads > cores
+        if node and ranks * threads > cores * node.threads_per_core:
+            text = f"{ranks} ranks of {threads} threads on a node with {cores} cores: more than it can run at once"
+            notes.append(Notice(field="application.mpi_ranks", message=text))
+        origin = "request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
+        counted = replace(base, ranks_per_node=ranks, threads_per_rank=threads, gpus_per_node=gpus)
+        yield replace(counted, hyperthreads=smt, numa_mode=numa, origin=origin)
+
+
+def _host_mpi(request: Request, target: Target, notes: list[Notice]) -> HostMpi | None:
+    """The host's MPI that the request asks for, else the system's default, with a warning."""
+    asked = getattr(request.optimisation.options, "library", None)
+    found = target.mpi_called(asked)
+    if asked and target.host_mpi and not found and target.system:
+        known = ", ".join(mpi.family for mpi in target.system.mpi)
+        message = f"{target.system.name} has no {asked} on record (known: {known}); {target.host_mpi.family} starts the ranks"
+        notes.append(Notice(field="optimisation.options.library", message=message))
+    return found or target.host_mpi
+
+
+def _topology_gpus(request: Request, node: Node | None, counts: Given, spread: bool) -> int:
+    if counts.gpus_per_node is not None:
+        return counts.gpus_per_node
+    if node is None or not node.accelerators:
+        return 0
+    training = request.optimisation.app_type in ("ai_training", "ai_inference")
+    offloads = "openacc" in request.optimisation.config.parallelisation or request.optimisation.framework == "openacc"
+    if not (training or offloads or request.optimisation.opt_build.acc_type in ("nvidia", "amd")):
+        return 0
+    return node.accelerators if spread else 1
+
+
+def _rank_counts(request: Request, node: Node | None, counts: Given, gpus: int, spread: bool) -> Iterable[tuple[int, int | None]]:
+    """Ranks per node, each with the NUMA mode that it needs."""
+    if counts.ranks_per_node:
+        return [(counts.ranks_per_node, None)]
+    if not spread:
+        return [(1, None)]
+    if gpus:
+        return [(gpus, None)]
+    if node is None:
+        return [(counts.ranks or 1, None)]
+    domains = node.standard_numa_domains
+    if is_single_threaded(request) and not counts.threads_per_rank:
+        return [(node.usable_cores, None)]
+    if counts.threads_per_rank:
+        return [(max(1, node.usable_cores // counts.threads_per_rank), None)]
+    return [(domains, domains if node.numa_modes else None)]
+
+
+def _default_threads(request: Request, cores: int, ranks: int) -> int:
+    return 1 if is_single_threaded(request) else max(1, cores // ranks)
+
+
+def _fits(shape: Shape, node: Node | None, request: Request) -> bool:
+    """Whether a node has the memory, the GPUs and the NUMA mode for the shape."""
+    if node is None:
+        return True
+    modes = {mode.domains for mode in node.numa_modes}
+    per_rank = request.optimisation.workload.memory_per_rank_gb
+    usable = node.usable_memory_gb or node.memory_gb
+    enough = per_rank is None or usable is None or per_rank * shape.ranks_per_node <= usable
+    return enough and shape.gpus_per_node <= node.accelerators and (shape.numa_mode is None or not modes or shape.numa_mode in modes)
+
+
+def _nothing_fits(shapes: Sequence[Shape], target: Target, request: Request) -> str:
+    node = target.node
+    usable = node and (node.usable_memory_gb or node.memory_gb)
+    least = min((shape.ranks_per_node for shape in shapes), default=1)
+    need = (request.optimisation.workload.memory_per_rank_gb or 0) * least
+    return f"{least} ranks a node need {need:g} GB; {usable or 0:g} GB are usable on nodes of {target.title}"
+
+
+def _grid(shape: Shape, request: Request, target: Target, counts: Given, curves: Sequence[Curve], spread: bool) -> npt.NDArray[np.int64]:
+    """Node counts to predict for a shape: those given, else one where nothing says how it scales, else all that are allowed."""
+    if counts.nodes or counts.ranks:
+        return np.array([counts.nodes or math.ceil((counts.ranks or 1) / shape.ranks_per_node)], dtype=np.int64)
+    if not spread or (shape.origin != "evidence" and not any(_comparable(curve, target) for curve in curves)):
+        return np.array([1], dtype=np.int64)
+    measured = [size for curve in curves if curve.scale == "nodes" for size in curve.sizes]
+    limit = target.partition.job_nodes if target.partition else 2 * int(max(measured, default=1))
+    return node_grid(min(limit, request.optimisation.objective.max_nodes or limit), measured)
+
+
+def _comparable(curve: Curve, target: Target) -> bool:
+    """Evidence of how the application scales, from anywhere."""
+    return target.system is not None and curve.scale == "nodes" and len(curve.sizes) > 1
+
+
+def _why(shapes: Sequence[Shape], target: Target) -> tuple[str, ...]:
+    origin = {shape.origin for shape in shapes}
+    listed = ", ".join(sorted({f"{shape.ranks_per_node}x{shape.threads_per_rank}" for shape in shapes}))
+    if origin == {"evidence"}:
+        return (f"layouts considered (ranks x threads a node): {listed}; those measured on {target.title}",)
+    if origin == {"request"}:
+        return (f"layout {listed} (ranks x threads a node), as the request gives it",)
+    return (f"layouts considered (ranks x threads a node): {listed}; from the topology of {target.title}, in want of measurements",)
+
+
+def _undecided(request: Request, shapes: Sequence[Shape]) -> tuple[str, ...]:
+    """Switches that were left to the evidence, where there is none."""
+    seen = {shape.compiler for shape in shapes}
+    auto = [name for name, value in switches(request).items() if value == "auto" and name not in seen]
+    return tuple(f"{name}: off, no result of this application with it is known; one run with and one without would decide" for name in auto)

@@ -1,0 +1,135 @@
+"""The command line: the same use cases as the service, in-process or (with MODAK_SERVER) over HTTP.
+
+Exit status: 0 done; 1 the request or data is wrong; 2 wrong usage; 3 the service or database is out of reach; 4 nothing
+feasible. Errors go to standard error, one line a fault, or as JSON where ``--json`` is given.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import modak
+from modak.cli import asking, evaluation, knowledge, results, running
+from modak.errors import Fault, ModakError
+
+EXITS = (
+    (0, "done"),
+    (1, "the request or data is wrong"),
+    (2, "wrong usage"),
+    (3, "the service or database is out of reach"),
+    (4, "nothing feasible"),
+)
+
+
+class _Commands(TyperGroup):
+    """The commands, with the settings and exit statuses below them."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The settings with their defaults, and the exit statuses."""
+        from modak.settings import table
+
+        with formatter.section("Settings (environment)"):
+            formatter.write_dl([(name, f"{does} [{default or 'not set'}]") for name, default, does in table()])
+        with formatter.section("Exit status"):
+            formatter.write_dl([(str(status), meaning) for status, meaning in EXITS])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = app(args=words, prog_name="modak", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except ModakError as error:
+        return _report(error.title, error.faults, error.exit_code, as_json="--json" in words)
+    except typer.TyperException as error:
+        return _report("wrong usage", [Fault("", _usage(error))], 2, as_json="--json" in words)
+    except typer.Abort:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _usage(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "modak"
+    return f"{error.format_message().replace('Value error, ', '').removesuffix('.')} (see '{path} --help')"
+
+
+def _report(title: str, faults: Sequence[Fault], status: int, *, as_json: bool) -> int:
+    if as_json:
+        content = {"title": title, "exit_status": status, "errors": [{"field": fault.field, "message": fault.message} for fault in faults]}
+        typer.echo(json.dumps(content, ensure_ascii=False), err=True)
+    else:
+        for fault in faults:
+            typer.echo(f"modak: {_line(str(fault))}", err=True)
+    return status
+
+
+def _line(text: str) -> str:
+    """One printable line: control characters of file names and data become visible."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"modak {modak.__version__}")
+        raise typer.Exit
+
+
+def _start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")] = False,
+) -> None:
+    """From measured results to a container, a configuration and a job script."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
+
+
+def _assembled() -> typer.Typer:
+    app = typer.Typer(
+        cls=_Commands,
+        callback=_start,
+        invoke_without_command=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for function in FIRST:
+        app.command()(function)
+    for group, function in FURTHER:
+        group.command()(function)
+    for name, group in GROUPS.items():
+        app.add_typer(group, name=name)
+    for function in LAST:
+        app.command()(function)
+    return app
+
+
+FIRST: tuple[Callable[..., None], ...] = (asking.optimise, asking.recommend, asking.predict, results.load)
+LAST: tuple[Callable[..., None], ...] = (asking.validate, asking.schema, running.serve)
+FURTHER: tuple[tuple[typer.Typer, Callable[..., None]], ...] = (
+    (results.app, evaluation.plan),
+    (knowledge.models, evaluation.evaluate),
+    (knowledge.models, evaluation.plot),
+)
+GROUPS = {
+    "results": results.app,
+    "models": knowledge.models,
+    "systems": knowledge.systems,
+    "images": knowledge.images,
+    "rules": knowledge.rules,
+    "db": running.db,
+}
+app = _assembled()

@@ -1,0 +1,134 @@
+"""Plans and choices as people read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from modak.cli import show
+
+COLUMNS = ("nodes", "ranks/node", "threads", "GPUs", "time", "interval", "basis", "node-hours", "efficiency", "variant", "image")
+
+
+def files(filled: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, Any], dict[Path, str]]:
+    """What ``-o`` writes, by path, and the document with those paths as `job_script` and `build_script`."""
+    job = dict(filled["job"])
+    if folder is None:
+        return dict(filled), {}
+    contents = {folder / "job.sh": job["job_content"]}
+    job["job_script"] = str(folder / "job.sh")
+    if job.get("build_content"):
+        contents[folder / "build.sh"] = job["build_content"]
+        job["build_script"] = str(folder / "build.sh")
+    recipe = job["plan"].get("recipe") or {}
+    if recipe.get("content"):
+        contents[folder / recipe["file"]] = recipe["content"]
+    document = {**filled, "job": job}
+    return document, contents | {folder / "response.json": json.dumps(document, indent=2, ensure_ascii=False) + "\n"}
+
+
+def plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
+    """The whole answer: what was chosen, how long it takes, why, what else there was, the script."""
+    made = job["plan"]
+    show.heading("Configuration")
+    for name, value in _configuration(made).items():
+        typer.echo(f"  {name + ':':<16} {value}")
+    show.bullets("Why", made.get("decisions", ()))
+    alternatives = made.get("alternatives", ())
+    if alternatives:
+        typer.echo()
+        show.heading("Alternatives")
+        show.table((*COLUMNS, "why not"), [(*row(choice), choice.get("why_not")) for choice in alternatives])
+    show.bullets("Advice", made.get("advice", ()))
+    show.bullets("Warnings", (f"{w['field']}: {w['message']}" if w["field"] else w["message"] for w in made.get("warnings", ())))
+    if written:
+        show.bullets("Written", written)
+        return
+    typer.echo()
+    show.heading("Job script")
+    typer.echo(job["job_content"], nl=False)
+
+
+def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
+    """One choice under :data:`COLUMNS`."""
+    configuration, prediction = choice["configuration"], choice["prediction"]
+    return (
+        configuration["nodes"],
+        configuration["ranks_per_node"],
+        configuration["threads_per_rank"],
+        configuration.get("gpus_per_node", 0),
+        show.span(prediction.get("value")),
+        _interval(prediction),
+        prediction["basis"],
+        choice.get("node_hours"),
+        None if choice.get("efficiency") is None else f"{choice['efficiency']:.0%}",
+        _variant(configuration),
+        configuration.get("image"),
+    )
+
+
+def _configuration(made: Mapping[str, Any]) -> dict[str, str]:
+    configuration, prediction = made["configuration"], made["prediction"]
+    counts = ((configuration["nodes"], "node"), (configuration["ranks_per_node"], "rank"), (configuration["threads_per_rank"], "thread"))
+    layout = " × ".join(_count(number, what) for number, what in counts)
+    gpus = configuration.get("gpus_per_node")
+    shown = {
+        "layout": layout + (f", {_count(gpus, 'GPU')} a node" if gpus else ""),
+        "variant": _variant(configuration),
+        "predicted time": predicted(prediction),
+        "node-hours": show.cell(made.get("node_hours")),
+        "wall time limit": show.span(made["wall_time_s"]) if made.get("wall_time_s") else "",
+        "image": _image(made),
+    }
+    return {name: value for name, value in shown.items() if value}
+
+
+VARIANT = (
+    "framework_version",
+    "compiler",
+    "precision",
+    "mpi",
+    "mpi_from",
+    "numa_mode",
+    "hyperthreads",
+    "runtime",
+    "batch_size",
+    "global_batch",
+)
+
+
+def _variant(configuration: Mapping[str, Any]) -> str:
+    """What beside the layout makes a configuration, where it is known."""
+    told = {name.replace("_", " "): configuration.get(name) for name in VARIANT}
+    return ", ".join(name if value is True else f"{name} {show.cell(value)}" for name, value in told.items() if value not in (None, False))
+
+
+def predicted(prediction: Mapping[str, Any]) -> str:
+    """A predicted time with its interval and what it rests on, in one line."""
+    if prediction.get("value") is None:
+        return "unknown (basis: none; no results of this application)"
+    per = f"; {show.span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
+    rests = f"basis: {prediction['basis']}, {prediction['results_used']} results"
+    far = f", {prediction['extrapolation']:.2g} doublings beyond the measured sizes" if prediction.get("extrapolation") else ""
+    return f"{show.span(prediction['value'])} ({prediction['level']:.0%} interval {_interval(prediction)}; {rests}{far}{per})"
+
+
+def _interval(prediction: Mapping[str, Any]) -> str:
+    if prediction.get("lower") is None:
+        return ""
+    return f"{show.span(prediction['lower'])} – {show.span(prediction['upper'])}"
+
+
+def _image(made: Mapping[str, Any]) -> str:
+    if made.get("image"):
+        return str(made["image"].get("reference", ""))
+    recipe = made.get("recipe")
+    return f"to be built: {recipe.get('file', 'recipe')}" if recipe else ""
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,136 @@
+"""Asking: optimise, recommend, predict, validate, schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from modak.cli import answers, common, show
+from modak.errors import RequestError
+
+
+def optimise(
+    request: common.Request,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write job.sh, response.json, recipe and build job there.")
+    ] = None,
+    script: Annotated[bool, typer.Option("--script", help="Print the job script alone.")] = False,
+    as_json: common.AsJson = False,
+    strict: common.Strict = False,
+    preflight: Annotated[bool, typer.Option("--preflight/--no-preflight", help="Begin the script with checks of the node.")] = True,
+) -> None:
+    """Choose a configuration for a request and write the job script."""
+    asked = common.document(request)
+    if not preflight:
+        from modak.response import without_preflight
+
+        asked = without_preflight(asked)
+    filled = common.client().optimise(asked, strict=strict)
+    filled, files = answers.files(filled, output)
+    if output is not None:
+        from modak.cli.files import write_all
+
+        write_all(files)
+    if as_json:
+        show.document(filled)
+        return
+    if script:
+        typer.echo(filled["job"]["job_content"], nl=False)
+        show.warn(filled["job"]["plan"].get("warnings", ()))
+        return
+    answers.plan(filled["job"], [str(path) for path in files] if output is not None else [])
+
+
+def recommend(  # one parameter an option
+    request: Annotated[str | None, typer.Argument(metavar="[REQUEST.json]", help="The request document; - reads standard input.")] = None,
+    application: Annotated[str | None, typer.Option(help="What the results call the application.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Its data set.")] = None,
+    system: Annotated[str | None, typer.Option(help="Where it runs.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Epochs of the workload.")] = None,
+    objective: Annotated[str | None, typer.Option(help="What to minimise: time, node_hours, energy or cost.")] = None,
+    deadline: Annotated[str | None, typer.Option(help="Longest time, as [d-]hh:mm:ss or seconds.")] = None,
+    max_nodes: Annotated[int | None, typer.Option(help="Most nodes.")] = None,
+    as_json: common.AsJson = False,
+    strict: common.Strict = False,
+) -> None:
+    """Rank the configurations that a request could run in."""
+    if request is None and application is None:
+        raise typer.BadParameter("give a REQUEST.json or --application")
+    told = {
+        "target.name": system,
+        "optimisation.workload.application": application,
+        "optimisation.workload.dataset": dataset,
+        "optimisation.workload.epochs": epochs,
+        "optimisation.objective.minimise": objective,
+        "optimisation.objective.deadline": deadline,
+        "optimisation.objective.max_nodes": max_nodes,
+    }
+    document = common.document(request) if request else {"job": {}}
+    for path, value in told.items():
+        if value is not None:
+            document = with_value(document, ("job", *path.split(".")), value)
+    answer = common.client().recommend(document, strict=strict)
+    if as_json:
+        show.document(answer)
+        return
+    show.table(answers.COLUMNS, [answers.row(choice) for choice in answer["choices"]])
+    show.warn(answer.get("warnings", ()))
+
+
+def predict(
+    points: Annotated[str, typer.Argument(metavar="POINTS.csv", help="A result table without values; - reads standard input.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT.csv", help="Write the table there.")] = None,
+    level: Annotated[float, typer.Option(help="Probability that the interval holds the next run's value.")] = 0.9,
+    as_json: common.AsJson = False,
+) -> None:
+    """Predict the rows of a result table that has no values."""
+    if not 0 < level < 1:
+        raise typer.BadParameter("between 0 and 1", param_hint="--level")
+    from modak.cli import files
+
+    answer = common.client().predict(files.read(points), points, level=level)
+    if as_json and output is None:
+        show.document(answer)
+        return
+    text = files.csv_text(answer["rows"])
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        files.write_all({output: text})
+    show.warn(answer.get("warnings", ()))
+
+
+def validate(request: common.Request, as_json: common.AsJson = False, strict: common.Strict = False) -> None:
+    """Check a request document, without choosing anything."""
+    from modak.normalise import normalise
+
+    warnings = [warning.model_dump() for warning in normalise(common.document(request), strict=strict).warnings]
+    if as_json:
+        show.document({"valid": True, "warnings": warnings})
+    else:
+        typer.echo("the request is valid" + (f", with {len(warnings)} warning(s)" if warnings else ""))
+        show.warn(warnings)
+
+
+def schema(kind: Annotated[str, typer.Argument(help="request, response, result, system, image, rule or openapi.")]) -> None:
+    """Print a JSON Schema, or the service's OpenAPI document."""
+    if kind == "openapi":
+        from modak.api import create_app
+
+        show.document(create_app(common.settings()).openapi())
+        return
+    from modak.schemas import schema
+
+    show.document(schema(kind))
+
+
+def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
+    """``document`` with ``value`` at ``path``; what is no object on the way cannot take it."""
+    if not path:
+        return value
+    if document is not None and not isinstance(document, dict):
+        raise RequestError("an object", field=path[0])
+    told = document or {}
+    return {**told, path[0]: with_value(told.get(path[0]), path[1:], value)}

@@ -1,0 +1,56 @@
+"""What the commands share: settings, the use cases, documents, options."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from modak.errors import Unauthorised
+from modak.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from modak.client import Client
+    from modak.service import Service
+
+AsJson = Annotated[bool, typer.Option("--json", help="Answer, and report errors, as JSON.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Turn every warning into an error.")]
+Request = Annotated[str, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")]
+
+
+def settings() -> Settings:
+    """The settings of this run."""
+    return read_settings(os.environ)
+
+
+def client() -> Client:
+    """The service that MODAK_SERVER names, or the use cases in this process."""
+    from modak.client import client
+
+    return client(settings())
+
+
+def local() -> Service:
+    """The use cases in this process, for what a service does not do for others."""
+    from modak.service import open_service
+
+    now = settings()
+    if now.server:
+        raise Unauthorised("MODAK_SERVER is set, and no service does this; unset it to work on the database", field="MODAK_SERVER")
+    return open_service(now)
+
+
+def database() -> str:
+    """The address of the database."""
+    from modak.service import database
+
+    return database(settings())
+
+
+def document(path: str) -> Any:
+    """The JSON document in a file, or on standard input for ``-``."""
+    from modak.cli.files import read
+    from modak.documents import strict_json
+
+    return strict_json(read(path))

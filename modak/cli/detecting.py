@@ -1,0 +1,108 @@
+"""`modak systems detect`: this machine as a system file, or what differs from the one that is stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from modak.cli import common, show
+from modak.errors import UnknownName
+
+if TYPE_CHECKING:
+    from modak.detected import Description
+    from modak.facts import Accelerator, Processor, System
+
+DIFFERS = 1
+"""The exit status of ``--diff`` where something differs, as of diff(1)."""
+
+
+def detect(name: str | None, output: Path | None, *, probe: bool, diff: bool, as_json: bool) -> None:
+    """Run the command; its options are described where it is declared."""
+    from modak.detect import detect
+
+    processors, accelerators = _known()
+    with show.progress("asking this machine"):
+        found = detect(processors, accelerators, os.environ, name=name, probe=probe)
+    for note in found.notes:
+        typer.echo(f"note: {note}", err=True)
+    if diff:
+        _differences(found, as_json)
+    elif output is not None:
+        _write(found, output)
+    elif as_json:
+        show.document({"system": _json(found.system), **{key: list(map(_json, items)) for key, items in _hardware(found).items()}})
+    else:
+        typer.echo(_text(found), nl=False)
+
+
+def _known() -> tuple[Mapping[str, Processor], Mapping[str, Accelerator]]:
+    """The hardware of the database; with MODAK_SERVER, which does not list any, that of this MODAK."""
+    if common.settings().server:
+        from modak.knowledge import packaged_root, read_all
+
+        shipped = read_all(packaged_root())
+        return {one.name: one for one in shipped.processors}, {one.name: one for one in shipped.accelerators}
+    with common.local() as service:
+        facts = service.facts()
+    return facts.processors, facts.accelerators
+
+
+def _hardware(found: Description) -> Mapping[str, Sequence[Processor | Accelerator]]:
+    return {"processors": found.processors, "accelerators": found.accelerators}
+
+
+def _json(item: System | Processor | Accelerator) -> dict[str, Any]:
+    return item.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+
+
+def _text(found: Description) -> str:
+    """The system file; below it, as comments, entries for hardware that is not known: the text stays a system file."""
+    from modak.detected import toml
+
+    parts = [toml([found.system])]
+    for kind, items in _hardware(found).items():
+        if items:
+            lines = toml(items).splitlines()
+            parts.append(f"\n# {kind} that MODAK does not know: a file of its own, for modak systems add --{kind} FILE\n#\n")
+            parts.append("".join(f"# {line}".rstrip() + "\n" for line in lines))
+    return "".join(parts)
+
+
+def _write(found: Description, folder: Path) -> None:
+    """One file for the system and one for each kind of unknown hardware; the command that adds them."""
+    from modak.cli.files import write_all
+    from modak.detected import toml
+
+    name = found.system.name
+    files = {kind: folder / f"{name}-{kind}.toml" for kind, items in _hardware(found).items() if items}
+    system = folder / f"{name}.toml"
+    write_all({system: toml([found.system]), **{file: toml(_hardware(found)[kind]) for kind, file in files.items()}})
+    typer.echo(" ".join(["modak systems add", str(system), *(f"--{kind} {file}" for kind, file in files.items())]))
+
+
+def _differences(found: Description, as_json: bool) -> None:
+    from modak.detected.drift import drift
+    from modak.facts import System
+
+    systems = [System.model_validate(item) for item in common.client().listing("systems")]
+    wanted = found.system.name
+    stored = next((one for one in systems if wanted in (one.name, *one.aliases)), None)
+    if stored is None:
+        raise UnknownName("system", wanted, [one.name for one in systems], field="--name")
+    differences = drift(stored, found.system)
+    if as_json:
+        show.document({"system": stored.name, "differences": [one._asdict() for one in differences]})
+    else:
+        for one in differences:
+            typer.echo(f"{one.field}: {_shown(one.stored, 'not stored')} → {_shown(one.seen, 'not seen')}")
+        typer.echo(f"{stored.name}: {len(differences) or 'no'} field(s) differ", err=True)
+    if differences:
+        raise typer.Exit(DIFFERS)
+
+
+def _shown(value: Any, missing: str) -> str:
+    return missing if value is None else show.cell(value)

@@ -1,0 +1,272 @@
+"""How good the models are, what they look like, and what to measure next: models evaluate, models plot, results plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from modak.cli import answers, common, show
+from modak.cli.asking import with_value
+from modak.errors import NotFound, UnknownName
+
+if TYPE_CHECKING:
+    from modak.perfmodel import Curve
+    from modak.perfmodel.holdout import Judged, Proof
+
+Application = Annotated[str | None, typer.Option(help="Only this application.")]
+System = Annotated[str | None, typer.Option(help="Only this system.")]
+Level = Annotated[float, typer.Option(help="Probability that an interval holds the next run's value.")]
+
+FIGURES = ("model", "median error", "p90 error", "off by > 100 %", "size that keeps 75 %", "in interval", "interval")
+BINS = ("doublings beyond", "predictions", "interval", "in interval", "median error")
+LIKELY = ("probability", "nodes", "ranks/node", "threads", "GPUs", "variant", "time", "interval", "basis")
+RUNS = ("run", *LIKELY[1:], "node-hours", "decision after", "narrower", "per node-hour")
+
+
+def evaluate(
+    holdout: Annotated[
+        str, typer.Option(metavar="WHAT", help="largest:2 or largest:1 hides the largest sizes, each hides every inner size in turn.")
+    ] = "largest:2",
+    application: Application = None,
+    system: System = None,
+    level: Level = 0.9,
+    as_json: common.AsJson = False,
+) -> None:
+    """Hide measured sizes, predict them, and show the errors beside those of the models that the field uses."""
+    from modak.perfmodel.holdout import least_sizes, prove
+
+    _between_0_and_1(level)
+    try:
+        least_sizes(holdout)
+    except ValueError as wrong:
+        raise typer.BadParameter(str(wrong), param_hint="--holdout") from None
+    curves = list(_curves(application).values())
+    judged = {id(curve) for curve in _of_system(curves, system)}
+    with show.progress("evaluating"):
+        try:
+            proof = prove(curves, holdout, level, lambda curve: id(curve) in judged)
+        except ValueError as wrong:
+            raise NotFound(str(wrong), field="--holdout") from None
+    if as_json:
+        show.document(proof.as_json())
+    else:
+        _proof(proof)
+
+
+def plot(
+    models: Annotated[list[str] | None, typer.Argument(metavar="[MODEL_ID…]", help="Ids, as 'modak models list' shows them.")] = None,
+    application: Application = None,
+    system: System = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="A file that ends in .png or .svg.")] = None,
+    level: Level = 0.9,
+    as_json: common.AsJson = False,
+) -> None:
+    """Draw scaling curves: measured points, the model with its interval, perfect scaling."""
+    from modak import plotting
+    from modak.perfmodel.lines import lines
+
+    _between_0_and_1(level)
+    kind = output.suffix[1:].lower() if output else None
+    if not models and application is None:
+        raise typer.BadParameter("give a MODEL_ID (see 'modak models list') or --application")
+    if kind not in plotting.FORMATS and not (as_json and output is None):
+        raise typer.BadParameter("a FILE that ends in .png or .svg, or --json for the data", param_hint="--output")
+    known = _curves(application)
+    chosen = _named(known, models) if models else _several(_of_system(list(known.values()), system))
+    relatives = [curve for curve in known.values() if curve.series.application in {one.series.application for one in chosen}]
+    drawn = lines(chosen, relatives, level)
+    if output is not None and kind is not None:
+        _write(output, plotting.picture(drawn[: plotting.MOST], kind, _title(chosen), level))
+        if len(drawn) > plotting.MOST:
+            typer.echo(f"note: {len(drawn)} curves; the {plotting.MOST} with the most sizes are drawn", err=True)
+    if as_json:
+        show.document({"title": _title(chosen), "level": level, "lines": [asdict(line) for line in drawn]})
+    else:
+        typer.echo(f"{min(len(drawn), plotting.MOST)} curve(s) drawn to {output}")
+
+
+def plan(
+    request: Annotated[str | None, typer.Argument(metavar="[REQUEST.json]", help="The request document; - reads standard input.")] = None,
+    application: Annotated[str | None, typer.Option(help="What the results call the application.")] = None,
+    system: Annotated[str | None, typer.Option(help="Where it runs.")] = None,
+    budget: Annotated[float | None, typer.Option(metavar="NODE_HOURS", help="Most node-hours of all runs together.")] = None,
+    number: Annotated[int, typer.Option("-n", "--number", min=1, max=50, help="Most runs.")] = 5,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write a job script for each run there.")] = None,
+    as_json: common.AsJson = False,
+    strict: common.Strict = False,
+) -> None:
+    """Propose the next runs worth measuring: those that narrow the interval of a request's decision most per node-hour."""
+    from modak.cli.files import write_all
+
+    if request is None and application is None:
+        raise typer.BadParameter("give a REQUEST.json or --application")
+    document = common.document(request) if request else {"job": {}}
+    if system is not None:
+        document = with_value(document, ("job", "target", "name"), system)
+    if application is not None:
+        document = with_value(document, ("job", "optimisation", "workload", "application"), application)
+    with common.local() as service, show.progress("planning"):
+        answer = service.next_runs(document, most=number, budget=budget, scripts=output is not None, strict=strict)
+    if output is not None:
+        write_all(_files(answer["runs"], output))
+    if as_json:
+        show.document(answer)
+        return
+    _programme(answer)
+    show.warn(answer["warnings"])
+
+
+def _between_0_and_1(level: float) -> None:
+    if not 0 < level < 1:
+        raise typer.BadParameter("between 0 and 1", param_hint="--level")
+
+
+def _curves(application: str | None) -> dict[str, Curve]:
+    """Fitted curves by id: from the database, or from the service that is set."""
+    if common.settings().server:
+        found = {item["id"]: _listed(item) for item in common.client().listing("models")}
+    else:
+        with common.local() as service:
+            found = service.curves(application)
+    kept = {identity: curve for identity, curve in found.items() if application in (None, curve.series.application)}
+    if application is not None and not kept:
+        raise NotFound(f"no results of {application!r} that carry a model", field="--application")
+    return kept
+
+
+def _listed(item: Mapping[str, Any]) -> Curve:
+    """The curve that a list of models shows; what is unknown is left out there."""
+    from modak.perfmodel import Curve
+
+    own = {name: item[name] for name in Curve.model_fields if name in item}
+    return Curve.model_validate({**own, "mixture": {"error": None, "error_inside": None, **item["mixture"]}})
+
+
+def _of_system(curves: Sequence[Curve], system: str | None) -> list[Curve]:
+    from modak.perfmodel.predict import same_name
+
+    kept = [curve for curve in curves if system is None or same_name(curve.series.system) == same_name(system)]
+    if system is not None and not kept:
+        raise UnknownName("system", system, {curve.series.system for curve in curves if curve.series.system}, field="--system")
+    return kept
+
+
+def _named(known: Mapping[str, Curve], wanted: Sequence[str]) -> list[Curve]:
+    for identity in wanted:
+        if identity not in known:
+            raise UnknownName("model", identity, known)
+    return _several([known[identity] for identity in wanted], all_sizes=True)
+
+
+def _several(curves: Sequence[Curve], *, all_sizes: bool = False) -> list[Curve]:
+    """Curves that fit into one picture: of the metric and kind of size that has the most sizes; those with the most sizes first."""
+
+    def kind(curve: Curve) -> tuple[str, str]:
+        return curve.series.metric, curve.scale
+
+    lined = [curve for curve in curves if all_sizes or len(curve.sizes) > 1] or list(curves)
+    best = max({kind(curve): None for curve in lined}, key=lambda k: sum(len(curve.sizes) for curve in lined if kind(curve) == k))
+    kept = sorted((curve for curve in lined if kind(curve) == best), key=lambda curve: -len(curve.sizes))
+    if len(kept) < len(curves):
+        typer.echo(
+            f"note: {len(curves) - len(kept)} more curve(s) of one size, or of another metric or kind of size than "
+            f"{best[0]} over {best[1]}; a MODEL_ID draws one",
+            err=True,
+        )
+    return kept
+
+
+def _title(curves: Sequence[Curve]) -> str:
+    names = [
+        sorted({str(value) for value in values if value})
+        for values in zip(*((c.series.application, c.series.system) for c in curves), strict=True)
+    ]
+    applications, systems = (", ".join(found) if len(found) < 4 else f"{len(found)} different" for found in names)
+    return f"{applications} on {systems}" if systems else applications
+
+
+def _write(path: Path, content: bytes) -> None:
+    from modak.cli.files import replacing
+
+    with replacing(path) as stream:
+        stream.buffer.write(content)
+
+
+def _proof(proof: Proof) -> None:
+    hidden = "each inner size in turn" if proof.holdout == "each" else f"the largest {proof.holdout.partition(':')[2]} size(s)"
+    short = f"; {proof.left_out} with too few sizes left out" if proof.left_out else ""
+    typer.echo(f"hidden: {hidden} of {proof.series} curves, {proof.predictions} predictions{short}")
+    typer.echo("errors: absolute, relative to the measured cost (seconds, or the inverse of a throughput)")
+    typer.echo()
+    show.table(FIGURES, [_figures(model) for model in proof.models])
+    for model in proof.models:
+        if model.bins:
+            typer.echo()
+            show.heading(f"{proof.level:.0%} intervals: {model.name}")
+            show.table(BINS, [(b.name, b.count, _times(b.median_width), _share(b.coverage), _share(b.median_error)) for b in model.bins])
+
+
+def _figures(model: Judged) -> tuple[Any, ...]:
+    errors, held = model.errors, model.coverage
+    interval = (_share(held.overall), _times(held.median_width)) if held else (None, None)
+    return (model.name, _share(errors.median), _share(errors.p90), _share(errors.off_by_double), _share(model.decisions), *interval)
+
+
+def _programme(answer: Mapping[str, Any]) -> None:
+    if answer["likely"]:
+        show.heading("What may be the right choice")
+        show.table(LIKELY, [(_share(one["probability"]), *_run(one, _range(one["nodes"]))) for one in answer["likely"]])
+        typer.echo(f"the interval of the decision is a factor of {answer['interval']:.3g} either way")
+        typer.echo()
+    if answer["runs"]:
+        show.heading("Runs worth measuring, in this order")
+        show.table(RUNS, [(place, *_run(run), *_effect(run)) for place, run in enumerate(answer["runs"], 1)])
+    if answer["node_hours"]:
+        typer.echo(f"{answer['node_hours']:.4g} node-hours in all: the request's whole workload each time, the start of the job counted")
+    for note in answer["notes"]:
+        typer.echo(f"note: {note}", err=True)
+    written = [run["job_script"] for run in answer["runs"] if "job_script" in run]
+    show.bullets("Written", written)
+
+
+def _run(one: Mapping[str, Any], nodes: str | None = None) -> tuple[Any, ...]:
+    cells = dict(zip(answers.COLUMNS, answers.row(one), strict=True))
+    return (nodes or cells["nodes"], *(cells[name] for name in LIKELY[2:]))
+
+
+def _effect(run: Mapping[str, Any]) -> tuple[Any, ...]:
+    if "interval_after" not in run:
+        return (None, None, None, None)
+    rate = 100 * run["narrower_per_node_hour"]
+    per_hour = f"{rate:.2g} %" if rate < 100 else f"{rate:.0f} %"
+    return (run["node_hours"], _times(run["interval_after"]), _share(run["narrower"]), per_hour)
+
+
+def _files(runs: Sequence[dict[str, Any]], folder: Path) -> dict[Path, str]:
+    """What ``-o`` writes: a folder for each run, and its paths in the answer in place of the texts."""
+    contents: dict[Path, str] = {}
+    for place, run in enumerate(runs, 1):
+        made, lay = run.pop("texts"), run["configuration"]
+        here = folder / f"run-{place}-{lay['nodes']}x{lay['ranks_per_node']}x{lay['threads_per_rank']}"
+        named = (("job.sh", made["job_script"]), ("build.sh", made["build_script"]), (made["definition_name"], made["definition"]))
+        contents |= {here / name: text for name, text in named if text}
+        run["job_script"] = str(here / "job.sh")
+    return contents
+
+
+def _range(nodes: Sequence[int]) -> str:
+    return str(nodes[0]) if nodes[0] == nodes[1] else f"{nodes[0]}–{nodes[1]}"
+
+
+def _share(part: float) -> str:
+    """A part of one as a percentage."""
+    return f"{100 * part:.1f} %" if part < 0.0995 else f"{100 * part:.0f} %"
+
+
+def _times(factor: float) -> str:
+    """A factor either way."""
+    return f"× {factor:.2f}"

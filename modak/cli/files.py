@@ -1,0 +1,84 @@
+"""Reading what the command line names, and writing files whole: all of them or none, never through a link."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from errno import EISDIR
+from pathlib import Path
+from typing import Any, TextIO
+
+from modak.errors import RequestError
+
+
+def read(path: str) -> bytes:
+    """The content of a file, or of standard input for ``-``. Raises :class:`~modak.errors.RequestError` with the reason."""
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise RequestError(f"cannot be read: {error.strerror}", field=path) from None
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with equal keys as CSV; numbers in six significant figures, ``None`` as an empty cell."""
+    from modak.ingest.csv import write_csv
+
+    stream = io.StringIO()
+    write_csv(({name: _cell(value) for name, value in row.items()} for row in rows), stream)
+    return stream.getvalue()
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[TextIO]:
+    """A stream whose content takes the place of ``path`` when the body ends well, and leaves no trace when it does not.
+
+    It is written beside its place under a name that cannot exist (so it follows no link), flushed to disk and then renamed
+    over its place, which replaces a link there and leaves what the link points to alone.
+    """
+    with _replacing({path: 0o666}) as (stream,):
+        yield stream
+
+
+def write_all(contents: Mapping[Path, str]) -> None:
+    """Write every file under its name likewise, or, where one cannot be written, none. Scripts become executable."""
+    with _replacing({path: 0o777 if content.startswith("#!") else 0o666 for path, content in contents.items()}) as streams:
+        for stream, content in zip(streams, contents.values(), strict=True):
+            stream.write(content)
+
+
+@contextmanager
+def _replacing(modes: Mapping[Path, int]) -> Iterator[list[TextIO]]:
+    waiting = {path: path.with_name(f".{path.name}.{secrets.token_hex(8)}") for path in modes}
+    try:
+        with ExitStack() as opened:
+            streams = [opened.enter_context(_new(waiting[path], mode)) for path, mode in modes.items()]
+            yield streams
+            for stream in streams:
+                stream.flush()
+                os.fsync(stream.fileno())
+        for path in waiting:
+            if path.is_dir() and not path.is_symlink():
+                raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
+        for path, temporary in waiting.items():
+            temporary.replace(path)
+    except OSError as error:
+        name = next((str(path) for path, temporary in waiting.items() if str(temporary) == error.filename), str(error.filename or ""))
+        raise RequestError(f"cannot be written: {error.strerror}", field=name) from None
+    finally:
+        for temporary in waiting.values():
+            temporary.unlink(missing_ok=True)
+
+
+def _new(path: Path, mode: int) -> TextIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w", encoding="utf-8", newline="")  # noqa: PTH123

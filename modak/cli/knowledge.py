@@ -1,0 +1,270 @@
+"""What is known: systems, images, rules, models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from modak.cli import common, show
+from modak.errors import DataError, Fault, NotFound, RequestError, UnknownName
+
+if TYPE_CHECKING:
+    from modak.facts import Rule
+    from modak.service import Known
+
+systems = typer.Typer(help="Machines that jobs run on.", no_args_is_help=True, rich_markup_mode=None)
+images = typer.Typer(help="The catalogue of tagged images.", no_args_is_help=True, rich_markup_mode=None)
+rules = typer.Typer(help="Site, application, feature and storage rules.", no_args_is_help=True, rich_markup_mode=None)
+models = typer.Typer(help="Performance models.", no_args_is_help=True, rich_markup_mode=None)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace what has the same name.")]
+Variant = Literal["hub", "pip", "opt-build"]
+Runtime = Literal["apptainer", "singularity", "charliecloud", "podman-hpc"]
+Distribution = Literal["horovod"]
+Mpi = Literal["openmpi", "mpich", "intel-mpi"]
+Columns = Mapping[str, Callable[[Mapping[str, Any]], Any]]
+
+SYSTEMS: Columns = {
+    "name": lambda item: item["name"],
+    "kind": lambda item: item.get("kind", "production"),
+    "scheduler": lambda item: item.get("scheduler"),
+    "partitions": lambda item: [f"{partition['name']} ({partition['nodes']} nodes)" for partition in item["partitions"]],
+    "runtimes": lambda item: [policy["name"] for policy in item.get("runtimes", ()) if policy.get("allowed", True)],
+    "title": lambda item: item["title"],
+}
+IMAGES: Columns = {
+    "reference": lambda item: item["reference"],
+    "framework": lambda item: item["labels"]["framework"],
+    "version": lambda item: item["labels"]["version"],
+    "source": lambda item: item["labels"]["source"],
+    "compilers": lambda item: item["labels"].get("compilers", ()),
+    "accelerator": lambda item: item["labels"].get("accelerator", "none"),
+}
+RULES: Columns = {
+    "name": lambda item: item["name"],
+    "holds for": lambda item: _condition(item.get("when", {})),
+    "title": lambda item: item["title"],
+}
+MODELS: Columns = {
+    "id": lambda item: item["id"],
+    "application": lambda item: item["application"],
+    "system": lambda item: item["series"].get("system"),
+    "metric": lambda item: item["series"]["metric"],
+    "over": lambda item: item["scale"],
+    "sizes": lambda item: f"{min(item['sizes']):g}–{max(item['sizes']):g}",
+    "results": lambda item: item["results_used"],
+    "error at the next size": lambda item: _percent(item["mixture"].get("error")),
+}
+
+
+def _percent(error: float | None) -> str | None:
+    """A log error as a percentage."""
+    return None if error is None else f"{100 * math.expm1(error):.1f} %"
+
+
+@systems.command("list")
+def systems_list(as_json: common.AsJson = False) -> None:
+    """Show the systems that are known."""
+    _list("systems", SYSTEMS, as_json)
+
+
+@systems.command("show")
+def systems_show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Show one system as JSON, with the source of every figure."""
+    _show("systems", "name", name)
+
+
+@systems.command("add")
+def systems_add(
+    file: File,
+    processors: Annotated[Path | None, typer.Option(metavar="FILE", help="Processors of the system that are not known yet.")] = None,
+    accelerators: Annotated[Path | None, typer.Option(metavar="FILE", help="Accelerators of the system, likewise.")] = None,
+    replace: Replace = False,
+) -> None:
+    """Add the system in a file; one that has the name already stays, unless --replace."""
+    from modak.knowledge import read_accelerators, read_processors, read_system
+
+    system = read_system(file)
+    values: list[Known] = [system]
+    values += read_processors(processors) if processors else ()
+    values += read_accelerators(accelerators) if accelerators else ()
+    _added(common.local().add(values, replace=replace), [f"system {system.name}"])
+
+
+@systems.command("detect")
+def systems_detect(
+    name: Annotated[
+        str | None, typer.Option(help="What it is to be called, or is stored as; not given: as the cluster calls itself.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.toml there, and files of unknown hardware.")
+    ] = None,
+    probe: Annotated[bool, typer.Option("--probe", help="Ask a node of each Slurm partition, too, in a job of one task each.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what differs from the stored system; status 1 where something does.")] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Describe the machine that this runs on as a system file; what cannot be found out is left out, with a note."""
+    from modak.cli.detecting import detect
+
+    detect(name, output, probe=probe, diff=diff, as_json=as_json)
+
+
+@images.command("list")
+def images_list(as_json: common.AsJson = False) -> None:
+    """Show the catalogue."""
+    _list("images", IMAGES, as_json)
+
+
+@images.command("show")
+def images_show(reference: Annotated[str, typer.Argument(metavar="REFERENCE")]) -> None:
+    """Show one image as JSON."""
+    _show("images", "reference", reference)
+
+
+@images.command("add")
+def images_add(file: File, replace: Replace = False) -> None:
+    """Add the images in a file: all of them or none."""
+    from modak.knowledge import read_images
+
+    found = read_images(file)
+    _added(common.local().add(found, replace=replace), [f"image {image.reference}" for image in found])
+
+
+@images.command("recipe")
+def images_recipe(
+    framework: Annotated[str, typer.Argument(metavar="FRAMEWORK", help="For instance tensorflow or pytorch.")],
+    version: Annotated[str | None, typer.Option(help="A version, or a range such as 2.*; not given: the newest.")] = None,
+    variant: Annotated[Variant, typer.Option(help="From the framework's own image, from packages, or from source.")] = "hub",
+    gpu: Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for processors alone.")] = False,
+    runtime: Annotated[Runtime, typer.Option(help="What builds it: a definition file or a Dockerfile.")] = "apptainer",
+    target: Annotated[str | None, typer.Option(help="The processor that a source build is for, as archspec calls it.")] = None,
+    distribution: Annotated[Distribution | None, typer.Option(help="With Horovod inside.")] = None,
+    mpi: Annotated[Mpi | None, typer.Option(help="With this MPI library inside.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it there.")] = None,
+) -> None:
+    """Print what would be built; nothing is built."""
+    from modak import recipes
+    from modak.grammar import version_range
+
+    try:
+        version_range(version or "0")
+    except ValueError as wrong:
+        raise RequestError(str(wrong), field="version") from None
+    hardware = recipes.Hardware(accelerator="nvidia" if gpu else "none", microarchitecture=target)
+    made = recipes.plan(framework, version, variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
+    if made is None:
+        known = ", ".join(recipes.versions(framework, variant)) or "none"
+        raise NotFound(f"no recipe makes that; versions of {framework} by {variant}: {known}", field="version")
+    if target and not made.microarchitecture:
+        raise RequestError("no build for that processor: it takes a name of archspec's and --variant opt-build", field="target")
+    text, _ = made.text(runtime)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        from modak.cli.files import write_all
+
+        write_all({output: text})
+
+
+@rules.command("list")
+def rules_list(as_json: common.AsJson = False) -> None:
+    """Show the rules."""
+    _list("rules", RULES, as_json)
+
+
+@rules.command("show")
+def rules_show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Show one rule as JSON."""
+    _show("rules", "name", name)
+
+
+@rules.command("add")
+def rules_add(file: File, replace: Replace = False) -> None:
+    """Add the rules in a file: all of them or none."""
+    found = _checked_rules(file)
+    _added(common.local().add(found, replace=replace), [f"rule {rule.name}" for rule in found])
+
+
+@rules.command("check")
+def rules_check(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="TOML or JSON files.")],
+    preview: Annotated[bool, typer.Option("--preview", help="Show what they would change in the scripts of stored requests.")] = False,
+    last: Annotated[int, typer.Option(min=1, max=1000, help="With --preview: how many requests, the newest first.")] = 20,
+) -> None:
+    """Check files of rules, without adding them."""
+    found = {file: _checked_rules(file) for file in files}
+    for file, several in found.items():
+        typer.echo(f"{file}: {len(several)} rule(s), all in order")
+    if preview:
+        with common.local() as service:
+            _preview(service.preview([rule for several in found.values() for rule in several], last=last))
+
+
+@models.command("list")
+def models_list(as_json: common.AsJson = False) -> None:
+    """Show the fitted models; series that changed since are fitted first."""
+    _list("models", MODELS, as_json)
+
+
+@models.command("show")
+def models_show(identity: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    """Show one model as JSON: its form, its coefficients, what it rests on."""
+    _show("models", "id", identity)
+
+
+@models.command("fit")
+def models_fit(application: Annotated[str | None, typer.Option(help="Only this application.")] = None) -> None:
+    """Fit the series that changed since they were fitted; asking does the same when it needs to."""
+    with show.progress("fitting"):
+        fitted = common.local().fit(application)
+    typer.echo(f"{fitted} models are up to date")
+
+
+def _list(kind: str, columns: Columns, as_json: bool) -> None:
+    items = common.client().listing(kind)
+    if as_json:
+        show.document(items)
+    else:
+        show.table(tuple(columns), [[find(item) for find in columns.values()] for item in items])
+
+
+def _show(kind: str, key: str, name: str) -> None:
+    items = {item[key]: item for item in common.client().listing(kind)}
+    if name not in items:
+        raise UnknownName(kind.removesuffix("s"), name, items)
+    show.document(items[name])
+
+
+def _added(changed: bool, names: Sequence[str]) -> None:
+    for name in names:
+        typer.echo(f"{name} is in the database" if changed else f"{name} was there already, unchanged")
+
+
+def _checked_rules(file: Path) -> Sequence[Rule]:
+    from modak.knowledge import read_rules
+    from modak.rules import check
+
+    found = read_rules(file)
+    faults = [Fault(f"{file}: rules.{rule.name}", str(fault)) for rule in found for fault in check(rule)]
+    if faults:
+        raise DataError(faults=faults)
+    return found
+
+
+def _preview(seen: Mapping[str, Any]) -> None:
+    """A unified diff for each stored request whose script changes."""
+    changed = [plan for plan in seen["plans"] if plan["diff"]]
+    failed = [plan for plan in seen["plans"] if plan.get("error")]
+    typer.echo(f"{len(changed)} of {len(seen['plans'])} stored requests get another script")
+    for plan in changed:
+        typer.echo(f"\n{plan['diff']}", nl=False)
+    show.warn({"field": f"plan {plan['id']}", "message": plan["error"]} for plan in failed)
+
+
+def _condition(when: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name.replace('_', ' ')} {show.cell(value)}" for name, value in when.items()) or "everything"

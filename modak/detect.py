@@ -1,0 +1,227 @@
+"""Runs the commands that describe this machine, for :mod:`modak.detected` to read. A shell room: it decides nothing.
+
+Commands are looked up on PATH once, by absolute path, never in a relative or current folder. Each gets a clean environment, no
+input, a time limit and a limit on what it may say; what it starts ends with it.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import selectors
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from modak.detected import Asked, Description, describe, slurm
+from modak.detected.seen import NOT_THERE, Answer
+from modak.detected.software import MODULES, RUNTIMES
+from modak.errors import RequestError
+from modak.facts import Accelerator, Processor
+
+TIMEOUT_S: Final = 20.0
+"""For one command; Slurm's own commands give up on a controller after ten seconds."""
+PROBE_TIMEOUT_S: Final = 90.0
+MARK: Final = "@modak@"
+LONGEST_ANSWER: Final = 1 << 25
+LONGEST_ERRORS: Final = 1 << 20
+PASSED: Final = (
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SLURM_CONF",
+    "SLURM_ACCOUNT",
+    "PBS_CONF_FILE",
+    "PBS_SERVER",
+    "PBS_DEFAULT",
+    "MODULEPATH",
+    "LMOD_CMD",
+)
+"""What commands are given of the environment, besides PATH and LC_ALL=C."""
+MACHINE: Final[Mapping[str, tuple[str, ...]]] = {
+    "lscpu": ("lscpu", "-J"),
+    "numactl": ("numactl", "-H"),
+    "nvidia-smi": ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"),
+    "nvidia-smi-capability": ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"),
+    "meminfo": ("/proc/meminfo",),
+}
+"""What is asked of one machine: this one, or with ``--probe`` a node of each partition. A path is a file to read."""
+SLURM: Final[Mapping[str, tuple[str, ...]]] = {
+    "scontrol-config": ("scontrol", "show", "config"),
+    "scontrol-partition": ("scontrol", "show", "partition", "--oneliner"),
+    "scontrol-node": ("scontrol", "show", "node", "--oneliner"),
+}
+WITHOUT_SCONTROL: Final[Mapping[str, tuple[str, ...]]] = {
+    "sinfo": ("sinfo", "--noheader", "--exact", f"--format={slurm.SINFO_FORMAT}"),
+    "pbsnodes": ("pbsnodes", "-a"),
+    "qstat": ("qstat", "-Qf"),
+    "qstat-server": ("qstat", "-Bf"),
+}
+"""Asked where ``scontrol`` is not there or says nothing."""
+ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "srun-mpi": ("srun", "--mpi=list"),
+    **MACHINE,
+    "mounts": ("/proc/mounts",),
+    "modules": ("LMOD_CMD", "bash", "-t", "avail", *MODULES),
+    "mpirun": ("mpirun", "--version"),
+    **{program: (program, "version" if program == "enroot" else "--version") for program in RUNTIMES},
+}
+ON_STDERR: Final = frozenset({"modules", "srun-mpi", *RUNTIMES})
+"""Commands that answer, in some versions, on standard error."""
+
+
+def detect(
+    processors: Mapping[str, Processor],
+    accelerators: Mapping[str, Accelerator],
+    environment: Mapping[str, str],
+    *,
+    name: str | None = None,
+    probe: bool = False,
+) -> Description:
+    """This machine as a system, with the hardware of it that is not among the known.
+
+    ``probe`` asks a node of each open Slurm partition as well: a job of one task for each, which waits for at most half a minute.
+
+    :raises modak.errors.DataError: where nothing can be described.
+    :raises modak.errors.RequestError: for a probe where there is no Slurm.
+    """
+    path, own = environment.get("PATH", ""), _passed(environment)
+    first = _answers(SLURM, path, own)
+    told = all(answer.text for answer in first.values())
+    others = dict.fromkeys(WITHOUT_SCONTROL, Answer("", trouble=NOT_THERE)) if told else _answers(WITHOUT_SCONTROL, path, own)
+    answers = {**first, **others, **_answers(ALWAYS, path, own)}
+    probes = _probes(answers, path, own) if probe else {}
+    asked = Asked(socket.gethostname(), datetime.now(UTC).date(), name)
+    return describe(answers, probes, asked, processors, accelerators)
+
+
+def find(program: str, path: str) -> Path | None:
+    """The program's file in the absolute folders of a PATH; others, such as the current one, are passed over."""
+    folders = (Path(folder) for folder in path.split(os.pathsep) if folder.startswith("/"))
+    return next((file for folder in folders if (file := folder / program).is_file() and os.access(file, os.X_OK)), None)
+
+
+def run(words: Sequence[str | Path], environment: Mapping[str, str], *, timeout_s: float, longest: int) -> tuple[bytes, bytes, str]:
+    """Standard output, the start of standard error, and what went wrong (empty: nothing). Whatever it started is ended."""
+    try:
+        process = subprocess.Popen(  # noqa: S603 - words of our own, the program by its absolute path
+            [str(word) for word in words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError as error:
+        return b"", b"", error.strerror or "cannot be run"
+    with process:
+        try:
+            out, err, trouble = _read(process, timeout_s, longest)
+        finally:
+            _end(process)
+    if not trouble and process.returncode:
+        said = err.decode(errors="replace").strip() or out.decode(errors="replace").strip()
+        trouble = f"exit status {process.returncode}: {said[:200]}"
+    return out, err, trouble
+
+
+def _passed(environment: Mapping[str, str]) -> dict[str, str]:
+    passed = {key: environment[key] for key in PASSED if key in environment}
+    with suppress(KeyError, OSError):  # ch-run wants a name, and cron sets none
+        passed.setdefault("USER", getpass.getuser())
+    return passed
+
+
+def _answers(commands: Mapping[str, tuple[str, ...]], path: str, own: Mapping[str, str]) -> dict[str, Answer]:
+    return {key: _ask(words, path, own, key in ON_STDERR) for key, words in commands.items()}
+
+
+def _ask(words: Sequence[str], path: str, own: Mapping[str, str], on_stderr: bool) -> Answer:
+    if words[0].startswith("/"):
+        return _file(Path(words[0]))
+    if words[0] == "LMOD_CMD":  # a shell function calls the program that this variable names
+        given = Path(own.get("LMOD_CMD", ""))
+        command, program = "module -t avail", given if given.is_absolute() and os.access(given, os.X_OK) else None
+    else:
+        command, program = " ".join(word for word in words if not word.startswith("--format")), find(words[0], path)
+    if program is None:
+        return Answer(command, trouble=NOT_THERE)
+    out, err, trouble = run((program, *words[1:]), {**own, **_clean(path)}, timeout_s=TIMEOUT_S, longest=LONGEST_ANSWER)
+    text = out.decode(errors="replace") + ("\n" + err.decode(errors="replace") if on_stderr else "")
+    return Answer(command, "" if trouble else text, trouble)
+
+
+def _clean(path: str) -> dict[str, str]:
+    return {"PATH": os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/")), "LC_ALL": "C"}
+
+
+def _file(path: Path) -> Answer:
+    try:
+        with path.open("rb") as stream:
+            return Answer(str(path), stream.read(LONGEST_ANSWER).decode(errors="replace"))
+    except OSError as error:
+        return Answer(str(path), trouble=error.strerror or "cannot be read")
+
+
+def _probes(answers: Mapping[str, Answer], path: str, own: Mapping[str, str]) -> Mapping[str, Mapping[str, Answer]]:
+    """What a node of each open partition says of itself; a partition whose node does not answer is left to the other ways."""
+    srun, cluster = find("srun", path), slurm.cluster(answers)
+    if srun is None or cluster is None:
+        raise RequestError("asks Slurm for nodes, and no Slurm answers here; run modak on a node instead", field="--probe")
+    wanted = [one.name for one in cluster.partitions if not one.closed and any(one.name in node.partitions for node in cluster.nodes)]
+    return {name: found for name in wanted if (found := _probe(srun, name, {**own, **_clean(path)}))}
+
+
+def _probe(srun: Path, partition: str, environment: Mapping[str, str]) -> Mapping[str, Answer]:
+    """One job of one task; each command's answer below a line with its name."""
+    asked = {key: words if not words[0].startswith("/") else ("cat", *words) for key, words in MACHINE.items()}
+    script = "; ".join(f"echo {MARK}{key}; {shlex.join(words)}" for key, words in asked.items())
+    job = (srun, "--job-name=modak-detect", f"--partition={partition}", "--nodes=1", "--ntasks=1", "--time=00:02:00", "--immediate=30")
+    out, _, trouble = run((*job, "sh", "-c", f"{script}; true"), environment, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
+    if trouble:
+        return {}
+    parts = dict(part.partition("\n")[::2] for part in f"\n{out.decode(errors='replace')}".split(f"\n{MARK}")[1:])
+    return {key: Answer(" ".join(words), parts.get(key, "")) for key, words in MACHINE.items()}
+
+
+def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> tuple[bytes, bytes, str]:
+    """Both streams to their end, within the limits; never more than one chunk beyond them is held."""
+    deadline = time.monotonic() + timeout_s
+    held: dict[str, bytearray] = {"out": bytearray(), "err": bytearray()}
+    with selectors.DefaultSelector() as waiting:
+        for name, stream in (("out", process.stdout), ("err", process.stderr)):
+            if stream is not None:
+                waiting.register(stream, selectors.EVENT_READ, name)
+        while waiting.get_map():
+            left = deadline - time.monotonic()
+            ready = waiting.select(left) if left > 0 else []
+            if not ready:
+                return b"", bytes(held["err"]), f"no answer within {timeout_s:g} s"
+            for key, _ in ready:
+                chunk = os.read(key.fd, 1 << 16)
+                if not chunk:
+                    waiting.unregister(key.fileobj)
+                elif key.data == "out" or len(held["err"]) < LONGEST_ERRORS:
+                    held[key.data] += chunk
+            if len(held["out"]) > longest:
+                return b"", bytes(held["err"]), f"an answer of more than {longest >> 20} MiB"
+    try:
+        process.wait(max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return b"", bytes(held["err"]), f"no end within {timeout_s:g} s"
+    return bytes(held["out"]), bytes(held["err"]), ""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the session that the command leads, with all that is left of it."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,195 @@
+"""What a machine says of itself, as a system file. Text in, values out: :mod:`modak.detect` runs the commands.
+
+Nothing is invented: what no command says is left out, and a note says what and why. Every figure cites its command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from modak.detected import machine, pbs, slurm, software
+from modak.detected.partitions import Found, Known, described
+from modak.detected.seen import NOT_THERE, Answer, Cluster, Machine, SeenNode, SeenPartition, plain
+from modak.errors import DataError, Fault
+from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
+from modak.grammar import Name
+
+PMI: Final[Mapping[str, tuple[str, ...]]] = {"openmpi": ("pmix",), "mpich": ("pmi2",), "intel-mpi": ("pmi2",), "mvapich": ("pmi2",)}
+"""What each family's libraries are commonly built with."""
+UNASKED: Final = (
+    "not looked for: interconnect, internet and ssh on compute nodes, reserved queues, site policy; title and site are for you to fill in"
+)
+ALONE: Final = "one machine, no scheduler answers"
+MOST_MOUNTS: Final = 64
+"""File systems that are listed at most."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A system, the hardware of it that MODAK does not know yet, and what could not be found out."""
+
+    system: System
+    processors: tuple[Processor, ...] = ()
+    accelerators: tuple[Accelerator, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be described: by which name, seen on which host, when."""
+
+    host: str
+    day: date
+    name: str | None = None
+    """Not given: the cluster's, else the host's."""
+
+
+def describe(
+    answers: Mapping[str, Answer],
+    probes: Mapping[str, Mapping[str, Answer]],
+    asked: Asked,
+    processors: Mapping[str, Processor],
+    accelerators: Mapping[str, Accelerator],
+) -> Description:
+    """The machine that gave these answers (``probes``: those of a node of a partition), with the hardware that MODAK knows.
+
+    :raises DataError: where not one partition can be described; the faults say why.
+    """
+    day = f"({asked.day.isoformat()})"
+    host = plain(asked.host, 100)
+    here = machine.machine(answers, host, frozenset({host, host.split(".")[0], "localhost"}))
+    cluster = slurm.cluster(answers) or pbs.cluster(answers) or _alone(here)
+    probed = {name: machine.machine(given, f"a node of partition {plain(name, 64)}") for name, given in probes.items()}
+    found = described(cluster, here, probed, Known(processors, accelerators, day))
+    notes = [*_troubles(answers), *found.notes]
+    if not found.partitions:
+        raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])
+    rest, cites, said = _rest(answers, cluster, asked.day.isoformat(), day, host)
+    name = asked.name or _slug(cluster.name or "") or _slug(host.split(".")[0]) or "this-machine"
+    system = {
+        "name": name,
+        "title": name,
+        "site": "unknown",
+        "scheduler": cluster.scheduler,
+        "cpu_unit": "thread" if found.thread_is_cpu else "core",
+        "partitions": found.partitions,
+        **rest,
+        "sources": _sources([*_general(found, cluster, day), *found.cites, *cites]),
+    }
+    return Description(_validated(system), found.processors, found.accelerators, tuple(dict.fromkeys([*notes, *said, UNASKED])))
+
+
+def toml(items: Sequence[System | Processor | Accelerator]) -> str:
+    """One system as a file, or processors or accelerators as the arrays of one."""
+    import tomli_w
+
+    dumped = [item.model_dump(mode="json", exclude_unset=True, exclude_none=True) for item in items]
+    if isinstance(items[0], System):
+        return tomli_w.dumps(dumped[0])
+    return tomli_w.dumps({"processors" if isinstance(items[0], Processor) else "accelerators": dumped})
+
+
+def _alone(here: Machine) -> Cluster:
+    """A machine without a scheduler: one partition of one node."""
+    gpus = ((None, len(here.gpus)),) if here.gpus else ()
+    node = SeenNode(name=here.place, partitions=("local",), gpus=gpus)
+    return Cluster("shell", (SeenPartition("local", default=True),), (node,), None, ALONE, ALONE)
+
+
+def _troubles(answers: Mapping[str, Answer]) -> Iterator[str]:
+    """What did not answer, but for what need not be there."""
+    for answer in answers.values():
+        if answer.trouble and answer.trouble != NOT_THERE:
+            yield f"{answer.command}: {plain(answer.trouble)}"
+
+
+def _rest(
+    answers: Mapping[str, Answer], cluster: Cluster, as_of: str, day: str, host: str
+) -> tuple[dict[str, Any], list[tuple[str, str]], list[str]]:
+    """Runtimes, MPI libraries and file systems, their citations and notes."""
+    notes: list[str] = []
+    runtimes = list(software.runtimes(answers))
+    libraries = list(software.mpi(answers))
+    offered = slurm.pmi_types(answers["srun-mpi"].text) if cluster.scheduler == "slurm" else ()
+    mounts = machine.mounts(answers["mounts"].text)
+    tables: dict[str, list[dict[str, Any]]] = {
+        "runtimes": [_given(name=name, version=number, as_of=as_of, module=module) for name, number, module, _ in runtimes],
+        "mpi": [_given(family=name, version=number, module=module, pmi=_pmi(name, offered)) for name, number, module, _ in libraries],
+        "filesystems": [_given(name=_slug(one.path) or "root", kind=one.kind, path=one.path) for one in mounts[:MOST_MOUNTS]],
+    }
+    models = {"runtimes": RuntimePolicy, "mpi": HostMpi, "filesystems": FileSystem}
+    kept = {key: list(_sound(key, rows, models[key], notes)) for key, rows in tables.items()}
+    whence = {
+        "runtimes": {f"{command} {day}, on {host}" for *_, command in runtimes},
+        "mpi": {f"{command} {day}, on {host}" for *_, command in libraries},
+        "filesystems": {f"/proc/mounts {day}, on {host}"},
+    }
+    if kept["runtimes"]:
+        kept["runtimes"].append({"name": "none"})
+        notes.append(f"runtimes are those installed on {host}, in no order of preference, not a policy of the site")
+    if any("pmi" in row for row in kept["mpi"]):
+        notes.append("mpi: pmi is what srun offers and the library is commonly built with; nobody tried it")
+    found = {key: rows for key, rows in kept.items() if rows}
+    return dict(found), [(key, citation) for key in found for citation in sorted(whence[key])], notes
+
+
+def _sound(key: str, rows: Iterable[dict[str, Any]], model: Any, notes: list[str]) -> Iterator[dict[str, Any]]:
+    """Rows that a file's schema takes, one of each name; a note for each other."""
+    names = set()
+    for row in rows:
+        try:
+            model.model_validate(row)
+        except ValidationError as error:
+            first = error.errors()[0]
+            notes.append(f"{key}: {plain(str(row.get('path') or row.get('name') or ''), 80)} is left out: {plain(first['msg'])}")
+            continue
+        label = row.get("name") or row.get("family")
+        if label in names:
+            notes.append(f"{key}: {plain(str(row.get('path') or label), 80)} is left out: the name {label} is taken")
+        else:
+            names.add(label)
+            yield row
+
+
+def _pmi(family: str, offered: Sequence[str]) -> str | None:
+    return next((word for word in PMI.get(family, ()) if word in offered), None)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _general(found: Found, cluster: Cluster, day: str) -> Iterator[tuple[str, str]]:
+    yield "scheduler", f"{cluster.from_nodes} {day}"
+    yield "cpu_unit", f"{cluster.from_nodes} {day}"
+
+
+def _sources(cites: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """One source for each citation, with all fields that it covers."""
+    fields: dict[str, list[str]] = {}
+    for path, citation in cites:
+        fields.setdefault(citation, []).append(path)
+    return [{"fields": list(dict.fromkeys(paths)), "citation": citation} for citation, paths in fields.items()]
+
+
+def _slug(text: str) -> str:
+    """A name made of a text; empty where nothing of it can stand in one."""
+    made = re.sub(r"[^a-z0-9._+]+", "-", text.lower()).strip("-._+")[:64]
+    try:
+        return TypeAdapter(Name).validate_python(made)
+    except ValidationError:
+        return ""
+
+
+def _validated(system: Mapping[str, Any]) -> System:
+    try:
+        return System.model_validate(system)
+    except ValidationError as error:
+        faults = [Fault(".".join(map(str, one["loc"])), plain(one["msg"])) for one in error.errors()]
+        raise DataError(faults=faults) from None

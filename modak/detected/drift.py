@@ -1,0 +1,83 @@
+"""A stored system against the machine as it is seen now: field, stored value, seen value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from modak.facts import Partition, System
+
+
+class Difference(NamedTuple):
+    """One field that differs. ``None``: the stored system does not say, or it is not seen."""
+
+    field: str
+    stored: Any
+    seen: Any
+
+
+def drift(stored: System, seen: System) -> tuple[Difference, ...]:
+    """Where they differ, in the order of the file. What a machine does not show (title, policy, speeds) is not compared."""
+    return tuple(
+        difference
+        for difference in (
+            Difference("scheduler", stored.scheduler, seen.scheduler),
+            Difference("cpu_unit", stored.cpu_unit, seen.cpu_unit),
+            *_partitions(stored, seen),
+            *_listed("runtimes", _runtimes(stored), _runtimes(seen)),
+            *_listed("mpi", _mpi(stored), _mpi(seen)),
+            *_listed("filesystems", _paths(stored), _paths(seen)),
+        )
+        if difference.stored != difference.seen
+    )
+
+
+def _partitions(stored: System, seen: System) -> Iterator[Difference]:
+    left = {partition.name for partition in stored.partitions}
+    for one in seen.partitions:
+        same = next((each for each in stored.partitions if one.name in _names(each)), None)
+        if same is None:
+            yield Difference(f"partitions.{one.name}", None, f"{one.nodes} nodes")
+            continue
+        left.discard(same.name)
+        yield from _fields(same, one)
+    yield from (Difference(f"partitions.{name}", "stored", None) for name in sorted(left))
+
+
+def _names(partition: Partition) -> tuple[str | None, ...]:
+    return partition.name, partition.queue, *(queue.name for queue in partition.queues)
+
+
+def _fields(stored: Partition, seen: Partition) -> Iterator[Difference]:
+    """Each field that is seen; a queue by size has its own limits, and shares the partition's nodes."""
+    at = f"partitions.{seen.name}"
+    queue = next((one for one in stored.queues if one.name == seen.name), None)
+    yield Difference(f"{at}.max_wall_time_s", (queue or stored).max_wall_time_s, seen.max_wall_time_s)
+    if queue is None:
+        yield Difference(f"{at}.nodes", stored.nodes, seen.nodes)
+        yield Difference(f"{at}.max_nodes", stored.max_nodes, seen.max_nodes)
+        yield Difference(f"{at}.default", stored.default, seen.default)
+    for name in sorted(seen.node.model_fields_set - {"numa_modes"}):
+        yield Difference(f"{at}.node.{name}", getattr(stored.node, name), getattr(seen.node, name))
+    if seen.node.numa_modes:
+        yield Difference(f"{at}.node.numa_modes", stored.node.standard_numa_domains, seen.node.standard_numa_domains)
+    if stored.node.accelerators and not seen.node.accelerators:
+        yield Difference(f"{at}.node.accelerators", stored.node.accelerators, None)
+
+
+def _listed(at: str, stored: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[Difference]:
+    for name in sorted({*stored, *seen}):
+        yield Difference(f"{at}.{name}", stored.get(name), seen.get(name))
+
+
+def _runtimes(system: System) -> Mapping[str, Any]:
+    """Runtimes that may be used; without a container, a job always can."""
+    return {one.name: one.version or "installed" for one in system.runtimes if one.allowed and one.name != "none"}
+
+
+def _mpi(system: System) -> Mapping[str, Any]:
+    return {one.family: one.version or "installed" for one in system.mpi}
+
+
+def _paths(system: System) -> Mapping[str, Any]:
+    return {one.path: one.kind for one in system.filesystems if one.path}

@@ -1,0 +1,106 @@
+"""Names of processors and accelerators: those that MODAK knows, or an entry for one that it does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from modak.detected.seen import SeenGpu, SeenProcessor, plain
+from modak.facts import Accelerator, Processor, Source
+
+_VENDORS: Final[Mapping[str, Literal["intel", "amd", "arm"]]] = {"GenuineIntel": "intel", "AuthenticAMD": "amd"}
+_NOISE: Final = re.compile(r"\((?:r|tm|c)\)|@.*|\b(?:cpu|processor|with radeon graphics|[0-9]{1,3}-core)\b", re.IGNORECASE)
+_BRANDS: Final = re.compile(r"\b(?:nvidia|tesla|geforce|quadro|amd|instinct|radeon)\b", re.IGNORECASE)
+
+
+def processor(seen: SeenProcessor, known: Mapping[str, Processor], citation: str) -> Processor | None:
+    """The known processor of that model, or an entry of its own; ``None`` where its maker or kind cannot be told."""
+    words = _words(seen.model)
+    same = next((one for _, one in sorted(known.items()) if _words(one.model.partition(" (")[0]) == words), None)
+    if same:
+        return same
+    vendor, target = _vendor(seen), microarchitecture(seen)
+    slug = "-".join(words[1:] if words[:1] == [vendor] else words)
+    if vendor is None or target is None or not re.fullmatch(r"[a-z0-9][a-z0-9._+-]{0,63}", slug):
+        return None
+    figures = {"cores": seen.cores_per_socket, "threads_per_core": seen.threads_per_core}
+    given = {name: value for name, value in figures.items() if value}
+    model = {"name": _free(slug, known), "vendor": vendor, "model": " ".join(_clean(seen.model).split()), "microarchitecture": target}
+    source = Source(fields=("model", "microarchitecture", *given), citation=citation)
+    return Processor.model_validate({**model, **given, "sources": (source,)})
+
+
+def accelerator(seen: SeenGpu, known: Mapping[str, Accelerator], citation: str) -> Accelerator | None:
+    """The known accelerator of that model, or an entry of its own (``nvidia-smi`` sees none but NVIDIA's)."""
+    same = next((one for _, one in sorted(known.items()) if _folded(one.model) == _folded(seen.model)), None)
+    if same:
+        return same
+    slug = "-".join(re.findall(r"[a-z0-9.]+", _BRANDS.sub(" ", seen.model.lower())))
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._+-]{0,63}", slug):
+        return None
+    model = seen.model if "nvidia" in seen.model.lower() else f"NVIDIA {seen.model}"
+    figures = {"compute_capability": seen.compute_capability, "memory_gb": seen.memory_gb}
+    given = {name: value for name, value in figures.items() if value}
+    source = Source(fields=("model", *given), citation=citation)
+    return Accelerator.model_validate({"name": _free(slug, known), "vendor": "nvidia", "model": model, **given, "sources": (source,)})
+
+
+def of_type(kind: str | None, known: Mapping[str, Accelerator]) -> tuple[Accelerator | None, tuple[str, ...]]:
+    """The known accelerator that a scheduler's word for a type names, or the names of all that the word may mean."""
+    word = _folded((kind or "").replace("_", " "))
+    same = next((one for name, one in sorted(known.items()) if word and word in (_folded(name), _folded(one.model))), None)
+    return same, tuple(name for name in sorted(known) if len(word) > 1 and _folded(name).startswith(word))
+
+
+def microarchitecture(seen: SeenProcessor) -> str | None:
+    """The archspec target that fits what ``lscpu`` says, found as archspec finds that of the machine it runs on."""
+    import archspec.cpu
+
+    known = archspec.cpu.TARGETS
+    root = known.get(seen.architecture)
+    if root is None:
+        return None
+    flags = seen.flags | ({"sse3"} if "pni" in seen.flags else set())
+    power = re.search(r"POWER([0-9]{1,2})", seen.model)
+    generation = int(power[1]) if power else 0
+    fitting = [
+        target
+        for target in known.values()
+        if target.family == root
+        and target.vendor in (seen.vendor, "generic", *(("IBM",) if generation else ()))
+        and target.features <= flags
+        and target.generation <= generation
+        and (target == root or target.vendor != "generic" or seen.architecture == "x86_64")
+    ]
+    generic = max((one for one in fitting if one.vendor == "generic"), key=_depth, default=root)
+    return str(max((one for one in fitting if one.vendor != "generic" and one > generic), key=_depth, default=generic).name)
+
+
+def _depth(target: object) -> tuple[int, int]:
+    return len(getattr(target, "ancestors", ())), len(getattr(target, "features", ()))
+
+
+def _vendor(seen: SeenProcessor) -> Literal["intel", "amd", "arm", "ibm"] | None:
+    if seen.architecture == "aarch64":
+        return "arm"
+    return "ibm" if seen.architecture.startswith("ppc64") else _VENDORS.get(seen.vendor)
+
+
+def _clean(model: str) -> str:
+    return _NOISE.sub(" ", plain(model))
+
+
+def _words(model: str) -> list[str]:
+    return re.findall(r"[a-z0-9.+]+", _clean(model).lower().replace("-v", " v"))
+
+
+def _folded(name: str) -> str:
+    return "".join(re.findall(r"[a-z0-9]", _BRANDS.sub("", name.lower())))
+
+
+def _free(slug: str, taken: Iterable[str]) -> str:
+    """A name that no known item has, though it is another model."""
+    names = set(taken)
+    numbered = (f"{slug[:60]}-{number}" for number in range(2, len(names) + 3))
+    return slug if slug not in names else next(name for name in numbered if name not in names)

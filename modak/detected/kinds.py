@@ -1,0 +1,75 @@
+"""The kinds of nodes within one partition of a scheduler, since a partition of MODAK's has nodes of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from modak.detected.seen import SeenNode, SeenPartition, plain
+
+ALIKE: Final = 1.1
+"""Nodes whose memory differs by less are one kind: what is left of it for jobs differs from node to node."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Nodes of one kind within a partition."""
+
+    name: str
+    """What MODAK's partition is called."""
+    partition: SeenPartition
+    nodes: tuple[SeenNode, ...]
+    constraint: str | None = None
+    sole: bool = True
+    """Whether all nodes of the partition are of this kind."""
+
+    @property
+    def label(self) -> str:
+        """The name in messages."""
+        return f"partition {plain(self.name, 70)}"
+
+
+def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[Kind, ...], tuple[str, ...]]:
+    """The largest kind under the partition's name; each other under a name of its own where a feature selects it, else left out."""
+    first, *others = sorted(_groups(nodes), key=lambda group: -count(group))
+    if not others:
+        return (Kind(seen.name, seen, first),), ()
+    label = f"partition {plain(seen.name, 64)}"
+    features = {group: _telling(group, [other for other in (first, *others) if other is not group]) for group in (first, *others)}
+    named = (Kind(f"{seen.name}-kind{number}", seen, group, features[group], sole=False) for number, group in enumerate(others, 2))
+    lost = sum(count(group) for group in others if not features[group])
+    notes = [f"{label} has nodes of {len(others) + 1} kinds"]
+    notes += [f"{label}: no feature tells the largest kind from the others, a job may land on any"] * (not features[first])
+    notes += [f"{label}: {lost} node(s) of other kinds are left out, no feature selects them"] * bool(lost)
+    return (Kind(seen.name, seen, first, features[first], sole=False), *(kind for kind in named if kind.constraint)), tuple(notes)
+
+
+def _groups(nodes: Sequence[SeenNode]) -> Iterator[tuple[SeenNode, ...]]:
+    """Nodes with equal cores and GPUs, split where memory makes a step."""
+    keyed: dict[tuple[object, ...], list[SeenNode]] = {}
+    for node in nodes:
+        keyed.setdefault((node.sockets, node.cores, node.threads_per_core, node.cpus, node.gpus), []).append(node)
+    for group in keyed.values():
+        current: list[SeenNode] = []
+        for node in sorted(group, key=_memory):
+            if current and _memory(node) > _memory(current[0]) * ALIKE:
+                yield tuple(current)
+                current = []
+            current.append(node)
+        yield tuple(current)
+
+
+def _memory(node: SeenNode) -> float:
+    return node.usable_memory_gb or node.memory_gb or 0.0
+
+
+def _telling(group: Sequence[SeenNode], others: Sequence[Sequence[SeenNode]]) -> str | None:
+    """A feature that all nodes of the group have and no other node of the partition has."""
+    common = set(group[0].features).intersection(*(node.features for node in group))
+    return min(common.difference(*(node.features for other in others for node in other)), default=None)
+
+
+def count(nodes: Sequence[SeenNode]) -> int:
+    """How many nodes there are."""
+    return sum(node.count for node in nodes)

@@ -1,0 +1,232 @@
+"""What a scheduler says of its nodes, as partitions of MODAK's: nodes of one kind each, with the hardware that a machine shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from modak.detected import hardware, kinds
+from modak.detected.kinds import Kind
+from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
+from modak.facts import Accelerator, Partition, Processor
+
+
+@dataclass(frozen=True)
+class Known:
+    """The processors and accelerators that MODAK knows, and how a citation ends."""
+
+    processors: Mapping[str, Processor]
+    accelerators: Mapping[str, Accelerator]
+    day: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of one partition, or of several."""
+
+    partitions: tuple[Mapping[str, Any], ...] = ()
+    processors: tuple[Processor, ...] = ()
+    accelerators: tuple[Accelerator, ...] = ()
+    cites: tuple[tuple[str, str], ...] = ()
+    """Dotted paths of fields, each with the citation that covers it."""
+    notes: tuple[str, ...] = ()
+    thread_is_cpu: bool = False
+    """Whether the scheduler counts hardware threads as CPUs."""
+
+
+def described(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
+    """Every open partition of the cluster whose hardware is known, and a note for each that is left out."""
+    found = _joined([_partition(one, cluster, here, probed, known) for one in cluster.partitions])
+    if len(found.partitions) < 2 or any(one.get("default") for one in found.partitions):
+        return found
+    largest = max(found.partitions, key=lambda one: int(one["nodes"]))["name"]
+    marked = tuple({**one, "default": True} if one["name"] == largest else one for one in found.partitions)
+    note = f"no described partition is the scheduler's default; {largest}, the largest, is entered as such"
+    return replace(found, partitions=marked, notes=(*found.notes, note))
+
+
+def machine_for(kind: Kind, here: Machine, probed: Mapping[str, Machine]) -> tuple[Machine | None, str]:
+    """The machine that shows what these nodes are made of, and what is to be said: one of them, or one just like them."""
+    probe = probed.get(kind.partition.name)
+    if probe and (kind.sole or _alike(kind, probe)):
+        return probe, ""
+    if here.names & {part for node in kind.nodes for name in (node.name, node.host) for part in (name, name.split(".")[0])}:
+        return here, ""
+    if _alike(kind, here):
+        return here, f"its nodes are taken to have the processors of {here.place}, which has as many sockets, cores and threads"
+    return None, f"its nodes are not like {(probe or here).place}, and the scheduler does not say which processor they have"
+
+
+def _alike(kind: Kind, machine: Machine) -> bool:
+    """Whether a machine has the sockets, cores and threads that the scheduler counts; one that counts CPUs alone may mean either."""
+    first = kind.nodes[0]
+    sockets, cores, threads = machine.processor.topology if machine.processor else (None, None, None)
+    if not (sockets and cores and threads):
+        return False
+    if first.sockets:
+        return (first.sockets, first.cores, first.threads_per_core) == (sockets, cores, threads)
+    return first.cpus in (cores, cores * threads)
+
+
+def _partition(seen: SeenPartition, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
+    label = f"partition {plain(seen.name, 64)}"
+    nodes = tuple(node for node in cluster.nodes if seen.name in node.partitions)
+    if seen.closed:
+        return Found(notes=(f"{label} is left out: {seen.closed}",))
+    if not nodes:
+        return Found(notes=(f"{label} is left out: no node of it is shown (powered down, or not for everyone to see)",))
+    several, notes = kinds.kinds(seen, nodes)
+    shown = kinds.count(nodes)
+    if seen.nodes is not None and seen.nodes != shown:
+        notes = (*notes, f"{label}: the scheduler counts {seen.nodes} nodes and shows {shown}; those shown are entered")
+    return _joined([Found(notes=notes), *(_kind(kind, cluster, here, probed, known) for kind in several)])
+
+
+# --- one kind of nodes as one partition
+
+
+def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
+    machine, said = machine_for(kind, here, probed)
+    own = machine.processor if machine else None
+    if machine is None or own is None:
+        return Found(notes=(f"{kind.label} is left out: {said or 'lscpu did not answer'}",))
+    processor = hardware.processor(own, known.processors, f"lscpu -J {known.day}, on {machine.place}")
+    if processor is None:
+        return Found(notes=(f"{kind.label} is left out: of its processor {own.model!r} neither maker nor kind can be told",))
+    accelerator, told = _accelerator(kind, machine, known)
+    counted = _topology(kind.nodes[0], own)
+    node = {**counted, **_node(kind, machine, taken=bool(said)), "processor": processor.name}
+    node |= {"accelerator": accelerator.name, "accelerators": kind.nodes[0].gpus[0][1]} if accelerator else {}
+    partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
+    if fault := _fault(partition):
+        return Found(notes=(f"{kind.label} is left out: {fault}",))
+    return Found(
+        partitions=(partition,),
+        processors=() if processor.name in known.processors else (processor,),
+        accelerators=(accelerator,) if accelerator and accelerator.name not in known.accelerators else (),
+        cites=tuple(_cites(partition, kind.nodes[0], cluster, machine, known.day)),
+        notes=(*([f"{kind.label}: {said}"] if said else []), *told, *_doubts(kind, own, machine)),
+        thread_is_cpu=_threads_are_cpus(kind.nodes[0], counted),
+    )
+
+
+def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:
+    """As the scheduler counts it; what it does not say, as the machine does."""
+    return {
+        "sockets": node.sockets or own.sockets,
+        "cores": node.cores or own.cores,
+        "threads_per_core": node.threads_per_core or own.threads_per_core,
+    }
+
+
+def _node(kind: Kind, machine: Machine, *, taken: bool) -> Mapping[str, Any]:
+    """Memory and NUMA domains: of several nodes, the least. The memory of a machine that is only like them says nothing."""
+    usable = [value for node in kind.nodes if (value := node.usable_memory_gb)] + [value for value in [kind.partition.memory_gb] if value]
+    total = [value for node in kind.nodes if (value := node.memory_gb)] or [value for value in [machine.memory_gb] if value and not taken]
+    fits = total and (not usable or min(total) >= min(usable))
+    same = machine.processor is not None and kind.nodes[0].sockets in (None, machine.processor.sockets)
+    return {
+        "reserved_cores": kind.nodes[0].reserved_cores or None,
+        "numa_modes": [{"domains": machine.numa_domains, "standard": True}] if machine.numa_domains and same else None,
+        "memory_gb": min(total) if fits else None,
+        "usable_memory_gb": min(usable, default=None),
+    }
+
+
+def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
+    seen = kind.partition
+    entry = {
+        "name": kind.name,
+        "default": True if seen.default and kind.name == seen.name else None,
+        "nodes": kinds.count(kind.nodes),
+        "max_nodes": seen.max_nodes,
+        "max_wall_time_s": seen.max_wall_time_s,
+        "default_wall_time_s": seen.default_wall_time_s,
+        "queue": seen.name if kind.name != seen.name else None,
+        "constraint": kind.constraint if scheduler == "slurm" else None,
+        "node": node,
+    }
+    return {name: value for name, value in entry.items() if value is not None}
+
+
+def _fault(partition: Mapping[str, Any]) -> str:
+    """Why the file's schema would refuse it; empty: it would not."""
+    try:
+        Partition.model_validate(partition)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {plain(first['msg'])}"
+    return ""
+
+
+def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerator | None, tuple[str, ...]]:
+    """The accelerator of the nodes, and what is to be said."""
+    gpus = kind.nodes[0].gpus
+    if len(gpus) != 1:
+        several = f"{kind.label}: its nodes have GPUs of {len(gpus)} types, which a partition cannot hold; they are left out"
+        return None, (several,) if gpus else ()
+    word, number = gpus[0]
+    models = {gpu.model: gpu for gpu in machine.gpus}
+    if len(models) == 1:
+        return hardware.accelerator(machine.gpus[0], known.accelerators, f"nvidia-smi --query-gpu {known.day}, on {machine.place}"), ()
+    named, others = hardware.of_type(word, known.accelerators)
+    if named:
+        return named, ()
+    typed = f" of type {plain(word, 40)}" if word else ""
+    which = f"; it may be {' or '.join(others)}" if others else ""
+    return None, (f"{kind.label}: {number} GPU(s) a node{typed} are left out, their model is unknown{which}",)
+
+
+def _doubts(kind: Kind, own: SeenProcessor, machine: Machine) -> Iterator[str]:
+    counted = kind.nodes[0].cores
+    if counted and own.cores and counted != own.cores:
+        yield f"{kind.label}: the scheduler counts {counted} cores a node, {machine.place} shows {own.cores}; the scheduler's are entered"
+    if machine.gpus and not kind.nodes[0].gpus:
+        yield f"{kind.label}: {machine.place} has GPUs that the scheduler does not give to jobs; they are left out"
+    if own.hypervisor:
+        yield f"{machine.place} is a virtual machine ({own.hypervisor}): what it says of its processor may be the hypervisor's word"
+
+
+def _threads_are_cpus(node: SeenNode, counted: Mapping[str, int | None]) -> bool:
+    cores, threads = counted["cores"], counted["threads_per_core"]
+    return bool(cores and threads and threads > 1 and node.cpus == cores * threads)
+
+
+def _cites(partition: Mapping[str, Any], first: SeenNode, cluster: Cluster, machine: Machine, day: str) -> Iterator[tuple[str, str]]:
+    at = f"partitions.{str(partition['name']).replace('.', '?')}"
+    listed, limits = f"{cluster.from_nodes} {day}", f"{cluster.from_partitions} {day}"
+    shown, place = f"lscpu -J {day}, on {machine.place}", f"{day}, on {machine.place}"
+    counted = {"sockets": first.sockets, "cores": first.cores, "threads_per_core": first.threads_per_core}
+    whence = {
+        "processor": shown,
+        **{name: listed if value else shown for name, value in counted.items()},
+        "reserved_cores": listed,
+        "numa_modes": f"{machine.numa_from} {place}",
+        "memory_gb": listed if first.memory_gb else f"/proc/meminfo {place}",
+        "usable_memory_gb": listed,
+        "accelerator": f"nvidia-smi --query-gpu {place}" if machine.gpus else listed,
+        "accelerators": listed,
+    }
+    yield f"{at}.nodes", listed
+    yield from ((f"{at}.{name}", limits) for name in ("max_nodes", "max_wall_time_s", "default_wall_time_s") if name in partition)
+    yield from ((f"{at}.node.{name}", citation) for name, citation in whence.items() if name in partition["node"])
+
+
+def _joined(parts: Sequence[Found]) -> Found:
+    """All of them; of two partitions with one name the first."""
+    processors = {one.name: one for part in parts for one in part.processors}
+    accelerators = {one.name: one for part in parts for one in part.accelerators}
+    partitions: dict[str, Mapping[str, Any]] = {}
+    for one in (one for part in parts for one in part.partitions):
+        partitions.setdefault(one["name"], one)
+    return Found(
+        partitions=tuple(partitions.values()),
+        processors=tuple(processors[name] for name in sorted(processors)),
+        accelerators=tuple(accelerators[name] for name in sorted(accelerators)),
+        cites=tuple(one for part in parts for one in part.cites),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        thread_is_cpu=any(part.thread_is_cpu for part in parts),
+    )

@@ -1,0 +1,100 @@
+"""PBS Pro, OpenPBS and Torque: ``pbsnodes -a``, ``qstat -Qf`` and ``qstat -Bf``. Their units kb, mb and gb are powers of 1024."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from modak.detected.seen import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes
+from modak.detected.slurm import seconds
+
+Fields = Mapping[str, str]
+_KIB: Final[Mapping[str, int]] = {"kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}
+_AWAY: Final = ("slurmstate=",)
+"""Written by the commands that Slurm brings for users of Torque: not PBS."""
+
+
+def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
+    """What PBS says of its queues and nodes; ``None`` where it says nothing, or Slurm stands behind the command."""
+    told = answers["pbsnodes"]
+    hosts = records(told.text)
+    if not hosts or any(word in told.text for word in _AWAY):
+        return None
+    torque = not any("resources_available.ncpus" in fields for fields in hosts.values())
+    queues = records(answers["qstat"].text)
+    default = next(
+        (fields["default_queue"] for fields in records(answers["qstat-server"].text).values() if "default_queue" in fields), None
+    )
+    found = tuple(_queue(name, fields, default) for name, fields in queues.items() if fields.get("queue_type") == "Execution")
+    if not found:
+        found = (SeenPartition(default or "default", default=True),)
+    bound = {fields["queue"] for fields in hosts.values() if "queue" in fields}
+    names = {queue.name: queues.get(queue.name, {}) for queue in found if queue.name not in bound}
+    seen = tuple(_node(name, fields, _queues_of(fields, names), torque) for name, fields in hosts.items())
+    return Cluster("torque" if torque else "pbspro", found, seen, None, answers["qstat"].command, told.command)
+
+
+def records(text: str) -> Mapping[str, Fields]:
+    """Names at the start of a line (``Queue: NAME`` and ``Server: NAME`` as well), their ``key = value`` lines below them."""
+    found: dict[str, dict[str, str]] = {}
+    fields: dict[str, str] = {}
+    last = ""
+    for line in text.splitlines():
+        key, equals, value = line.strip().partition(" = ")
+        if line[:1] == "\t" and not equals and last:
+            fields[last] = (fields[last] + line.strip())[:LONGEST_VALUE]
+        elif line[:1].isspace() and equals:
+            last = key
+            fields[key] = value[:LONGEST_VALUE]
+        elif name := re.match(r"(?:(?:Queue|Server):? *)?([A-Za-z0-9][^ ]{0,200})\Z", line.rstrip()):
+            fields, last = found.setdefault(name[1], {}), ""
+    return {name: fields for name, fields in found.items() if fields}
+
+
+def _queue(name: str, fields: Fields, default: str | None) -> SeenPartition:
+    closed = next((f"it is not {word}" for word in ("enabled", "started") if fields.get(word, "True") != "True"), "")
+    return SeenPartition(
+        name=name,
+        default=name == default,
+        max_nodes=count(fields.get("resources_max.nodect")),
+        max_wall_time_s=seconds(fields.get("resources_max.walltime")),
+        default_wall_time_s=seconds(fields.get("resources_default.walltime")),
+        closed=closed,
+    )
+
+
+def _queues_of(node: Fields, queues: Mapping[str, Fields]) -> tuple[str, ...]:
+    """The queues that a node serves: the one it is bound to, or all that have no nodes of their own and ask for no property it lacks."""
+    if bound := node.get("queue"):
+        return (bound,)
+    own = set(re.split(r"[,\s]+", f"{node.get('properties', '')},{node.get('resources_available.Qlist', '')}"))
+    wanted = {
+        name: fields.get("resources_default.neednodes") or fields.get("default_chunk.Qlist") or fields.get("resources_default.Qlist")
+        for name, fields in queues.items()
+    }
+    return tuple(name for name, word in wanted.items() if word is None or word in own)
+
+
+def _node(name: str, fields: Fields, queues: tuple[str, ...], torque: bool) -> SeenNode:
+    status = dict(pair.split("=", 1) for pair in fields.get("status", "").split(",") if "=" in pair)
+    sockets, cores, threads = (count(fields.get(f"total_{what}")) for what in ("sockets", "cores", "threads"))
+    gpus = count(fields.get("gpus") if torque else fields.get("resources_available.ngpus"))
+    return SeenNode(
+        name=name,
+        host=fields.get("resources_available.host", ""),
+        partitions=queues,
+        cpus=count(fields.get("np")) if torque else count(fields.get("resources_available.ncpus")),
+        sockets=sockets,
+        cores=cores,
+        threads_per_core=threads // cores if cores and threads else None,
+        memory_gb=_gigabytes(status.get("physmem")),
+        usable_memory_gb=None if torque else _gigabytes(fields.get("resources_available.mem")),
+        gpus=((None, gpus),) if gpus else (),
+        features=tuple(word for word in re.split(r"[,\s]+", fields.get("properties", "")) if word),
+    )
+
+
+def _gigabytes(text: str | None) -> float | None:
+    found = re.fullmatch(r"([0-9]{1,15})(kb|mb|gb|tb)", text or "")
+    return gigabytes(int(found[1]) * _KIB[found[2]] // 1024) if found else None

@@ -1,0 +1,157 @@
+"""Slurm: ``scontrol show … --oneliner``, which every version has (``--json`` came later), or where it is closed, ``sinfo``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from modak.detected.seen import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes, whole
+
+SINFO_FORMAT: Final = "%P|%a|%D|%X|%Y|%Z|%c|%m|%G|%l|%L|%s|%f"
+"""Partition (``*``: the default), availability, nodes, sockets, cores, threads, CPUs, MiB, GRES, limits, nodes of a job, features."""
+
+
+def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
+    """What Slurm says of its partitions and nodes; ``None`` where it says nothing."""
+    shown, listed = answers["scontrol-partition"], answers["scontrol-node"]
+    found, seen = partitions(shown.text), nodes(listed.text)
+    name = settings(answers["scontrol-config"].text).get("ClusterName")
+    if found and seen:
+        return Cluster("slurm", found, seen, name, shown.command, listed.command)
+    short = answers["sinfo"]
+    found, seen = from_sinfo(short.text)
+    return Cluster("slurm", found, seen, name, short.command, short.command) if found and seen else None
+
+
+def partitions(text: str) -> tuple[SeenPartition, ...]:
+    """``scontrol show partition --oneliner``."""
+    return tuple(_partition(fields) for fields in _records(text, "PartitionName"))
+
+
+def nodes(text: str) -> tuple[SeenNode, ...]:
+    """``scontrol show node --oneliner``. ``RealMemory`` is what Slurm gives to jobs; its M is MiB."""
+    return tuple(_node(fields) for fields in _records(text, "NodeName"))
+
+
+def settings(text: str) -> Mapping[str, str]:
+    """``scontrol show config``: names and values."""
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {name.strip(): value.strip()[:LONGEST_VALUE] for name, equals, value in pairs if equals}
+
+
+def from_sinfo(text: str) -> tuple[tuple[SeenPartition, ...], tuple[SeenNode, ...]]:
+    """``sinfo`` in :data:`SINFO_FORMAT`: a line for each kind of node of a partition."""
+    rows = [cells for line in text.splitlines() if len(cells := line.strip().split("|")) == SINFO_FORMAT.count("|") + 1]
+    found: dict[str, SeenPartition] = {}
+    for cells in rows:
+        name, default = cells[0].removesuffix("*"), cells[0].endswith("*")
+        closed = "" if cells[1] == "up" else f"it is {cells[1]}"
+        limit, usual, most = seconds(cells[9]), seconds(cells[10]), count(cells[11].rpartition("-")[2])
+        found.setdefault(name, SeenPartition(name, default, None, most, limit, usual, closed=closed))
+    return tuple(found.values()), tuple(_row(cells) for cells in rows if count(cells[2]))
+
+
+def pmi_types(text: str) -> tuple[str, ...]:
+    """``srun --mpi=list``: the types that it offers, without its versions of PMIx.
+
+    >>> pmi_types("MPI plugin types are...\\n\\tpmix\\n\\tnone\\n\\tpmi2\\nspecific pmix plugin versions available: pmix_v4")
+    ('pmix', 'none', 'pmi2')
+    """
+    words = (line.strip().removeprefix("srun:").strip() for line in text.splitlines())
+    return tuple(word for word in words if re.fullmatch(r"[a-z][a-z0-9_]{1,30}", word))
+
+
+def seconds(text: str | None) -> int | None:
+    """``[d-]hh:mm:ss``, ``mm:ss`` as ``sinfo`` shortens it; ``None`` for ``UNLIMITED``, ``infinite``, ``NONE``.
+
+    >>> seconds("2-00:00:00"), seconds("30:00"), seconds("UNLIMITED")
+    (172800, 1800, None)
+    """
+    found = re.fullmatch(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,4}):)?([0-9]{1,2}):([0-9]{2})", text or "")
+    if not found:
+        return None
+    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
+    return days * 86400 + hours * 3600 + minutes * 60 + rest or None
+
+
+def gres(text: str | None) -> tuple[tuple[str | None, int], ...]:
+    """The GPUs of a GRES list; sockets and index in brackets do not count.
+
+    >>> gres("gpu:v100:2(S:0-1),nvme:1,gpu:a100:1"), gres("gpu:4"), gres("(null)")
+    ((('v100', 2), ('a100', 1)), ((None, 4),), ())
+    """
+    bare = "".join(part.rpartition(")")[2] if index else part for index, part in enumerate((text or "").split("(")))
+    words = [item.split(":") for item in bare.split(",")]
+    gpus = [(item[1] if len(item) > 2 else None, count(item[-1])) for item in words if item[0] == "gpu" and len(item) > 1]
+    return tuple((kind, number) for kind, number in gpus if number)
+
+
+def _records(text: str, first: str) -> Iterator[Mapping[str, str]]:
+    """The fields of each line; of two with one name the first holds, since free text (a reason, a comment) comes late."""
+    for line in text.splitlines():
+        if line.startswith(f"{first}="):
+            fields: dict[str, str] = {}
+            name = ""
+            for word in line.split(" "):
+                key, equals, value = word.partition("=")
+                if equals and key.isascii() and key.isidentifier():
+                    name = key if key not in fields else ""
+                    fields.setdefault(key, value[:LONGEST_VALUE])
+                elif name and word and len(fields[name]) < LONGEST_VALUE:
+                    fields[name] += f" {word}"
+            yield fields
+
+
+def _partition(fields: Mapping[str, str]) -> SeenPartition:
+    state, hidden, root = (fields.get(name) for name in ("State", "Hidden", "RootOnly"))
+    closed = f"its state is {state}" if state not in (None, "UP") else "it is hidden" if hidden == "YES" else ""
+    return SeenPartition(
+        name=fields["PartitionName"],
+        default=fields.get("Default") == "YES",
+        nodes=whole(fields.get("TotalNodes")),
+        max_nodes=count(fields.get("MaxNodes")),
+        max_wall_time_s=seconds(fields.get("MaxTime")),
+        default_wall_time_s=seconds(fields.get("DefaultTime")),
+        memory_gb=gigabytes(count(fields.get("MaxMemPerNode"))),
+        closed="it is for root alone" if root == "YES" else closed,
+    )
+
+
+def _node(fields: Mapping[str, str]) -> SeenNode:
+    sockets, per_socket = count(fields.get("Sockets")), count(fields.get("CoresPerSocket"))
+    memory = (whole(fields.get("RealMemory")) or 0) - (whole(fields.get("MemSpecLimit")) or 0)
+    return SeenNode(
+        name=fields["NodeName"],
+        partitions=tuple(name for name in fields.get("Partitions", "").split(",") if name),
+        host=fields.get("NodeHostName", ""),
+        cpus=count(fields.get("CPUTot")),
+        sockets=sockets,
+        cores=sockets * per_socket if sockets and per_socket else None,
+        threads_per_core=count(fields.get("ThreadsPerCore")),
+        reserved_cores=whole(fields.get("CoreSpecCount")) or 0,
+        usable_memory_gb=gigabytes(memory if memory > 1 else None),  # 1: the site says nothing
+        gpus=gres(fields.get("Gres")),
+        features=_features(fields.get("AvailableFeatures")),
+    )
+
+
+def _row(cells: list[str]) -> SeenNode:
+    sockets, per_socket = count(cells[3]), count(cells[4])
+    memory = count(cells[7])
+    return SeenNode(
+        name="",
+        partitions=(cells[0].removesuffix("*"),),
+        count=count(cells[2]) or 0,
+        cpus=count(cells[6]),
+        sockets=sockets,
+        cores=sockets * per_socket if sockets and per_socket else None,
+        threads_per_core=count(cells[5]),
+        usable_memory_gb=gigabytes(memory if memory and memory > 1 else None),
+        gpus=gres(cells[8]),
+        features=_features(cells[12]),
+    )
+
+
+def _features(text: str | None) -> tuple[str, ...]:
+    return () if text in (None, "", "(null)") else tuple(word for word in str(text).split(",") if word)

@@ -1,0 +1,99 @@
+"""Container runtimes and MPI libraries: what their own ``--version`` says, and which modules there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from modak.detected.seen import Answer
+
+RUNTIMES: Final[Mapping[str, str]] = {
+    "apptainer": "apptainer",
+    "singularity": "singularity",
+    "ch-run": "charliecloud",
+    "podman-hpc": "podman-hpc",
+    "sarus": "sarus",
+    "enroot": "enroot",
+}
+"""Programs, and what MODAK calls the runtime."""
+_RUNTIME_MODULES: Final[Mapping[str, str]] = {
+    "apptainer": "apptainer",
+    "singularity": "singularity",
+    "singularityce": "singularity",
+    "charliecloud": "charliecloud",
+    "podman-hpc": "podman-hpc",
+    "sarus": "sarus",
+    "enroot": "enroot",
+}
+_MPI_MODULES: Final[Mapping[str, str]] = {
+    "openmpi": "openmpi",
+    "mpich": "mpich",
+    "mvapich": "mvapich",
+    "mvapich2": "mvapich",
+    "impi": "intel-mpi",
+    "intel-mpi": "intel-mpi",
+    "intelmpi": "intel-mpi",
+}
+MODULES: Final = tuple(sorted({*_RUNTIME_MODULES, *_MPI_MODULES}))
+"""What modules are looked for; a module system lists what has one of these in its name."""
+_VERSION: Final = r"([0-9]{1,5}(?:\.[0-9]{1,5}){0,3})"
+_MPI: Final = {
+    "openmpi": rf"\(Open ?MPI\) {_VERSION}",
+    "intel-mpi": rf"Intel\(R\) MPI Library[^\n]{{0,60}}Version {_VERSION}",
+    "mpich": rf"HYDRA build details:\s{{1,20}}Version: {{1,80}}{_VERSION}",
+}
+
+
+def runtimes(answers: Mapping[str, Answer]) -> Iterator[tuple[str, str | None, str | None, str]]:
+    """Name, version, module and command of each runtime: those on PATH first, then those that a module brings."""
+    found: dict[str, tuple[str, str | None, str | None, str]] = {}
+    for program, name in RUNTIMES.items():
+        answer = answers[program]
+        alias = program == "singularity" and "apptainer" in answer.text.lower() and "apptainer" in found
+        if not answer.trouble and not alias:
+            found[name] = (name, version(answer.text), None, answer.command)
+    for module, (name, number) in _newest(answers["modules"].text, _RUNTIME_MODULES).items():
+        found.setdefault(name, (name, number, module, answers["modules"].command))
+    yield from found.values()
+
+
+def mpi(answers: Mapping[str, Answer]) -> Iterator[tuple[str, str | None, str | None, str]]:
+    """Family, version, module and command of each MPI library: modules first (one each: the newest), then what PATH has."""
+    found: dict[str, tuple[str, str | None, str | None, str]] = {
+        name: (name, number, module, answers["modules"].command)
+        for module, (name, number) in _newest(answers["modules"].text, _MPI_MODULES).items()
+    }
+    told = answers["mpirun"]
+    for family, pattern in _MPI.items():
+        if (number := re.search(pattern, told.text)) and family not in found:
+            found[family] = (family, number[1], None, told.command)
+    yield from found.values()
+
+
+def version(text: str) -> str | None:
+    """The first version number of a text.
+
+    >>> version("apptainer version 1.4.5"), version("singularity-ce version 4.1.0-jammy"), version("none")
+    ('1.4.5', '4.1.0', None)
+    """
+    found = re.search(rf"(?<![0-9.]){_VERSION}", text[:1000])
+    return found[1] if found else None
+
+
+def _newest(text: str, families: Mapping[str, str]) -> Mapping[str, tuple[str, str | None]]:
+    """Of ``module -t avail``: for each family the module that is its site's default, else of the highest version, by its full name.
+
+    >>> dict(_newest("/opt/m:\\nopenmpi/\\nopenmpi/4.1.4\\nopenmpi/10.0\\ngcc/12", {"openmpi": "openmpi"}))
+    {'openmpi/10.0': ('openmpi', '10.0')}
+    """
+    best: dict[str, tuple[bool, tuple[int, ...], str, str | None]] = {}
+    for line in text.splitlines():
+        full, default = line.strip().removesuffix("(default)"), line.strip().endswith("(default)")
+        family = families.get(full.split("/")[0].lower()) if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+/-]{0,126}", full) else None
+        if family is None or full.endswith("/"):
+            continue
+        number = version(full.partition("/")[2])
+        rank = (default, tuple(map(int, number.split("."))) if number else (), full, number)
+        best[family] = max(best.get(family, rank), rank)
+    return {full: (family, number) for family, (_, _, full, number) in best.items()}

@@ -1,0 +1,98 @@
+"""JSON as an honest client writes it: one strict reader for request bodies, request files and data files."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn
+
+from modak.errors import BadSyntax
+
+DEEPEST: Final = 64
+LONGEST_INTEGER: Final = 20
+
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
+
+
+def strict_json(text: bytes | str) -> Any:
+    """The value of a JSON document in UTF-8 without a byte order mark.
+
+    Raises :class:`modak.errors.BadSyntax` (400) for text that is no JSON, and for what JSON readers disagree on: ``NaN``,
+    ``Infinity`` and numbers beyond the range of a double, a key given twice, half of a surrogate pair, NUL, more than
+    :data:`DEEPEST` levels, integers of more than :data:`LONGEST_INTEGER` digits.
+    """
+    try:
+        value = json.loads(
+            _decoded(text),
+            parse_constant=_no_constant,
+            parse_float=_float,
+            parse_int=_integer,
+            object_pairs_hook=_object,
+        )
+    except json.JSONDecodeError as wrong:
+        raise BadSyntax(f"line {wrong.lineno}, column {wrong.colno}: no JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}") from None
+    except RecursionError:
+        raise BadSyntax(f"more than {DEEPEST} levels") from None
+    for found, depth in _values(value):
+        if depth > DEEPEST:
+            raise BadSyntax(f"more than {DEEPEST} levels")
+        if isinstance(found, str):
+            _check_text(found)
+    return value
+
+
+def _decoded(text: bytes | str) -> str:
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8")
+    except UnicodeDecodeError as wrong:
+        raise BadSyntax(f"byte {wrong.start + 1}: no UTF-8") from None
+    if decoded.startswith("\ufeff"):
+        raise BadSyntax("the document starts with a byte order mark; UTF-8 without one is read")
+    return decoded
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise BadSyntax(f"{name} is no JSON number")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise BadSyntax(f"the number {text[:40]} is beyond the range of a double")
+    return value
+
+
+def _integer(text: str) -> int:
+    if len(text.lstrip("-")) > LONGEST_INTEGER:
+        raise BadSyntax(f"an integer of more than {LONGEST_INTEGER} digits")
+    return int(text)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise BadSyntax(f"the key {twice[:60]!a} stands twice in one object")
+    return found
+
+
+def _values(value: Any) -> Iterator[tuple[Any, int]]:
+    """Every value and key with its depth, without recursion."""
+    waiting = [(value, 1)]
+    while waiting:
+        found, depth = waiting.pop()
+        yield found, depth
+        if isinstance(found, dict):
+            waiting += [(inner, depth + 1) for pair in found.items() for inner in pair]
+        elif isinstance(found, list):
+            waiting += [(inner, depth + 1) for inner in found]
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text:
+        raise BadSyntax("a text holds NUL")
+    if _HALF_PAIR.search(text):
+        raise BadSyntax("a text holds half of a surrogate pair")

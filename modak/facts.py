@@ -1,0 +1,428 @@
+"""What is known: systems, images, rules and results, as values. Files of `benchmarks_db/` and rows of the store become these.
+
+Every model is frozen and forbids unknown keys; its JSON Schema is what ``modak schema system|image|rule`` prints.
+Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP/s, watts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from modak.grammar import (
+    AbsolutePath,
+    Constraint,
+    EnvironmentName,
+    ImageReference,
+    ModuleName,
+    Name,
+    VersionRange,
+    VersionText,
+)
+
+Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Prose = Annotated[str, Field(min_length=1, max_length=2000)]
+DirectiveText = Annotated[str, Field(pattern=r"^--?[A-Za-z][A-Za-z0-9-]*([= ][A-Za-z0-9._:,/@%+=-]+)?$", max_length=200)]
+Vendor = Literal["nvidia", "amd"]
+
+
+class Fact(BaseModel):
+    """Base of all facts: frozen, nothing unknown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True, use_attribute_docstrings=True)
+
+
+class Source(Fact):
+    """Where figures come from: the fields (dotted paths, a prefix covers what is below it) and the citation."""
+
+    fields: tuple[str, ...]
+    citation: Prose
+
+
+class Processor(Fact):
+    """A processor type; figures are per socket."""
+
+    name: Name
+    vendor: Literal["intel", "amd", "arm", "ibm"]
+    model: Prose
+    microarchitecture: Name
+    """The archspec target, for instance ``skylake_avx512``."""
+    cores: Count | None = None
+    threads_per_core: Count | None = None
+    fp32_tflops: Positive | None = None
+    fp64_tflops: Positive | None = None
+    memory_max_gb: Positive | None = None
+    memory_bandwidth_gbs: Positive | None = None
+    pcie_gbs: Positive | None = None
+    sources: tuple[Source, ...]
+
+
+class Accelerator(Fact):
+    """An accelerator type; figures are per device."""
+
+    name: Name
+    vendor: Vendor
+    model: Prose
+    compute_capability: VersionText | None = None
+    """NVIDIA only, for instance ``6.1``."""
+    int8_tops: Positive | None = None
+    fp16_tflops: Positive | None = None
+    fp32_tflops: Positive | None = None
+    fp64_tflops: Positive | None = None
+    memory_gb: Positive | None = None
+    memory_bandwidth_gbs: Positive | None = None
+    pcie_gbs: Positive | None = None
+    interconnect_gbs: Positive | None = None
+    sources: tuple[Source, ...]
+
+
+class NumaMode(Fact):
+    """One way in which the cores of a node are divided into NUMA domains; a mode belongs to the node, not to the job step."""
+
+    domains: Count
+    standard: bool = False
+    note: Prose | None = None
+    """How to ask for it where it is not the standard."""
+    constraint: Constraint | None = None
+    """The scheduler's node feature that selects it, where the site has one."""
+
+
+class Node(Fact):
+    """One kind of node."""
+
+    processor: Name
+    sockets: Count
+    cores: Count
+    """Physical cores in the node."""
+    threads_per_core: Count = 1
+    reserved_cores: Annotated[int, Field(ge=0)] = 0
+    """Cores that the site keeps for itself: never laid out."""
+    numa_modes: tuple[NumaMode, ...] = ()
+    memory_gb: Positive | None = None
+    usable_memory_gb: Positive | None = None
+    """What a job may use; beyond it the job (at some sites the node) dies."""
+    accelerator: Name | None = None
+    accelerators: Annotated[int, Field(ge=0)] = 0
+    local_storage_gb: Positive | None = None
+    power_w: Positive | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Node:
+        if self.reserved_cores >= self.cores:
+            raise ValueError("reserved_cores must leave at least one core")
+        if self.accelerators and not self.accelerator:
+            raise ValueError("accelerators are counted but 'accelerator' names no type")
+        if self.memory_gb and self.usable_memory_gb and self.usable_memory_gb > self.memory_gb:
+            raise ValueError("usable_memory_gb exceeds memory_gb")
+        if self.numa_modes and sum(mode.standard for mode in self.numa_modes) != 1:
+            raise ValueError("exactly one of numa_modes is the standard")
+        return self
+
+    @property
+    def usable_cores(self) -> int:
+        """Physical cores that a layout may use."""
+        return self.cores - self.reserved_cores
+
+    @property
+    def standard_numa_domains(self) -> int:
+        """NUMA domains of the standard mode; one a socket where no mode is recorded."""
+        return next((mode.domains for mode in self.numa_modes if mode.standard), self.sockets)
+
+
+class Queue(Fact):
+    """What the scheduler calls a partition for jobs of some size."""
+
+    name: Name
+    min_nodes: Count = 1
+    max_nodes: Count
+    max_wall_time_s: Count | None = None
+
+
+class Partition(Fact):
+    """A partition or queue: nodes of one kind, and its limits."""
+
+    name: Name
+    nodes: Count
+    node: Node
+    default: bool = False
+    max_nodes: Count | None = None
+    """Nodes that one job may have, where that is fewer than there are."""
+    island_nodes: Count | None = None
+    """Nodes within one island of the interconnect; a job beyond it crosses islands."""
+    max_wall_time_s: Count | None = None
+    default_wall_time_s: Count | None = None
+    queue: Name | None = None
+    """The queue's name for the scheduler, where it is not the partition's name."""
+    queues: tuple[Queue, ...] = ()
+    """Several queues over the same nodes, by size of the job; the first that takes a job is asked for."""
+    constraint: Constraint | None = None
+    price_per_node_hour: Positive | None = None
+
+    @property
+    def job_nodes(self) -> int:
+        """The most nodes that one job may ask for."""
+        return min(self.nodes, self.max_nodes or self.nodes)
+
+    def queue_for(self, nodes: int) -> Queue | None:
+        """The first queue that takes a job of that many nodes; ``None``: the partition has no queues by size."""
+        return next((queue for queue in self.queues if queue.min_nodes <= nodes <= queue.max_nodes), None)
+
+
+class RuntimePolicy(Fact):
+    """A container runtime that the site allows, or does not, since when and why. Order is preference."""
+
+    name: Literal["apptainer", "singularity", "charliecloud", "podman-hpc", "sarus", "enroot", "none"]
+    allowed: bool = True
+    version: VersionText | None = None
+    as_of: Annotated[str, Field(pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$")] | None = None
+    reason: Prose | None = None
+    module: ModuleName | None = None
+    binds: tuple[AbsolutePath, ...] = ()
+    """Host paths bound into every container at their own place."""
+
+
+class HostMpi(Fact):
+    """An MPI library that the system provides, and how a container is made to use it."""
+
+    family: Literal["openmpi", "mpich", "intel-mpi", "mvapich"]
+    version: VersionText | None = None
+    default: bool = False
+    module: ModuleName | None = None
+    pmi: Literal["pmi2", "pmix", "pmi1"] | None = None
+    """What ``srun --mpi=`` is given; not given: the site's default."""
+    pmi_library: AbsolutePath | None = None
+    """``I_MPI_PMI_LIBRARY`` for Intel MPI under srun."""
+    library_dir: AbsolutePath | None = None
+    """Host directory of the libraries, bound over the same directory of the image."""
+    library_dir_variable: EnvironmentName | None = None
+    """Where the directory is not public: the environment variable (set by the module) whose value is the installation's root."""
+
+
+class FileSystem(Fact):
+    """A file system that jobs see."""
+
+    name: Name
+    kind: Literal["lustre", "gpfs", "nfs", "beegfs", "local-ssd", "tmpfs", "other"]
+    storage_class: Literal["default-common", "default-high", "default-ssd", "default-ultra_high"] | None = None
+    path: AbsolutePath | None = None
+    path_variable: EnvironmentName | None = None
+    capacity_tb: Positive | None = None
+    bandwidth_gbs: Positive | None = None
+
+
+class Interconnect(Fact):
+    """The network between nodes."""
+
+    name: Prose
+    family: Literal["omni-path", "infiniband", "ethernet", "aries", "slingshot", "other"]
+    rails: Count = 1
+    bandwidth_gbit_s: Positive | None = None
+    latency_us: Positive | None = None
+
+
+class System(Fact):
+    """A machine as a script and a layout need to know it."""
+
+    name: Name
+    aliases: tuple[Name, ...] = ()
+    title: Prose
+    site: Prose
+    kind: Literal["production", "reference"] = "production"
+    """``reference``: a vendor's reference configuration, for sizing; nobody can submit there."""
+    scheduler: Literal["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"] | None = None
+    cpu_unit: Literal["core", "thread"] = "core"
+    """What the scheduler counts as a CPU: with ``thread``, ``--hint=nomultithread`` is needed to get all cores."""
+    partitions: tuple[Partition, ...] = Field(min_length=1)
+    runtimes: tuple[RuntimePolicy, ...] = ()
+    internet: bool | None = None
+    """Whether compute nodes reach the internet; not given: unknown."""
+    ssh_between_nodes: bool | None = None
+    launcher: Literal["srun", "mpirun", "jsrun", "flux"] | None = None
+    """The site's launcher; not given: the scheduler's usual one."""
+    mpi: tuple[HostMpi, ...] = ()
+    interconnect: Interconnect | None = None
+    filesystems: tuple[FileSystem, ...] = ()
+    export_policy: Literal["ALL", "NONE", "site"] = "site"
+    """What the script says about copying the submitter's environment; ``site``: nothing."""
+    gpu_directive: Literal["gres", "gpus-per-node", "gpus-property"] | None = None
+    mandatory_directives: tuple[DirectiveText, ...] = ()
+    """Options that every job here must carry, in the scheduler's words, for instance ``--get-user-env``."""
+    modules: tuple[ModuleName, ...] = ()
+    module_init: AbsolutePath | None = None
+    """A file to source before ``module`` exists in a batch shell."""
+    start_up_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Time from job start to the first step, where somebody measured it."""
+    notes: tuple[Prose, ...] = ()
+    sources: tuple[Source, ...] = Field(min_length=1)
+
+    @field_validator("partitions")
+    @classmethod
+    def _one_default(cls, partitions: tuple[Partition, ...]) -> tuple[Partition, ...]:
+        names = [partition.name for partition in partitions]
+        if len(set(names)) != len(names):
+            raise ValueError("two partitions have one name")
+        if len(partitions) > 1 and sum(partition.default for partition in partitions) != 1:
+            raise ValueError("exactly one partition is the default")
+        return partitions
+
+    @property
+    def default_partition(self) -> Partition:
+        """The partition that jobs get where none is named."""
+        return next((p for p in self.partitions if p.default), self.partitions[0])
+
+
+class ImageLabels(Fact):
+    """What is in an image, in words that a request can ask for."""
+
+    framework: Name
+    version: VersionText
+    source: Literal["hub", "pip", "opt-build"]
+    compilers: tuple[Name, ...] = ()
+    """Graph compilers inside: ``xla``, ``ngraph``, ``glow``, ``inductor``."""
+    distribution: tuple[Name, ...] = ()
+    """``horovod`` and the like."""
+    architecture: Name = "x86_64"
+    microarchitecture: Name | None = None
+    """The archspec target that it was compiled for; not given: runs on any of its architecture."""
+    accelerator: Literal["nvidia", "amd", "none"] = "none"
+    cuda: VersionText | None = None
+    rocm: VersionText | None = None
+    oneapi: VersionText | None = None
+    compute_capability_min: VersionText | None = None
+    compute_capability_max: VersionText | None = None
+    mpi: Literal["openmpi", "mpich", "intel-mpi", "mvapich"] | None = None
+    mpi_version: VersionText | None = None
+    python: VersionText | None = None
+
+
+class Image(Fact):
+    """An entry of the catalogue: a reference, what it carries, and how we know."""
+
+    reference: ImageReference
+    labels: ImageLabels
+    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
+    size_gb: Positive | None = None
+    verified_on: date | None = None
+    """When somebody ran it and saw the labels hold; not given: unverified."""
+    notes: tuple[Prose, ...] = ()
+    source: Prose
+
+
+class Condition(Fact):
+    """When a rule holds: every given key must match; a list means any of them. Nothing given holds everywhere."""
+
+    application: tuple[Name, ...] = ()
+    application_version: VersionRange | None = None
+    framework: tuple[Name, ...] = ()
+    framework_version: VersionRange | None = None
+    compiler: tuple[Name, ...] = ()
+    distribution: tuple[Name, ...] = ()
+    system: tuple[Name, ...] = ()
+    partition: tuple[Name, ...] = ()
+    scheduler: tuple[Name, ...] = ()
+    launcher: tuple[Name, ...] = ()
+    runtime: tuple[Name, ...] = ()
+    processor_vendor: tuple[Name, ...] = ()
+    accelerator: tuple[Name, ...] = ()
+    """``nvidia``, ``amd`` or ``none``."""
+    interconnect: tuple[Name, ...] = ()
+    mpi: tuple[Name, ...] = ()
+    mpi_from: tuple[Literal["host", "container"], ...] = ()
+    mpi_version: VersionRange | None = None
+    storage_class: tuple[Name, ...] = ()
+    multi_node: bool | None = None
+    threaded: bool | None = None
+    """Whether ranks have more than one thread."""
+
+
+class Rule(Fact):
+    """What a site or an application adds to scripts where its condition holds.
+
+    ``environment`` are exported variables, ``arguments`` go to the launcher, ``script`` is shell text (trusted code of a
+    site's administrator, stored as it is) run at its stage; values reach it as exported variables, never as text.
+    Of two rules that set one variable, the higher ``priority`` wins, then the one with more conditions, then the name
+    that sorts first.
+    """
+
+    name: Name
+    title: Prose
+    when: Condition = Condition()
+    priority: Annotated[int, Field(ge=0, le=100)] = 50
+    environment: Mapping[EnvironmentName, Annotated[str, Field(max_length=1000)]] = {}
+    modules: tuple[ModuleName, ...] = ()
+    stage: Literal["environment", "before", "after", "staging"] = "environment"
+    script: Annotated[str, Field(max_length=20_000)] | None = None
+    advice: Prose | None = None
+    """A sentence for the answer, where the rule holds."""
+    source: Prose
+
+
+class Layout(Fact):
+    """How a job lies on its nodes. ``None``: unknown (results), or left to be chosen (requests)."""
+
+    nodes: Count | None = None
+    ranks_per_node: Count | None = None
+    threads_per_rank: Count | None = None
+    gpus_per_node: Annotated[int, Field(ge=0)] | None = None
+    batch_size: Count | None = None
+    """Per worker: per rank, or per GPU where there are GPUs."""
+
+
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+"""Labels of results: any printable text."""
+
+
+class SeriesKey(Fact):
+    """What is equal in all results of a series: everything but layout, value, repeat, time and source."""
+
+    application: Text
+    dataset: Text | None = None
+    params: Mapping[str, str] = {}
+    framework: Text | None = None
+    framework_version: Text | None = None
+    compiler: Text | None = None
+    image: Text | None = None
+    precision: Text | None = None
+    system: Text | None = None
+    partition: Text | None = None
+    mpi: Text | None = None
+    mpi_from: Literal["host", "container"] | None = None
+    hyperthreads: bool | None = None
+    numa_mode: Count | None = None
+    runtime: Text | None = None
+    metric: Text
+    unit: Text
+
+
+class Result(Fact):
+    """One measured value (in the metric's base unit) and where it comes from."""
+
+    series: SeriesKey
+    layout: Layout
+    value: Positive
+    repeat: Annotated[int, Field(ge=0)] | None = None
+    measured_at: datetime | None = None
+    source: str | None = None
+    id: int | None = None
+    """The store's number; not given: not stored yet."""
+    suspect: str | None = None
+    """Why this row is kept out of fits; not given: it is used."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One consistent view of all that is known; ``version`` changes with every change of the data."""
+
+    version: str
+    systems: Mapping[str, System] = field(default_factory=dict)
+    processors: Mapping[str, Processor] = field(default_factory=dict)
+    accelerators: Mapping[str, Accelerator] = field(default_factory=dict)
+    images: tuple[Image, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    models: tuple[Any, ...] = ()
+    """Fitted curves (:class:`modak.perfmodel.Curve`) of the application that is asked about."""

@@ -1,0 +1,112 @@
+"""Frameworks: one small file a variant.
+
+A variant is a frozen dataclass that keeps :class:`Framework`; registration is a word in ``BUILTIN``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from modak.dsl import FrameworkOptions, Switch
+from modak.frameworks.base import Carrier, Compiler, Kind, SourceBuild, Toolchain
+from modak.frameworks.caffe import Caffe
+from modak.frameworks.cntk import Cntk
+from modak.frameworks.horovod import Horovod
+from modak.frameworks.jax import Jax
+from modak.frameworks.keras import Keras
+from modak.frameworks.mpi import Mpi
+from modak.frameworks.mxnet import MXNet
+from modak.frameworks.openacc import OpenAcc
+from modak.frameworks.opencl import OpenCl
+from modak.frameworks.openmp import OpenMp
+from modak.frameworks.pytorch import PyTorch
+from modak.frameworks.tensorflow import TensorFlow
+
+__all__ = ["BUILTIN", "Carrier", "Compiler", "Framework", "SourceBuild", "Toolchain", "switches"]
+
+
+class Framework(Protocol):
+    """What MODAK needs to know of a framework."""
+
+    @property
+    def name(self) -> str:
+        """The name in requests and on images."""
+        ...
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names that callers use."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The name as people write it."""
+        ...
+
+    @property
+    def kind(self) -> Kind:
+        """``ai``, ``parallel`` or ``distribution``."""
+        ...
+
+    @property
+    def options(self) -> type[FrameworkOptions]:
+        """The model of its options: frozen, unknown keys forbidden."""
+        ...
+
+    @property
+    def compilers(self) -> tuple[Compiler, ...]:
+        """Its graph compilers."""
+        ...
+
+    @property
+    def distributions(self) -> tuple[str, ...]:
+        """How training is spread over processes."""
+        ...
+
+    @property
+    def add_ons(self) -> tuple[str, ...]:
+        """Distributions that an image must carry as a label."""
+        ...
+
+    @property
+    def toolchains(self) -> tuple[Toolchain, ...]:
+        """What its versions are installed and built with; empty: no recipes."""
+        ...
+
+    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+        """Whose images serve these options; ``None``: no framework image at all."""
+        ...
+
+    def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
+        """Variables that the options ask for."""
+        ...
+
+    def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
+        """Packages of the Linux distribution that a source build needs."""
+        ...
+
+    def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
+        """Shell commands of a source build; empty: there is none."""
+        ...
+
+
+BUILTIN: tuple[Framework, ...] = (
+    TensorFlow(),
+    PyTorch(),
+    Keras(),
+    MXNet(),
+    Cntk(),
+    Caffe(),
+    Jax(),
+    Horovod(),
+    Mpi(),
+    OpenMp(),
+    OpenAcc(),
+    OpenCl(),
+)
+
+
+def switches(framework: Framework, options: FrameworkOptions) -> Mapping[str, Switch | None]:
+    """What the options say of each graph compiler: on, off, ``auto`` or nothing; one that is part of the framework is on."""
+    return {item.name: True if item.always else getattr(options, item.option, None) for item in framework.compilers}

@@ -1,0 +1,173 @@
+"""What every framework plug-in is made of: its graph compilers, its build rows, and the defaults that most share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from packaging.version import Version
+from pydantic import Field
+
+from modak.dsl import FrameworkOptions
+from modak.grammar import version_range
+
+Kind = Literal["ai", "parallel", "distribution"]
+"""A training or inference framework; a way to be parallel; a layer that distributes another framework."""
+Number = Annotated[int, Field(ge=1, le=10_000_000)]
+"""A count as callers send it: a number, or its digits as text."""
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A graph compiler that a framework can use, and the option that asks for it."""
+
+    name: str
+    """The word on images: ``xla``, ``ngraph``, ``glow``, ``inductor``, ``jit``."""
+    option: str
+    """The field of the framework's options."""
+    versions: str | None = None
+    """Versions of the framework that it exists for (a version range); ``None``: all."""
+    always: bool = False
+    """It cannot be switched off."""
+    built_in: bool = True
+    """Every build of the framework has it; otherwise it is a program of its own, which no recipe here brings."""
+
+    def exists_for(self, version: str) -> bool:
+        """Whether a framework of that version has this compiler."""
+        return self.versions is None or version_range(self.versions).contains(version)
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """Whose images a request wants: a framework's name as images are labelled, and the version asked of it."""
+
+    framework: str
+    version: str | None = None
+
+
+@dataclass(frozen=True)
+class Cuda:
+    """The CUDA that a framework is built against: version, cuDNN, and the development image that has both."""
+
+    version: str
+    cudnn: str
+    base: str
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """One row of a framework's build table: what a range of versions is installed and built with.
+
+    Rows repeat what the project itself states as tested; ``release`` is built where a range leaves the version open.
+    """
+
+    versions: str
+    release: str
+    distro: str
+    """The Linux of the base image, as hpccm names it: ``ubuntu18``, ``ubuntu24``."""
+    python: str
+    """That Linux's own Python."""
+    pip: tuple[str, ...] = ()
+    """What pip installs for processors; ``{version}`` stands for the version."""
+    pip_nvidia: tuple[str, ...] = ()
+    pip_options: tuple[str, ...] = ()
+    pip_options_nvidia: tuple[str, ...] = ()
+    cuda: Cuda | None = None
+    """For source builds, and for wheels that expect CUDA in the image."""
+    pip_needs_cuda: bool = False
+    source: bool = False
+    """There is a source build for this row."""
+    architectures: tuple[str, ...] = ("x86_64",)
+    capabilities: tuple[str, str] | None = None
+    """Oldest and newest CUDA compute capability that wheels and CUDA of this row serve."""
+    bazel: str | None = None
+    compiler: tuple[str, str] = ("gcc", "7.5.0")
+    """Compiler family and version of that Linux, as archspec names them."""
+    horovod: str | None = None
+    """The Horovod release that builds against these versions; ``None``: none does."""
+    hub: str | None = None
+    """The official image for processors; ``None``: there is none, or its name does not follow from the version."""
+    hub_nvidia: str | None = None
+
+    def covers(self, version: str) -> bool:
+        """Whether this row is for that version."""
+        return version_range(self.versions).contains(version)
+
+    def serves(self, capability: str | None) -> bool:
+        """Whether a GPU of that compute capability works with it; unknown ones are taken to."""
+        if capability is None or self.capabilities is None:
+            return True
+        oldest, newest = self.capabilities
+        return Version(oldest) <= Version(capability) <= Version(newest)
+
+
+@dataclass(frozen=True)
+class SourceBuild:
+    """What a source build is asked for: the version, the compiler's flags, the GPU."""
+
+    version: str
+    toolchain: Toolchain
+    flags: tuple[str, ...] = ()
+    """Compiler flags of the target processor, for instance ``-march=broadwell``."""
+    nvidia: bool = False
+    compute_capability: str | None = None
+    architecture: str = "x86_64"
+
+
+@dataclass(frozen=True)
+class Described:
+    """Defaults of a framework plug-in; a variant overrides what it has."""
+
+    name: str = ""
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    kind: Kind = "ai"
+    options: type[FrameworkOptions] = FrameworkOptions
+    compilers: tuple[Compiler, ...] = ()
+    distributions: tuple[str, ...] = ()
+    """How training is spread over processes, in the words of the option ``distribution``."""
+    add_ons: tuple[str, ...] = ()
+    """Distributions that an image must carry as a label; the others are part of the framework."""
+    toolchains: tuple[Toolchain, ...] = field(default=(), repr=False)
+
+    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+        """Whose images serve these options; ``None``: no framework image at all."""
+        return Carrier(self.name, options.version)
+
+    def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
+        """Variables that the options ask for."""
+        return NOTHING
+
+    def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
+        """Packages of the Linux distribution that a source build needs beyond compiler, git and Python."""
+        return ()
+
+    def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
+        """Shell commands of a source build, in an activated Python environment; empty: there is no source build."""
+        return ()
+
+
+def release(toolchains: tuple[Toolchain, ...], wanted: str | None) -> str | None:
+    """The version that would be built for a wanted version or range: the highest row's release within it, else the one it names.
+
+    >>> rows = (Toolchain("2.1.*", "2.1.0", "ubuntu18", "3.6"), Toolchain("2.2.*", "2.2.3", "ubuntu18", "3.6"))
+    >>> [release(rows, wanted) for wanted in ("2.1", "2.1.4", "2.*", "2.2", "3.0", None)]
+    ['2.1.0', '2.1.4', '2.2.3', '2.2.0', None, '2.2.3']
+    """
+    found = [row.release for row in toolchains if wanted is None or version_range(wanted).contains(row.release)]
+    if found:
+        return max(found, key=Version)
+    named = _named(wanted)
+    return named if named and any(row.covers(named) for row in toolchains) else None
+
+
+def _named(wanted: str | None) -> str | None:
+    """The version that a range pins exactly, with three numbers as releases are tagged; ``None``: it pins none."""
+    specifiers = list(version_range(wanted)) if wanted else []
+    if len(specifiers) != 1 or specifiers[0].operator != "==" or specifiers[0].version.endswith(".*"):
+        return None
+    version = Version(specifiers[0].version)
+    return f"{version}.0" if version.release == (version.major, version.minor) and not version.is_prerelease else str(version)

@@ -1,0 +1,49 @@
+"""Horovod: a layer that distributes another framework's training over MPI ranks (or GPUs, with NCCL)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from modak.dsl import FrameworkOptions, Switch
+from modak.frameworks.base import Carrier, Compiler, Described
+from modak.grammar import VersionRange
+
+
+class HorovodOptions(FrameworkOptions):
+    """Options of Horovod; ``version`` is Horovod's, ``framework_version`` that of the framework below."""
+
+    framework: Literal["tensorflow", "keras", "pytorch", "mxnet"] = "tensorflow"
+    framework_version: VersionRange | None = None
+    xla: Switch | None = None
+    fusion_threshold: Annotated[int, Field(ge=0, le=2**34)] | None = None
+    """Bytes that are gathered before one all-reduce; 0 switches fusion off."""
+    cycle_time: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] | None = None
+    """Milliseconds between two all-reduces."""
+
+
+@dataclass(frozen=True)
+class Horovod(Described):
+    """Horovod over TensorFlow, Keras, PyTorch or MXNet."""
+
+    name: str = "horovod"
+    title: str = "Horovod"
+    kind: Literal["ai", "parallel", "distribution"] = "distribution"
+    options: type[FrameworkOptions] = HorovodOptions
+    compilers: tuple[Compiler, ...] = (Compiler("xla", "xla"),)
+    distributions: tuple[str, ...] = ("horovod",)
+    add_ons: tuple[str, ...] = ("horovod",)
+
+    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+        """Images of the framework below, which must carry the label ``horovod``."""
+        framework = getattr(options, "framework", "tensorflow")
+        return Carrier("tensorflow" if framework == "keras" else framework, getattr(options, "framework_version", None))
+
+    def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
+        """``HOROVOD_FUSION_THRESHOLD`` (bytes) and ``HOROVOD_CYCLE_TIME`` (milliseconds), where they are asked for."""
+        threshold, cycle = getattr(options, "fusion_threshold", None), getattr(options, "cycle_time", None)
+        fusion = {} if threshold is None else {"HOROVOD_FUSION_THRESHOLD": str(threshold)}
+        return fusion if cycle is None else fusion | {"HOROVOD_CYCLE_TIME": f"{cycle:g}"}

@@ -1,0 +1,45 @@
+"""Keras: a high-level interface whose images are those of its backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from modak.dsl import FrameworkOptions, Switch
+from modak.frameworks.base import Carrier, Compiler, Described
+
+_IMAGES: Mapping[str, str] = {
+    "tensorflow": "tensorflow",
+    "cntk": "cntk",
+    "mxnet": "mxnet",
+    "jax": "jax",
+    "torch": "pytorch",
+    "pytorch": "pytorch",
+}
+
+
+class KerasOptions(FrameworkOptions):
+    """Options of Keras; ``version`` is Keras's own, not the backend's."""
+
+    backend: Literal["tensorflow", "theano", "cntk", "mxnet", "jax", "torch", "pytorch"] = "tensorflow"
+    xla: Switch | None = None
+    ngraph: Switch | None = None
+    distribution: Literal["horovod", "multi-worker"] | None = None
+
+
+@dataclass(frozen=True)
+class Keras(Described):
+    """Keras on one of its backends."""
+
+    name: str = "keras"
+    title: str = "Keras"
+    options: type[FrameworkOptions] = KerasOptions
+    compilers: tuple[Compiler, ...] = (Compiler("xla", "xla"), Compiler("ngraph", "ngraph", built_in=False))
+    distributions: tuple[str, ...] = ("horovod", "multi-worker")
+    add_ons: tuple[str, ...] = ("horovod",)
+
+    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+        """The backend's images. Keras counts versions of its own, so none is asked of the backend."""
+        framework = _IMAGES.get(getattr(options, "backend", "tensorflow"))
+        return Carrier(framework) if framework else None

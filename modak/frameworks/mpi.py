@@ -1,0 +1,56 @@
+"""MPI applications: no framework image, but an MPI library that the image or the host brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from modak.dsl import FrameworkOptions
+from modak.frameworks.base import Carrier, Described, Number
+from modak.grammar import Name
+
+_SPELLINGS: Mapping[str, str] = {
+    "opnmpi": "openmpi",
+    "open-mpi": "openmpi",
+    "mvapch": "mvapich",
+    "mvapich2": "mvapich",
+    "intel": "intel-mpi",
+    "intelmpi": "intel-mpi",
+    "impi": "intel-mpi",
+}
+
+
+def _library(value: Any) -> Any:
+    """A library by any of its spellings, among them two that a released editor emits."""
+    plain = value.strip().lower().replace("_", "-").replace(" ", "-") if isinstance(value, str) else value
+    return _SPELLINGS.get(plain, plain) if isinstance(plain, str) else plain
+
+
+class MpiOptions(FrameworkOptions):
+    """Options of an MPI application; ``version`` is the library's."""
+
+    library: Annotated[Literal["openmpi", "mpich", "intel-mpi", "mvapich"], BeforeValidator(_library)] | None = None
+    scaling_efficiency: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    """The least parallel efficiency that is acceptable."""
+    core_subscription: Number | None = None
+    """Ranks per core."""
+    message_size: Name | None = None
+    """``small``, ``medium`` or ``large``: what the caller knows of its messages."""
+
+
+@dataclass(frozen=True)
+class Mpi(Described):
+    """An application that is its own framework."""
+
+    name: str = "mpi"
+    title: str = "MPI application"
+    kind: Literal["ai", "parallel", "distribution"] = "parallel"
+    options: type[FrameworkOptions] = MpiOptions
+    distributions: tuple[str, ...] = ("mpi",)
+
+    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+        """None: the application brings its own image, or runs without one."""
+        return None

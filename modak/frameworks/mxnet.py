@@ -1,0 +1,51 @@
+"""Apache MXNet (retired upstream since 2023; images and wheels remain)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from modak.dsl import FrameworkOptions
+from modak.frameworks.base import Cuda, Described, Toolchain
+
+
+class MXNetOptions(FrameworkOptions):
+    """Options of MXNet."""
+
+    distribution: Literal["horovod", "parameter-server"] | None = None
+
+
+@dataclass(frozen=True)
+class MXNet(Described):
+    """MXNet; its key-value store is the parameter server."""
+
+    name: str = "mxnet"
+    title: str = "Apache MXNet"
+    options: type[FrameworkOptions] = MXNetOptions
+    distributions: tuple[str, ...] = ("horovod", "parameter-server")
+    add_ons: tuple[str, ...] = ("horovod",)
+    toolchains: tuple[Toolchain, ...] = (
+        Toolchain(
+            versions="1.6.*",
+            release="1.6.0",
+            distro="ubuntu18",
+            python="3.6",
+            pip=("mxnet-mkl=={version}",),
+            pip_nvidia=("mxnet-cu101=={version}.post0",),
+            pip_needs_cuda=True,
+            cuda=Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04"),
+            horovod="0.19.5",
+            capabilities=("3.5", "7.5"),
+        ),
+        Toolchain(
+            versions="1.9.*",
+            release="1.9.1",
+            distro="ubuntu20",
+            python="3.8",
+            pip=("mxnet=={version}", "numpy<1.24"),
+            pip_nvidia=("mxnet-cu112=={version}", "numpy<1.24"),
+            pip_needs_cuda=True,
+            cuda=Cuda("11.2", "8", "nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04"),
+            capabilities=("5.0", "8.6"),
+        ),
+    )

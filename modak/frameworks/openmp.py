@@ -1,0 +1,54 @@
+"""OpenMP applications: threads within a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from modak.dsl import FrameworkOptions
+from modak.frameworks.base import NOTHING, Carrier, Described, Number
+from modak.grammar import Name
+
+_BINDING: Mapping[str, str] = {
+    "block": "close",
+    "compact": "close",
+    "close": "close",
+    "simple": "spread",
+    "scatter": "spread",
+    "spread": "spread",
+    "primary": "primary",
+    "master": "master",
+    "true": "true",
+    "false": "false",
+    "none": "false",
+}
+
+
+class OpenMpOptions(FrameworkOptions):
+    """Options of an OpenMP application; ``version`` is that of the OpenMP specification."""
+
+    number_of_threads: Number | None = None
+    """Threads per rank."""
+    affinity: Name | None = None
+    """``block`` or ``compact`` (neighbouring cores), ``simple`` or ``scatter`` (spread out), or OpenMP's own words."""
+
+
+@dataclass(frozen=True)
+class OpenMp(Described):
+    """An application with OpenMP threads."""
+
+    name: str = "openmp"
+    title: str = "OpenMP application"
+    kind: Literal["ai", "parallel", "distribution"] = "parallel"
+    options: type[FrameworkOptions] = OpenMpOptions
+
+    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+        """None: the application brings its own image, or runs without one."""
+        return None
+
+    def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
+        """``OMP_PROC_BIND`` for a known affinity; an unknown word asks for nothing."""
+        affinity: str | None = getattr(options, "affinity", None)
+        binding = _BINDING.get(affinity.lower()) if affinity else None
+        return {"OMP_PROC_BIND": binding} if binding else NOTHING

@@ -1,0 +1,123 @@
+"""PyTorch: TorchScript, GLOW (1.x) and, since 2.0, ``torch.compile`` with Inductor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from packaging.version import Version
+from pydantic import AliasChoices, ConfigDict, Field
+
+from modak.dsl import FrameworkOptions, Switch
+from modak.frameworks.base import Compiler, Cuda, Described, SourceBuild, Toolchain
+
+_SOURCE = "/var/tmp/pytorch"  # noqa: S108 (a path inside the image that is being built)
+_REPOSITORY = "https://github.com/pytorch/pytorch.git"
+_WHEELS = "https://download.pytorch.org/whl"
+_CUDA_10_1 = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
+_CUDA_12_6 = Cuda("12.6", "9", "nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04")
+
+
+class PyTorchOptions(FrameworkOptions):
+    """Options of PyTorch. ``inductor`` may be written ``torch_compile``."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    inductor: Switch | None = Field(default=None, validation_alias=AliasChoices("inductor", "torch_compile"))
+    glow: Switch | None = None
+    jit: Switch | None = None
+    """TorchScript."""
+    distribution: Literal["horovod", "ddp", "fsdp"] | None = None
+
+
+def _one(minor: str, release: str, cuda: str) -> Toolchain:
+    """PyTorch 1.4 to 1.7 on Ubuntu 18.04; the wheels bring their CUDA."""
+    return Toolchain(
+        versions=f"{minor}.*",
+        release=release,
+        distro="ubuntu18",
+        python="3.6",
+        pip=("torch=={version}+cpu",),
+        pip_nvidia=(f"torch=={{version}}{cuda}",),
+        pip_options=("--find-links", f"{_WHEELS}/torch_stable.html"),
+        pip_options_nvidia=("--find-links", f"{_WHEELS}/torch_stable.html"),
+        cuda=_CUDA_10_1,
+        source=True,
+        horovod="0.21.3",
+        capabilities=("3.7", "7.5"),
+    )
+
+
+def _two(minor: str, release: str) -> Toolchain:
+    """PyTorch 2.6 and later on Ubuntu 24.04. The CUDA 12.6 wheels are those that still serve Maxwell to Volta."""
+    return Toolchain(
+        versions=f"{minor}.*",
+        release=release,
+        distro="ubuntu24",
+        python="3.12",
+        pip=("torch=={version}",),
+        pip_nvidia=("torch=={version}",),
+        pip_options=("--index-url", f"{_WHEELS}/cpu"),
+        pip_options_nvidia=("--index-url", f"{_WHEELS}/cu126"),
+        cuda=_CUDA_12_6,
+        source=True,
+        compiler=("gcc", "13.3.0"),
+        architectures=("x86_64", "aarch64"),
+        capabilities=("5.0", "9.0"),
+        hub="docker://pytorch/pytorch:{version}-cuda12.6-cudnn9-runtime",
+        hub_nvidia="docker://pytorch/pytorch:{version}-cuda12.6-cudnn9-runtime",
+    )
+
+
+@dataclass(frozen=True)
+class PyTorch(Described):
+    """PyTorch. Capabilities of the wheels: the release matrix in PyTorch's RELEASE.md and pull request test-infra#7046."""
+
+    name: str = "pytorch"
+    title: str = "PyTorch"
+    aliases: tuple[str, ...] = ("torch",)
+    options: type[FrameworkOptions] = PyTorchOptions
+    compilers: tuple[Compiler, ...] = (
+        Compiler("inductor", "inductor", ">=2.0"),
+        Compiler("glow", "glow", "<2", built_in=False),
+        Compiler("jit", "jit"),
+    )
+    distributions: tuple[str, ...] = ("horovod", "ddp", "fsdp")
+    add_ons: tuple[str, ...] = ("horovod",)
+    toolchains: tuple[Toolchain, ...] = (
+        _one("1.4", "1.4.0", ""),
+        _one("1.5", "1.5.1", "+cu101"),
+        _one("1.6", "1.6.0", "+cu101"),
+        _one("1.7", "1.7.1", "+cu101"),
+        _two("2.6", "2.6.0"),
+        _two("2.7", "2.7.1"),
+        _two("2.8", "2.8.0"),
+        _two("2.9", "2.9.1"),
+        _two("2.10", "2.10.0"),
+        _two("2.11", "2.11.0"),
+        _two("2.12", "2.12.1"),
+        _two("2.13", "2.13.0"),
+    )
+
+    def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
+        """A BLAS library: the build finds it by itself."""
+        return ("libopenblas-dev",)
+
+    def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
+        """The sources with all submodules at the release's tag, built with the target's compiler flags."""
+        variables = {"PYTORCH_BUILD_VERSION": build.version, "PYTORCH_BUILD_NUMBER": "1", "BUILD_TEST": "0"}
+        variables["USE_CUDA"] = "1" if build.nvidia else "0"
+        if build.nvidia and build.compute_capability:
+            variables["TORCH_CUDA_ARCH_LIST"] = build.compute_capability
+        flags = " ".join(build.flags)
+        compiler = f' CFLAGS="{flags}" CXXFLAGS="{flags}"' if flags else ""
+        old = Version(build.version) < Version("2.0")
+        install = "python3 setup.py install" if old else "pip3 install --no-cache-dir --no-build-isolation --verbose ."
+        return (
+            f"git clone --recursive --depth 1 --shallow-submodules --branch v{build.version} {_REPOSITORY} {_SOURCE}",
+            f"cd {_SOURCE}",
+            f"pip3 install --no-cache-dir --requirement requirements.txt ninja cmake=={'3.18.4.post1' if old else '3.28.4'}",
+            f"env {' '.join(f'{name}={value}' for name, value in variables.items())}{compiler} {install}",
+            "cd /",
+            f"rm -rf {_SOURCE}",
+        )

@@ -1,0 +1,212 @@
+"""Whether an image can serve a request, and what decides between those that can.
+
+Labels are typed and compared as what they are: versions as versions, processors by their ancestry, MPI libraries by their
+binary interface. Nothing here knows the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from packaging.version import Version
+
+from modak.facts import Image
+from modak.grammar import version_range
+
+MPI_ABI: Final = frozenset({"mpich", "intel-mpi", "mvapich"})
+"""MPI libraries with one binary interface (the MPICH ABI initiative): a program built with one runs with another."""
+_FILES: Final = (".sif", ".sqfs", ".simg")
+_APPTAINER: Final = frozenset({"docker", "oras", "library", "shub", "private", ".sif", ".simg"})
+_READS: Final[Mapping[str | None, frozenset[str]]] = {
+    "apptainer": _APPTAINER,
+    "singularity": _APPTAINER,
+    "charliecloud": frozenset({"docker", "private", ".sqfs"}),
+    "enroot": frozenset({"docker", "private", ".sqfs"}),
+    "podman-hpc": frozenset({"docker", "private"}),
+    "sarus": frozenset({"docker", "private"}),
+}
+"""Where each runtime gets images from."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The labels that a request wants, and the hardware that the image must run on. ``None``: nothing is asked, or unknown."""
+
+    framework: str
+    version: str | None = None
+    """A version or range: ``2.1``, ``2.*``, ``>=1.14,<2``."""
+    compilers: tuple[str, ...] = ()
+    """Graph compilers that must be inside. One that is switched off is simply not listed."""
+    accelerator: Literal["nvidia", "amd", "none"] = "none"
+    architecture: str = "x86_64"
+    microarchitecture: str | None = None
+    """The archspec name of the target's processor; unknown: only images for any processor of the architecture."""
+    compute_capability: str | None = None
+    mpi: str | None = None
+    """The MPI family that ranks use: the host's where it is bound into the container."""
+    mpi_version: str | None = None
+    distribution: str | None = None
+    """A distribution that the image must carry, for instance ``horovod``."""
+    opt_build: bool = False
+    runtime: str | None = None
+    recipe_version: str | None = None
+    """The version that a recipe would build for this request; ``None``: no recipe does."""
+
+
+Value = int | str | tuple[int, ...]
+
+
+def obstacle(image: Image, wanted: Wanted) -> str | None:
+    """Why an image cannot serve, its version aside; ``None``: it can."""
+    return next((why for check in _CHECKS if (why := check(image, wanted))), None)
+
+
+def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
+    """What decides between images that can all serve, the most important first, each with its reason; smaller is better."""
+    labels = image.labels
+    unasked = not wanted.opt_build and image.verified_on is None and labels.source == "opt-build"
+    spare = len({*labels.distribution} - {wanted.distribution}) + (labels.mpi is not None and wanted.mpi is None)
+    carried = (labels.mpi, labels.cuda, labels.rocm, labels.oneapi, labels.python, *labels.compilers, *labels.distribution)
+    return (
+        ("it needs no accelerator", labels.accelerator != wanted.accelerator),
+        ("it can be pulled", not is_there(image)),
+        ("it is built from source", wanted.opt_build and labels.source != "opt-build"),
+        ("somebody has run it", image.verified_on is None),
+        ("it is no untried source build, which nobody asked for", unasked),
+        ("its version is newer", _newest_first(labels.version)),
+        ("it has the same MPI", wanted.mpi is not None and labels.mpi != wanted.mpi),
+        ("its MPI has the same version", not _same_mpi_version(image, wanted)),
+        ("it is compiled for a processor nearer to the target", distance(labels.microarchitecture, wanted.microarchitecture)),
+        ("it carries less that nobody asked for", spare),
+        ("it is the project's own image", labels.source != "hub"),
+        ("more is known of what it carries", -sum(label is not None for label in carried)),
+        ("its name sorts first", image.reference),
+    )
+
+
+def has_version(image: Image, wanted: str | None) -> bool:
+    """Whether the image's version is the wanted one, or within the wanted range."""
+    return wanted is None or _within(image.labels.version, wanted)
+
+
+def is_there(image: Image) -> bool:
+    """Whether the image can be had: ``private://`` names a registry that only its owners reach, unless somebody ran it."""
+    return not image.reference.startswith("private://") or image.verified_on is not None
+
+
+@lru_cache(maxsize=4096)
+def runs_on(built_for: str, target: str | None) -> bool:
+    """Whether code for one archspec target runs on another: it is the same or an ancestor. Unknown names match only themselves.
+
+    >>> runs_on("haswell", "skylake_avx512"), runs_on("skylake_avx512", "haswell"), runs_on("haswell", None)
+    (True, False, False)
+    """
+    import archspec.cpu
+
+    known = archspec.cpu.TARGETS
+    if target is None or built_for == target:
+        return target is not None
+    return built_for in known and target in known and bool(known[built_for] <= known[target])
+
+
+@lru_cache(maxsize=4096)
+def distance(built_for: str | None, target: str | None) -> int:
+    """Generations between the processor that an image is compiled for and the target; the most where it is for any.
+
+    >>> distance("skylake_avx512", "skylake_avx512"), distance("haswell", "skylake_avx512") < distance(None, "skylake_avx512")
+    (0, True)
+    """
+    import archspec.cpu
+
+    known = archspec.cpu.TARGETS
+    if built_for == target and target is not None:
+        return 0
+    if built_for not in known or target not in known:
+        return len(known)
+    return len(set(known[target].ancestors) - set(known[built_for].ancestors))
+
+
+def _accelerator(image: Image, wanted: Wanted) -> str | None:
+    """An image for GPUs also runs without one, if with nothing better; the other way round it does not."""
+    has = image.labels.accelerator
+    if has == wanted.accelerator or wanted.accelerator == "none":
+        return None
+    return f"without {wanted.accelerator} support"
+
+
+def _architecture(image: Image, wanted: Wanted) -> str | None:
+    return f"for {image.labels.architecture}" if image.labels.architecture != wanted.architecture else None
+
+
+def _processor(image: Image, wanted: Wanted) -> str | None:
+    built_for = image.labels.microarchitecture
+    if built_for is None or runs_on(built_for, wanted.microarchitecture):
+        return None
+    return f"compiled for {built_for}, which {wanted.microarchitecture or 'an unknown processor'} may not run"
+
+
+def _capability(image: Image, wanted: Wanted) -> str | None:
+    """Whether kernels for the GPU are inside; an image that only falls back to the processor needs none."""
+    if wanted.compute_capability is None or wanted.accelerator != "nvidia":
+        return None
+    has, oldest, newest = Version(wanted.compute_capability), image.labels.compute_capability_min, image.labels.compute_capability_max
+    dead = (oldest and has < Version(oldest)) or (newest and has > Version(newest))
+    return f"without kernels for compute capability {wanted.compute_capability}" if dead else None
+
+
+def _compilers(image: Image, wanted: Wanted) -> str | None:
+    missing = [compiler for compiler in wanted.compilers if compiler not in image.labels.compilers]
+    return f"without {' and '.join(missing)}" if missing else None
+
+
+def _distribution(image: Image, wanted: Wanted) -> str | None:
+    return f"without {wanted.distribution}" if wanted.distribution and wanted.distribution not in image.labels.distribution else None
+
+
+def _mpi(image: Image, wanted: Wanted) -> str | None:
+    has = image.labels.mpi
+    if wanted.mpi is None or has == wanted.mpi or {has, wanted.mpi} <= MPI_ABI:
+        return None
+    return f"with {has or 'no MPI'} where {wanted.mpi} is needed"
+
+
+def _runtime(image: Image, wanted: Wanted) -> str | None:
+    reads = _READS.get(wanted.runtime)
+    return f"in a form that {wanted.runtime} cannot read" if reads and _form(image.reference) not in reads else None
+
+
+_CHECKS: Final[tuple[Callable[[Image, Wanted], str | None], ...]] = (
+    _accelerator,
+    _architecture,
+    _processor,
+    _capability,
+    _compilers,
+    _distribution,
+    _mpi,
+    _runtime,
+)
+
+
+def _form(reference: str) -> str:
+    """``docker`` and the like, or the ending of a file."""
+    return reference.split("://", 1)[0] if "://" in reference else next((end for end in _FILES if reference.endswith(end)), "")
+
+
+@lru_cache(maxsize=4096)
+def _within(version: str, wanted: str) -> bool:
+    return version_range(wanted).contains(version)
+
+
+@lru_cache(maxsize=4096)
+def _newest_first(version: str) -> tuple[int, ...]:
+    """Sorts newer versions first: ``2.10`` before ``2.1.1`` before ``2.1``, a release before its candidates."""
+    parsed = Version(version)
+    return (*(-part for part in (*parsed.release, 0, 0, 0, 0, 0)[:6]), int(parsed.is_prerelease))
+
+
+def _same_mpi_version(image: Image, wanted: Wanted) -> bool:
+    has, asked = image.labels.mpi_version, wanted.mpi_version
+    return asked is None or (has is not None and Version(has).major == Version(asked).major)

@@ -1,0 +1,63 @@
+"""Results in: every file format is one small file here that keeps the :class:`Format` protocol, and one word in ``BUILTIN``.
+
+A format only finds the cells (:class:`modak.ingest.table.Raw`); which columns there are, what they may hold and which unit
+they are in is checked in one place, :mod:`modak.ingest.columns`, for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from modak.ingest.csv import Csv
+from modak.ingest.extrap import ExtraP, ExtraPText
+from modak.ingest.google_benchmark import GoogleBenchmark
+from modak.ingest.hyperfine import Hyperfine
+from modak.ingest.json import Json
+from modak.ingest.mlperf import MlPerf
+from modak.ingest.modak_result import ModakResult
+from modak.ingest.perflog import PerfLog
+from modak.ingest.pytest_benchmark import PytestBenchmark
+from modak.ingest.ramble import Ramble
+from modak.ingest.reframe import ReFrame
+from modak.ingest.sacct import Sacct
+from modak.ingest.sacct_json import SacctJson
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+
+class Format(Protocol):
+    """A file format that results come in."""
+
+    @property
+    def name(self) -> str:
+        """What ``--format`` calls it."""
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """Whether a file called ``name`` that starts with ``head`` (up to 64 KiB) is of this format."""
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """The file's rows, part by part, as text.
+
+        Raises :class:`modak.errors.DataError` with faults ``FILE:LINE`` for what is not of the format. A file with a header
+        and no rows gives one empty part, so that the header is checked.
+        """
+
+
+BUILTIN: Final[tuple[Format, ...]] = (
+    ModakResult(),
+    ReFrame(),
+    PerfLog(),
+    Ramble(),
+    MlPerf(),
+    GoogleBenchmark(),
+    PytestBenchmark(),
+    Hyperfine(),
+    Sacct(),
+    SacctJson(),
+    ExtraP(),
+    ExtraPText(),
+    Json(),
+    Csv(),
+)
+"""In the order in which they are asked; the first that recognises a file reads it: CSV, which any text may be, comes last."""

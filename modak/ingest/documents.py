@@ -1,0 +1,168 @@
+"""JSON documents of other tools: parsed once, every object with the line it starts in, numbers in the spelling of the file."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from json import decoder, scanner
+from typing import Any, Final
+
+from modak.errors import DataError
+from modak.ingest.sources import Source
+from modak.ingest.table import LAYOUT, Raw
+
+LARGEST: Final = 256 * 2**20
+MOST_NOTES: Final = 20
+LONGEST: Final = 200
+"""Characters that a label of results may have."""
+
+
+class Node(dict[str, Any]):
+    """A JSON object that knows its line."""
+
+    line: int = 1
+
+
+@dataclass
+class Found:
+    """Rows on their way from one file, and what was left out of it."""
+
+    name: str
+    records: list[dict[str, str]] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    def row(self, line: int, **cells: Any) -> None:
+        """A row; ``None`` is an unknown cell."""
+        self.records.append({name: _cell(value) for name, value in cells.items()})
+        self.lines.append(line)
+
+    def leave(self, line: int, what: str) -> None:
+        """Leave something out, and say so."""
+        self.left.append(f"{self.name}:{line}: {what}; left out")
+
+    def rows(self) -> Iterator[Raw]:
+        """Everything found, as one part, with notes about the first of what was left out."""
+        more = len(self.left) - MOST_NOTES
+        notes = (*self.left[:MOST_NOTES], *((f"{self.name}: {more} more left out",) if more > 0 else ()))
+        yield Raw.of(self.records, self.lines, notes)
+
+
+def looks_like_json(head: bytes) -> bool:
+    """Whether a file begins as a JSON object does."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+
+
+def text_of(source: Source) -> str:
+    """The whole of a text file. Raises :class:`modak.errors.DataError` where it is too large or no UTF-8."""
+    with source.open() as stream:
+        content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise DataError(f"more than {LARGEST >> 20} MiB; load such tables as CSV", field=source.name)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        line = 1 + content.count(b"\n", 0, wrong.start)
+        raise DataError(f"byte 0x{content[wrong.start]:02x} is no UTF-8", field=f"{source.name}:{line}") from None
+
+
+def document(source: Source) -> Node:
+    """The one object that a file holds. Raises :class:`modak.errors.DataError` with its line for what is no JSON."""
+    text = text_of(source)
+    try:
+        found = _Decoder(text).decode(text)
+    except json.JSONDecodeError as wrong:
+        raise DataError(f"no JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", field=f"{source.name}:{wrong.lineno}") from None
+    except RecursionError:
+        raise DataError("objects nested too deep", field=f"{source.name}:1") from None
+    if not isinstance(found, Node):
+        raise DataError("an object {…} is wanted", field=f"{source.name}:1")
+    return found
+
+
+class _Decoder(json.JSONDecoder):
+    """The standard decoder, whose objects know their line. Its scanner is the one written in Python: the other hides positions."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(parse_float=str, parse_int=str, parse_constant=str)
+        breaks = [found.start() for found in re.finditer("\n", text)]
+
+        def placed(state: tuple[str, int], *rest: Any) -> tuple[Node, int]:
+            found, end = decoder.JSONObject(state, *rest)  # type: ignore[attr-defined]
+            node = Node(found)
+            node.line = bisect_right(breaks, state[1]) + 1
+            return node, end
+
+        self.parse_object = placed
+        self.scan_once = scanner.py_make_scanner(self)  # type: ignore[attr-defined]
+
+
+def member(node: Mapping[str, Any], name: str, kind: type[Any], file: str) -> Any:
+    """What stands under a name. Raises :class:`modak.errors.DataError` where it is missing or of another kind."""
+    found = node.get(name)
+    if not isinstance(found, kind):
+        what = "a list" if kind is list else "an object"
+        raise DataError(f"{name!r} is wanted, and to be {what}", field=f"{file}:{getattr(node, 'line', 1)}")
+    return found
+
+
+def objects(node: Mapping[str, Any], name: str, file: str) -> list[Node]:
+    """The objects of a list under a name; likewise."""
+    found = member(node, name, list, file)
+    if not all(isinstance(each, Node) for each in found):
+        raise DataError(f"{name!r} is wanted, and to be a list of objects", field=f"{file}:{getattr(node, 'line', 1)}")
+    return list(found)
+
+
+def within(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object under a name; an empty one where there is none."""
+    found = node.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def text(value: Any) -> str | None:
+    """A scalar as text; nothing for ``null`` and what is no scalar."""
+    return _cell(value) or None if isinstance(value, str | bool) else None
+
+
+def count(value: Any) -> int | None:
+    """A whole number above zero, from a number or its text; nothing for all else."""
+    found = re.fullmatch(r"([0-9]{1,8})(\.0+)?", str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else None
+    return int(found[1]) or None if found else None
+
+
+def parameters(values: Mapping[str, Any]) -> dict[str, str]:
+    """Cells of a tool's own parameters: a name of the layout is that column, every other one is ``params.NAME``."""
+    return {name if name in LAYOUT else f"params.{plain(name)}": shown for name, value in values.items() if (shown := text(value))}
+
+
+def plain(name: str) -> str:
+    """A parameter's name as a column may be called."""
+    return re.sub(r"[^A-Za-z0-9_.+-]", "_", name)[:64].lstrip(".+-") or "_"
+
+
+def shortened(label: str) -> str:
+    """A label that fits; a longer one keeps its beginning and gets a mark that tells it from others."""
+    import hashlib
+
+    line = " ".join(label.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 14]}… #{hashlib.sha256(line.encode()).hexdigest()[:10]}"
+
+
+def divided(total: int | None, parts: int | None) -> int | None:
+    """How many of ``total`` each part has, where that comes out even."""
+    return total // parts if total and parts and total % parts == 0 else None
+
+
+def of(names: Sequence[str], head: bytes) -> bool:
+    """Whether a file's beginning holds every one of these keys."""
+    return looks_like_json(head) and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

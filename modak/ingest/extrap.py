@@ -1,0 +1,106 @@
+"""Extra-P: its JSON (``{"parameters", "measurements"}``) and its text (``PARAMETER``, ``POINTS``, ``REGION``, ``METRIC``, ``DATA``).
+
+Neither names an application or a unit: the region stands for the application, and a metric that is no time needs ``--set unit=…``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from modak.errors import DataError
+from modak.ingest import documents
+from modak.ingest.documents import Found, member, objects, shortened, text, text_of
+from modak.ingest.sources import Source
+from modak.ingest.table import LAYOUT, Raw
+
+RANKS: Final = ("p", "np", "procs", "processes", "ranks", "mpi_ranks")
+"""What users call the number of processes. Nobody says on how many nodes they ran: all of them count as on one."""
+_METRICS: Final = {"runtime": "run_time"}
+
+
+@dataclass(frozen=True)
+class ExtraP:
+    """Measurements as JSON."""
+
+    name: str = "extrap"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By its two keys."""
+        return documents.of(("parameters", "measurements"), head)
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each value at each point."""
+        document, found = documents.document(source), Found(source.name)
+        names = [str(each) for each in member(document, "parameters", list, source.name)]
+        for region, metrics in member(document, "measurements", dict, source.name).items():
+            for metric in metrics if isinstance(metrics, dict) else member(document["measurements"], region, dict, source.name):
+                for each in objects(metrics, metric, source.name):
+                    point = each.get("point")
+                    values = member(each, "values", list, source.name)
+                    _values(found, each.line, region, metric, names, point if isinstance(point, list) else [point], values)
+        yield from found.rows()
+
+
+@dataclass(frozen=True)
+class ExtraPText:
+    """Measurements as text."""
+
+    name: str = "extrap_text"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By the first word that is no comment."""
+        lines = (
+            line.split() for line in head.decode("utf-8", "replace").splitlines() if line.strip() and not line.lstrip().startswith("#")
+        )
+        return next(lines, [""])[0] == "PARAMETER"
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each value of a ``DATA`` line, at the point whose turn it is."""
+        found = Found(source.name)
+        names: list[str] = []
+        points: list[list[str]] = []
+        region, metric, turn = "", "", 0
+        for line, row in enumerate(text_of(source).splitlines(), 1):
+            word, _, rest = row.partition("#")[0].strip().partition(" ")
+            if word == "PARAMETER":
+                names += rest.split()
+            elif word == "POINTS":
+                points += _points(rest, len(names))
+            elif word in ("REGION", "METRIC"):
+                region, metric, turn = (rest.strip(), metric, 0) if word == "REGION" else (region, rest.strip(), 0)
+            elif word == "DATA":
+                if turn >= len(points):
+                    raise DataError(f"DATA for point {turn + 1}, but there are {len(points)} POINTS", field=f"{source.name}:{line}")
+                _values(found, line, region, metric or "time", names, points[turn], rest.split())
+                turn += 1
+            elif word:
+                raise DataError(f"{word[:40]!r}: known: PARAMETER, POINTS, REGION, METRIC, DATA", field=f"{source.name}:{line}")
+        yield from found.rows()
+
+
+def _points(written: str, parameters: int) -> list[list[str]]:
+    """``1 2 4`` with one parameter; ``(1 2) (4 8)`` with several."""
+    groups = re.findall(r"\(([^)]*)\)", written)
+    if groups:
+        return [re.split(r"[\s,]+", group.strip()) for group in groups]
+    values = re.split(r"[\s,]+", written.strip())
+    return [values[start : start + max(parameters, 1)] for start in range(0, len(values), max(parameters, 1))]
+
+
+def _values(found: Found, line: int, region: str, metric: str, names: Sequence[str], point: Sequence[Any], values: Sequence[Any]) -> None:
+    place = [text(each) for each in point]
+    if len(place) != len(names) or None in place:
+        raise DataError(f"a point of {len(place)} values; there are {len(names)} parameters", field=f"{found.name}:{line}")
+    cells = {_column(name): value for name, value in zip(names, place, strict=True)}
+    metric = metric.strip().lower() if metric.strip().lower() in ("time", *_METRICS) else metric
+    for repeat, value in enumerate(values):
+        found.row(line, **cells, application=shortened(region), metric=_METRICS.get(metric, metric), value=text(value), repeat=repeat)
+
+
+def _column(name: str) -> str:
+    if name in LAYOUT:
+        return name
+    return "ranks_per_node" if name.lower() in RANKS else name if name.startswith("params.") else f"params.{documents.plain(name)}"

@@ -1,0 +1,80 @@
+"""Google Benchmark: JSON of ``--benchmark_format=json`` or ``--benchmark_out``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from modak.ingest import documents
+from modak.ingest.documents import Found, Node, count, member, objects, shortened, text
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+OPTIONS: Final = ("min_time", "min_warmup_time", "iterations", "repeats", "threads", "manual_time", "real_time", "process_time")
+"""What the library itself adds to a benchmark's name."""
+_OFFSET: Final = re.compile(r".*(Z|[+-][0-9]{2}:?[0-9]{2})")
+
+
+@dataclass(frozen=True)
+class GoogleBenchmark:
+    """Results of a benchmark program."""
+
+    name: str = "google_benchmark"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By the machine's description before the benchmarks."""
+        return (
+            documents.of(("context",), head) and re.search(rb'"(executable|num_cpus|mhz_per_cpu|library_build_type)"\s*:', head) is not None
+        )
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each repetition's time, and for the rates that it counted; aggregates are made from these and left out."""
+        document, found = documents.document(source), Found(source.name)
+        context = member(document, "context", dict, source.name)
+        for one in objects(document, "benchmarks", source.name):
+            if one.get("run_type", "iteration") == "aggregate" or "aggregate_name" in one:
+                continue
+            if one.get("error_occurred") is True or one.get("skipped") is True:
+                message = text(one.get("error_message")) or text(one.get("skip_message")) or ""
+                found.leave(one.line, f"benchmark {text(one.get('name'))!r} failed ({message[:80]})")
+            else:
+                _rows(one, context, found)
+        yield from found.rows()
+
+
+def _rows(one: Node, context: Mapping[str, Any], found: Found) -> None:
+    date = text(context.get("date")) or ""
+    cells = {
+        **_named(text(one.get("run_name")) or text(one.get("name")) or ""),
+        "system": text(context.get("host_name")),
+        "nodes": "1",
+        "threads_per_rank": text(one.get("threads")),
+        "repeat": text(one.get("repetition_index")),
+        "measured_at": date if _OFFSET.fullmatch(date) else None,
+        "source": text(context.get("executable")),
+    }
+    cells["ranks_per_node"] = "1"
+    found.row(one.line, **cells, metric="real_time", value=text(one.get("real_time")), unit=text(one.get("time_unit")) or "ns")
+    for key, metric, unit in (("items_per_second", "items_per_second", "items/s"), ("bytes_per_second", "bandwidth", "B/s")):
+        if text(one.get(key)):
+            found.row(one.line, **cells, metric=metric, value=text(one[key]), unit=unit)
+
+
+def _named(name: str) -> dict[str, str]:
+    """``fill/1000/n:3/threads:2``: the benchmark, its arguments by place or name, and the library's own additions."""
+    first, *rest = name.split("/")
+    values: dict[str, str] = {}
+    label = [first]
+    for place, part in enumerate(rest, 1):
+        argument, colon, value = part.rpartition(":")
+        if (argument or part) in OPTIONS:
+            continue
+        if colon:
+            values[argument] = value
+        elif count(part) is not None or part.lstrip("-").isdigit():
+            values[f"arg{place}"] = part
+        else:
+            label.append(part)
+    return {"application": shortened("/".join(label)), **documents.parameters(values)}

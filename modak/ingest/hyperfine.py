@@ -1,0 +1,79 @@
+"""hyperfine: JSON of ``--export-json``, of the 1.x and the 2.0 series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from modak.errors import DataError
+from modak.ingest import documents
+from modak.ingest.documents import Found, Node, member, objects, shortened, text
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+
+@dataclass(frozen=True)
+class Hyperfine:
+    """Results of one call."""
+
+    name: str = "hyperfine"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By the command and what belongs to it: statistics in 1.x, measurements in 2.0."""
+        return documents.of(("results", "command"), head) and (
+            documents.of(("mean", "stddev"), head) or documents.of(("hyperfine_version",), head) or documents.of(("time_wall_clock",), head)
+        )
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each run that ended with exit status 0."""
+        document, found = documents.document(source), Found(source.name)
+        metadata = documents.within(document, "metadata")
+        version = text(document.get("schema_version")) or text(metadata.get("json_schema_version"))
+        if version not in (None, "1", "2"):
+            raise DataError(f"schema_version {version[:20]!r}; known: 1.x's (none) and 2", field=f"{source.name}:1")
+        started = text(metadata.get("start_time"))
+        for one in objects(document, "results", source.name):
+            _rows(one, started, found)
+        yield from found.rows()
+
+
+def _rows(one: Node, started: str | None, found: Found) -> None:
+    command = text(one.get("command")) or ""
+    cells: dict[str, Any] = {
+        "application": shortened(text(one.get("name")) or command),
+        **documents.parameters(documents.within(one, "parameters")),
+        "measured_at": started,
+    }
+    runs = _measured(one, found.name) if "measurements" in one else _timed(one)
+    for repeat, (seconds, status) in enumerate(runs):
+        if status not in ("0", None):
+            found.leave(one.line, f"run {repeat} of {command[:80]!r} ended with exit status {status}")
+        else:
+            found.row(one.line, **cells, metric="wall_time", value=seconds, unit="s", repeat=repeat if seconds is not None else None)
+
+
+def _timed(one: Node) -> list[tuple[str | None, str | None]]:
+    """1.x: times and exit codes in two lists; without times (``--show-output`` of old versions) the median stands for all."""
+    times, given = one.get("times") or [], one.get("exit_codes") or []
+    codes = [text(code) if code is not None else "unknown (killed)" for code in given]
+    if not times:
+        return [(text(one.get("median")), next((code for code in codes if code != "0"), None))]
+    return [(text(seconds), codes[i] if i < len(codes) else None) for i, seconds in enumerate(times)]
+
+
+def _measured(one: Node, name: str) -> list[tuple[str | None, str | None]]:
+    """2.0: one object a run; a quantity is an object with a value and a unit."""
+    found: list[tuple[str | None, str | None]] = []
+    for run in objects(one, "measurements", name):
+        quantity = member(run, "time_wall_clock", dict, name)
+        if quantity.get("unit") != "second":
+            raise DataError(f"'time_wall_clock' in {quantity.get('unit')!r}; known: second", field=f"{name}:{run.line}")
+        found.append((text(quantity.get("value")), _status(run)))
+    return found
+
+
+def _status(run: Mapping[str, Any]) -> str | None:
+    if "exit_code" not in run:
+        return None
+    return text(run["exit_code"]) or "unknown (killed)"

@@ -1,0 +1,115 @@
+"""JSON records: a list of objects whose keys are the columns; ``params`` may be an object of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from modak.errors import DataError
+from modak.ingest.documents import text_of
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+PART: Final = 50_000
+"""Records in a part."""
+
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+
+
+@dataclass(frozen=True)
+class Json:
+    """Records in JSON."""
+
+    name: str = "json"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By the list that it starts with."""
+        return bool(re.match(rb"(\xef\xbb\xbf)?\s*\[\s*[\]{]", head)) or (name.lower().endswith(".json") and head.lstrip()[:1] != b"{")
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """Parts of :data:`PART` records; numbers keep the spelling of the file, so that they are checked like those of a CSV."""
+        text = text_of(source)
+        records: list[dict[str, str]] = []
+        lines: list[int] = []
+        for record, line in _records(text, source.name):
+            records.append(record)
+            lines.append(line)
+            if len(records) == PART:
+                yield Raw.of(records, lines)
+                records, lines = [], []
+        if records:
+            yield Raw.of(records, lines)
+
+
+def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
+    """Each record with the line that it starts in."""
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_object)
+    at, line, counted = _expect("[", text, _skip(text, 0), name), 1, 0
+    while text[at : at + 1] != "]":
+        line += text.count("\n", counted, at)
+        counted = at
+        try:
+            value, at = decoder.raw_decode(text, at)
+            yield _flat(value), line
+        except json.JSONDecodeError as wrong:
+            raise DataError(f"no JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", field=f"{name}:{wrong.lineno}") from None
+        except RecursionError:
+            raise DataError("objects nested too deep", field=f"{name}:{line}") from None
+        except ValueError as wrong:
+            raise DataError(str(wrong), field=f"{name}:{line}") from None
+        at = _skip(text, at)
+        if text[at : at + 1] != "]":
+            at = _expect(",", text, at, name)
+            if text[at : at + 1] == "]":
+                raise DataError("a comma before the end of the list", field=_place(text, at, name))
+    if _skip(text, at + 1) != len(text):
+        raise DataError("text after the list", field=_place(text, at, name))
+
+
+def _expect(mark: str, text: str, at: int, name: str) -> int:
+    """The place after ``mark``, which must stand at ``at``."""
+    if text[at : at + 1] != mark:
+        what = "a list of records is wanted: [{…}, …]" if mark == "[" else "the list is cut off, or a comma is missing"
+        raise DataError(what, field=_place(text, at, name))
+    return _skip(text, at + 1)
+
+
+def _place(text: str, at: int, name: str) -> str:
+    line = 1 + text.count("\n", 0, at)
+    return f"{name}:{line}"
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)[:60]!r} stands twice in one record")
+    return found
+
+
+def _flat(value: Any) -> dict[str, str]:
+    """A record as cells: ``params`` opened, ``null`` empty, booleans as words."""
+    if not isinstance(value, Mapping):
+        raise ValueError("a record is an object {…}")
+    params = value.get("params")
+    opened = {f"params.{key}": inner for key, inner in params.items()} if isinstance(params, Mapping) else {}
+    rest = {key: inner for key, inner in value.items() if not (key == "params" and isinstance(params, Mapping))}
+    return {key: _cell(key, inner) for key, inner in (rest | opened).items()}
+
+
+def _cell(key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"column {key[:60]!r} holds a list or an object; a cell is a text, a number, true, false or null")

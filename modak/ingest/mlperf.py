@@ -1,0 +1,108 @@
+"""MLPerf's log of a training run: lines with ``:::MLLOG`` and a JSON object, whatever a launcher wrote before them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from modak.errors import DataError
+from modak.ingest.documents import Found, count, divided, text_of
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+MARK: Final = ":::MLLOG"
+_SAID: Final = (
+    "submission_benchmark",
+    "submission_platform",
+    "global_batch_size",
+    "number_of_nodes",
+    "number_of_ranks",
+    "accelerators_per_node",
+)
+
+
+@dataclass
+class _Run:
+    """What is known of the run that the log is in."""
+
+    said: dict[str, Any] = field(default_factory=dict)
+    started: int | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class MlPerf:
+    """A log of ``mlperf_logging``."""
+
+    name: str = "mlperf"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By its mark."""
+        return MARK.encode() in head
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each run that stopped with success: the time from run_start to run_stop."""
+        found, run = Found(source.name), _Run()
+        for line, event in _events(source):
+            key, value = event.get("key"), event.get("value")
+            if key in _SAID:
+                run.said[str(key)] = value
+            elif key == "run_start":
+                if run.started is not None:
+                    found.leave(run.line, "a run has no run_stop")
+                run.started, run.line = _time(event, source.name, line), line
+            elif key == "run_stop" and run.started is not None:
+                _stop(event, run, line, found)
+                run.started = None
+        if run.started is not None:
+            found.leave(run.line, "the run has no run_stop")
+        yield from found.rows()
+
+
+def _events(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for line, row in enumerate(text_of(source).splitlines(), 1):
+        _, mark, rest = row.partition(MARK)
+        if mark:
+            try:
+                event = json.loads(rest)
+            except (ValueError, RecursionError):
+                raise DataError(f"no JSON object after {MARK}", field=f"{source.name}:{line}") from None
+            if isinstance(event, dict):
+                yield line, event
+
+
+def _time(event: Mapping[str, Any], name: str, line: int) -> int:
+    """Milliseconds since 1970."""
+    found = event.get("time_ms")
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 10**14:
+        raise DataError("'time_ms' is wanted, and to be milliseconds since 1970", field=f"{name}:{line}")
+    return found
+
+
+def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
+    metadata = event.get("metadata")
+    status = metadata.get("status") if isinstance(metadata, dict) else None
+    benchmark = str(run.said.get("submission_benchmark") or "")
+    if status != "success":
+        found.leave(line, f"the run of {benchmark!r} ended as {status!r}")
+        return
+    stopped = _time(event, found.name, line)
+    nodes, gpus = count(run.said.get("number_of_nodes")), count(run.said.get("accelerators_per_node"))
+    whole, ranks = count(run.said.get("global_batch_size")), count(run.said.get("number_of_ranks"))
+    found.row(
+        line,
+        application=benchmark or None,
+        system=run.said.get("submission_platform"),
+        nodes=nodes,
+        ranks_per_node=divided(ranks, nodes),
+        gpus_per_node=gpus,
+        batch_size=divided(whole, nodes * gpus if nodes and gpus else ranks),
+        **({"params.global_batch_size": whole} if whole else {}),
+        metric="time_to_solution",
+        value=stopped - (run.started or 0),
+        unit="ms",
+        measured_at=datetime.fromtimestamp(stopped / 1000, UTC).isoformat(),
+    )

@@ -1,0 +1,32 @@
+"""What MODAK's own job scripts write at their end: ``modak-result.json``. A run that failed has no results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from modak.ingest import documents
+from modak.ingest.documents import Found, objects, text
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+
+@dataclass(frozen=True)
+class ModakResult:
+    """The result file of one job."""
+
+    name: str = "modak_result"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By the key that it starts with."""
+        return documents.of(("modak_result",), head)
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """The records under ``results``, whose keys are the columns."""
+        document, found = documents.document(source), Found(source.name)
+        status, origin = text(document.get("exit_status")), f"job {text(document.get('job'))}, plan {text(document.get('plan'))}"
+        if status != "0":
+            found.leave(document.line, f"the run ended with status {status}")
+        for one in objects(document, "results", source.name) if status == "0" else ():
+            found.row(one.line, **{"source": origin, **one})
+        yield from found.rows()

@@ -1,0 +1,58 @@
+"""ReFrame's performance log: a header and lines with ``|`` between the cells, one line a run, columns as the test has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from modak.errors import DataError, Fault
+from modak.ingest.documents import Found, text_of
+from modak.ingest.figures import figure
+from modak.ingest.reframe import test_cells
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+NOTHING: Final = ("", "null", "None", "nan")
+"""How the log writes what is not known: the first word for a test's variables, the second for values that were never set."""
+
+
+@dataclass(frozen=True)
+class PerfLog:
+    """A file of ReFrame's ``perflogs``."""
+
+    name: str = "reframe_perflog"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By the columns of values and their units in the first line."""
+        cells = head.partition(b"\n")[0].rstrip(b"\r").split(b"|")
+        return b"result" in cells and any(cell.endswith(b"_value") and cell[:-6] + b"_unit" in cells for cell in cells)
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each figure of each run that passed."""
+        found = Found(source.name)
+        header: list[str] = []
+        faults = []
+        for line, row in enumerate(text_of(source).splitlines(), 1):
+            cells = row.split("|")
+            if not header or cells[0] == "result":
+                header = cells
+            elif len(cells) != len(header):
+                faults.append(Fault(f"{source.name}:{line}", f"{len(cells)} cells; the header has {len(header)} columns"))
+            elif row:
+                _run({name: cell for name, cell in zip(header, cells, strict=True) if cell not in NOTHING}, header, line, found)
+        if faults:
+            raise DataError(faults=faults[:20])
+        yield from found.rows()
+
+
+def _run(run: dict[str, str], header: list[str], line: int, found: Found) -> None:
+    title = run.get("name") or run.get("display_name") or run.get("short_name") or "?"
+    if run.get("result") != "pass":
+        found.leave(line, f"test {title!r} ended as {run.get('result')!r}")
+        return
+    cells = test_cells(title, run, 1 if run.get("job_nodelist", "[,").isidentifier() else None)
+    cells["source"] = f"reframe job {run['jobid']}" if "jobid" in run else None
+    for name in (column.removesuffix("_value") for column in header if column.endswith("_value")):
+        if f"{name}_unit" in header:
+            figure(found, line, name, run.get(f"{name}_value"), run.get(f"{name}_unit"), cells)

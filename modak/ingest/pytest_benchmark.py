@@ -1,0 +1,48 @@
+"""pytest-benchmark: JSON of ``--benchmark-json`` or ``--benchmark-save``. Tests that failed are not in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from modak.ingest import documents
+from modak.ingest.documents import Found, Node, member, objects, shortened, text
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+
+@dataclass(frozen=True)
+class PytestBenchmark:
+    """Results of a test session."""
+
+    name: str = "pytest_benchmark"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By the machine's description, or by the statistics where the description is long."""
+        return documents.of(("machine_info",), head)
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each test: the median of its rounds, since outliers are heavy."""
+        document, found = documents.document(source), Found(source.name)
+        host = text(documents.within(document, "machine_info").get("node"))
+        when = text(document.get("datetime"))
+        for one in objects(document, "benchmarks", source.name):
+            _row(one, host, _utc(when), found)
+        yield from found.rows()
+
+
+def _row(one: Node, host: str | None, when: str | None, found: Found) -> None:
+    name = text(one.get("fullname")) or text(one.get("name")) or ""
+    if one.get("has_error") is True:
+        found.leave(one.line, f"test {name!r} failed")
+        return
+    cells = documents.parameters({**documents.within(one, "params"), **documents.within(one, "extra_info")})
+    laid = {"system": host, "nodes": "1", "measured_at": when, "dataset": text(one.get("group"))} | cells
+    median = text(member(one, "stats", dict, found.name).get("median"))
+    found.row(one.line, application=shortened(name.partition("[")[0]), **laid, metric="time", value=median, unit="s")
+
+
+def _utc(when: str | None) -> str | None:
+    """The session's time; older versions wrote UTC without saying so."""
+    return f"{when}Z" if when and not re.search(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", when) else when

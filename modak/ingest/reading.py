@@ -1,0 +1,184 @@
+"""From paths to tables: find the files, recognise their format, rename and fill columns, check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from modak import plugins
+from modak.errors import DataError, Fault, unknown
+from modak.ingest import Format
+from modak.ingest import columns as table_columns
+from modak.ingest.sources import Source, files, from_path
+from modak.ingest.table import PLAIN, Batch, Cells, Options, Point, Raw, Table
+
+REQUIRED: Final = ("application", "metric", "value")
+ASKED: Final = ("application", "metric")
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """What a ``load`` was pointed at: tables, and the files of folders that no format recognises."""
+
+    tables: tuple[Table, ...]
+    skipped: tuple[str, ...] = ()
+
+
+def tables(paths: Iterable[Path], options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Incoming:
+    """The tables of files and folders. Files of a folder that no format recognises are skipped, and listed.
+
+    ``formats`` not given are the built-in ones and those of plug-ins.
+
+    Raises :class:`modak.errors.DataError` for a path that cannot be read, or where nothing is recognised.
+    """
+    formats = _installed() if formats is None else formats
+    found: list[Table] = []
+    skipped: list[str] = []
+    for path, inside in files(paths):
+        source = from_path(path)
+        if inside and options.format is None and _recognised(source, formats) is None:
+            skipped.append(source.name)
+        else:
+            found.append(table(source, options, formats))
+    if skipped and not found:
+        raise DataError(_not_recognised(formats), field=skipped[0])
+    return Incoming(tuple(found), tuple(skipped))
+
+
+def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Table:
+    """One source as a table. Its rows are read, and checked, when its batches are."""
+    chosen = _format(source, options, formats)
+    _check_fill(options)
+    return Table(source, chosen.name, options, lambda: _batches(source, chosen, options))
+
+
+def points(source: Source, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> tuple[Point, ...]:
+    """The rows of a result table without values: what to predict. Raises as reading a table does."""
+    chosen = _format(source, options, formats)
+    _check_fill(options)
+    found: list[Point] = []
+    for raw in chosen.read(source):
+        found += table_columns.points(_prepared(raw, source.name, options, ASKED), raw, source.name)
+    return tuple(found)
+
+
+def _installed() -> Sequence[Format]:
+    """Built-in formats and those of plug-ins. The tables of anybody's are asked last: most texts could be one."""
+    return sorted(plugins.all_of("ingest"), key=lambda each: each.name in ("json", "csv"))
+
+
+def _format(source: Source, options: Options, formats: Sequence[Format] | None) -> Format:
+    formats = _installed() if formats is None else formats
+    if options.format is None:
+        chosen = _recognised(source, formats)
+        if chosen is None:
+            raise DataError(_not_recognised(formats, source.head()), field=source.name)
+        return chosen
+    named = {each.name: each for each in formats}
+    if options.format not in named:
+        raise DataError(unknown("format", options.format, named), field="format")
+    return named[options.format]
+
+
+def _recognised(source: Source, formats: Sequence[Format]) -> Format | None:
+    head = source.head()
+    return next((each for each in formats if each.recognises(head, source.name.removesuffix(".gz"))), None)
+
+
+def _not_recognised(formats: Sequence[Format], head: bytes = b"") -> str:
+    if head[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or head[:3] == b"BZh" or head[:6] == b"\xfd7zXZ\x00":
+        return "a compressed file of a kind that is not read (gzip is); unpack it first"
+    return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}); '--format' names one"
+
+
+def _check_fill(options: Options) -> None:
+    known = [name for name in options.fill if name in table_columns.COLUMNS or table_columns.PARAMETER.fullmatch(name)]
+    faults = [Fault("--set", message) for message in table_columns.header_faults(tuple(options.fill), ())]
+    for name in known:
+        try:
+            table_columns.check_cell(name, options.fill[name].strip(), datetime.now(UTC))
+        except ValueError as wrong:
+            faults.append(Fault("--set", f"column {name!r}: {options.fill[name]!a}: {wrong}"))
+    if faults:
+        raise DataError(faults=faults)
+
+
+def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch]:
+    """Checked parts. After the first fault the rest is only checked, until there are faults enough to show."""
+    faults: list[Fault] = []
+    rows = notes = 0
+    now = datetime.now(UTC)
+    parts = chosen.read(source)
+    while len(faults) < table_columns.MOST_FAULTS:
+        try:
+            raw = next(parts, None)
+            if raw is None:
+                break
+            batch = table_columns.batch(_prepared(raw, source.name, options, REQUIRED), source.name, now)
+            rows += len(batch)
+            notes += len(batch.notes)
+        except DataError as wrong:
+            faults += wrong.faults
+            continue
+        if not faults and (len(batch) or batch.notes):
+            yield batch
+    if faults:
+        raise DataError(faults=_first(faults))
+    if not rows and not notes:
+        raise DataError("no rows of results", field=source.name)
+
+
+def _first(faults: list[Fault]) -> list[Fault]:
+    most = table_columns.MOST_FAULTS
+    faults = list(dict.fromkeys(faults))
+    return faults if len(faults) <= most else [*faults[:most], Fault("", f"only the first {most} faults are shown")]
+
+
+def _prepared(raw: Raw, name: str, options: Options, required: Sequence[str]) -> Raw:
+    """The part with its columns renamed and its empty cells filled. Raises where the names of columns are wrong."""
+    if not raw.columns and raw.notes:
+        return raw  # everything was left out
+    columns = _renamed(raw, name, options)
+    wanted = [column for column in required if column not in options.fill]
+    faults = [Fault(f"{name}:1", message) for message in table_columns.header_faults(tuple(columns), wanted)]
+    if faults:
+        raise DataError(faults=faults)
+    for column, text in options.fill.items():
+        columns[column] = _filled(columns[column], text) if column in columns else Cells.constant(text, len(raw.lines))
+    return Raw(columns, raw.lines, raw.notes)
+
+
+def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
+    for old in options.rename:
+        if old not in raw.columns:
+            raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={options.rename[old]}")
+    columns: dict[str, Cells] = {}
+    for old, cells in raw.columns.items():
+        new = options.rename.get(old, old)
+        if new in columns:
+            raise DataError(f"two columns are called {new!r}", field=f"{name}:1")
+        if new:
+            columns[new] = cells
+    return columns
+
+
+def _filled(cells: Cells, text: str) -> Cells:
+    return Cells(cells.codes, [each if each.strip() else text for each in cells.texts])
+
+
+def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
+    """``old=new`` texts of ``--map`` and ``--set``. Raises :class:`modak.errors.DataError` for one without ``=``."""
+    split = [pair.partition("=") for pair in pairs]
+    for name, sign, _ in split:
+        if not sign or not name:
+            raise DataError(f"{name!r} is no pair; allowed: NAME=VALUE", field=option)
+    return {name: value for name, _, value in split}
+
+
+def options_text(options: Options) -> str:
+    """The options that decide which rows a file holds, as one line: the same line, the same rows."""
+    return json.dumps(options.as_dict(), sort_keys=True)

@@ -1,0 +1,95 @@
+"""ReFrame's run report: JSON, ``data_version`` 4.0 to 4.2 (ReFrame 4.7 and later)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from modak.errors import DataError
+from modak.ingest import documents
+from modak.ingest.documents import Found, Node, count, divided, member, objects, text
+from modak.ingest.figures import figure
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+PASSED: Final = (None, "pass", "xpass")
+_PARAMETER: Final = re.compile(r"%([\w.]+)=(.*?)(?= [%~]|$)")
+
+
+@dataclass(frozen=True)
+class ReFrame:
+    """A report of ``reframe --run``."""
+
+    name: str = "reframe"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By its session's information."""
+        return documents.of(("session_info", "data_version"), head)
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each figure of each test that passed."""
+        report, found = documents.document(source), Found(source.name)
+        session = member(report, "session_info", dict, source.name)
+        version = str(session.get("data_version"))
+        if not re.fullmatch(r"4\.[0-9]+", version):
+            known = "known: 4.0 to 4.2 (ReFrame 4.7 and later)"
+            raise DataError(f"a report of data_version {version[:20]!r}; {known}", field=f"{source.name}:1")
+        for run in objects(report, "runs", source.name):
+            for case in objects(run, "testcases", source.name):
+                _case(case, found)
+        yield from found.rows()
+
+
+def _case(case: Node, found: Found) -> None:
+    title = text(case.get("display_name")) or text(case.get("name")) or "?"
+    if case.get("result") != "pass":
+        phase = text(case.get("fail_phase"))
+        found.leave(case.line, f"test {title!r} ended as {text(case.get('result'))!r}" + (f" in {phase}" if phase else ""))
+        return
+    nodes = case.get("job_nodelist")
+    cells = test_cells(title, case, len(nodes) if isinstance(nodes, list) and nodes else None)
+    source = f"reframe {text(case.get('uuid')) or text(case.get('session_uuid')) or ''}".strip()
+    figures = case.get("perfvalues") or {}
+    if not figures:
+        found.leave(case.line, f"test {title!r} has no performance figures")
+    for key, values in member(case, "perfvalues", dict, found.name).items() if figures else ():
+        if not isinstance(values, list) or len(values) < 5:
+            raise DataError(f"'perfvalues' of {key[:60]!r}: five values or more are wanted", field=f"{found.name}:{case.line}")
+        name = key.split(":", 2)[-1]
+        if len(values) > 5 and values[5] not in PASSED:  # from 4.1 on each figure carries its own outcome
+            found.leave(case.line, f"{name!r} of {title!r} ended as {values[5]!r}")
+        else:
+            figure(found, case.line, name, text(values[0]), text(values[4]), {**cells, "source": source})
+
+
+def test_cells(title: str, case: dict[str, Any], nodes: int | None) -> dict[str, str | None]:
+    """The columns that a test case fills but for its figures: what ran, where, on how much, and when."""
+    ranks, per_node = count(case.get("num_tasks")), count(case.get("num_tasks_per_node"))
+    nodes = divided(ranks, per_node) or nodes
+    environment = text(case.get("environ"))
+    laid = {
+        "nodes": nodes,
+        "ranks_per_node": per_node or divided(ranks, nodes),
+        "threads_per_rank": count(case.get("num_cpus_per_task")),
+        "gpus_per_node": count(case.get("num_gpus_per_node")),
+    }
+    named = {
+        "application": re.split(r" [%~]", title, maxsplit=1)[0],
+        "system": text(case.get("system")),
+        "partition": text(case.get("partition")),
+        "compiler": environment if environment != "builtin" else None,
+        "measured_at": instant(text(case.get("job_completion_time_unix"))),
+    }
+    counts = {name: None if value is None else str(value) for name, value in laid.items()}
+    return {**documents.parameters(dict(_PARAMETER.findall(title))), **counts, **named}
+
+
+def instant(seconds: str | None) -> str | None:
+    """Seconds since 1970 as an instant in UTC."""
+    try:
+        return datetime.fromtimestamp(float(seconds), UTC).isoformat() if seconds else None
+    except (ValueError, OverflowError, OSError):
+        return None

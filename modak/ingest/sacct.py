@@ -1,0 +1,136 @@
+"""Slurm's accounting: ``sacct --parsable2`` (or ``--parsable``). A job is a row; its steps only tell how it was laid out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from modak.errors import DataError, Fault
+from modak.ingest.documents import Found, count, divided, text_of
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+WANTED: Final = ("JobID", "JobName", "State", "Elapsed")
+REPLACED: Final = {"JobID": "JobIDRaw", "Elapsed": "ElapsedRaw"}
+ASKED: Final = "ask with sacct --parsable2 --format=JobID,JobName,State,ElapsedRaw,NNodes,NTasks,AllocCPUS,AllocTRES,Partition,Cluster"
+_FREE: Final = frozenset(
+    ("Comment", "AdminComment", "SystemComment", "Constraints", "Container", "Extra", "Reason", "SubmitLine", "WorkDir", "WCKey")
+)
+"""Columns beside the job's name that hold any text, so that a stray separator cannot be placed."""
+_ELAPSED: Final = re.compile(r"(?:([0-9]+)-)?([0-9]+):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?")
+_GPUS: Final = re.compile(r"(?:^|,)gres/gpu=([0-9]+)")
+
+
+@dataclass
+class Job:
+    """What is known of a job."""
+
+    id: str
+    line: int
+    state: str
+    seconds: str | None
+    cells: dict[str, str | None]
+    nodes: int | None
+    cpus: int | None
+    gpus: int | None
+    steps: list[int] = field(default_factory=list)
+    """Tasks of each step that was launched."""
+
+
+@dataclass(frozen=True)
+class Sacct:
+    """A table of jobs."""
+
+    name: str = "sacct"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By the job's number among the columns of the first line."""
+        cells = head.partition(b"\n")[0].split(b"|")
+        return len(cells) > 1 and (b"JobID" in cells or b"JobIDRaw" in cells)
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each job that completed."""
+        found = Found(source.name)
+        for job in _jobs(source):
+            add(job, found)
+        yield from found.rows()
+
+
+def _jobs(source: Source) -> Iterator[Job]:
+    lines = text_of(source).splitlines()
+    header = [cell for cell in lines[0].split("|") if cell]
+    missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
+    if missing:
+        raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=f"{source.name}:1")
+    jobs: dict[str, Job] = {}
+    faults: list[Fault] = []
+    for line, row in enumerate(lines[1:], 2):
+        cells = _cells(row, header)
+        if cells is not None:
+            _row(cells, line, jobs)
+        elif row:
+            what = f"{row.count('|') + 1} cells; the header has {len(header)} columns (a name with '|' in it? take --json)"
+            faults.append(Fault(f"{source.name}:{line}", what))
+    if faults:
+        raise DataError(faults=faults[:20])
+    yield from jobs.values()
+
+
+def _row(cells: Mapping[str, str], line: int, jobs: dict[str, Job]) -> None:
+    """A job, or a step of one: numbered steps were launched with ``srun``, ``batch`` and ``extern`` were not."""
+    number, dot, step = (cells.get("JobID") or cells.get("JobIDRaw") or "").partition(".")
+    if not dot:
+        jobs[number] = _job(number, line, cells)
+    elif number in jobs and step.isdigit() and (tasks := count(cells.get("NTasks"))):
+        jobs[number].steps.append(tasks)
+
+
+def _cells(row: str, header: list[str]) -> dict[str, str] | None:
+    """The row's cells by column; a job's name may hold the separator, where it is the only free text."""
+    cells = row.split("|")
+    if len(cells) == len(header) + 1 and not cells[-1]:
+        cells.pop()  # --parsable ends every line with a separator
+    spare = len(cells) - len(header)
+    if spare > 0 and "JobName" in header and not _FREE.intersection(header):
+        at = header.index("JobName")
+        cells[at : at + spare + 1] = ["|".join(cells[at : at + spare + 1])]
+    return dict(zip(header, cells, strict=True)) if len(cells) == len(header) else None
+
+
+def _job(number: str, line: int, cells: Mapping[str, str]) -> Job:
+    gpus = _GPUS.search(cells.get("AllocTRES", "") or cells.get("AllocGRES", ""))
+    return Job(
+        id=number,
+        line=line,
+        state=cells["State"].split(" ")[0],
+        seconds=cells.get("ElapsedRaw") or seconds(cells.get("Elapsed", "")),
+        cells={"application": cells["JobName"], "system": cells.get("Cluster"), "partition": cells.get("Partition")},
+        nodes=count(cells.get("AllocNodes") or cells.get("NNodes")),
+        cpus=count(cells.get("AllocCPUS") or cells.get("NCPUS")),
+        gpus=int(gpus[1]) if gpus else None,
+    )
+
+
+def seconds(elapsed: str) -> str | None:
+    """``[d-]hh:mm:ss`` in seconds."""
+    found = _ELAPSED.fullmatch(elapsed)
+    if not found:
+        return None
+    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
+    return str(((days * 24 + hours) * 60 + minutes) * 60 + rest)
+
+
+def add(job: Job, found: Found) -> None:
+    """A row for a job that completed; a note for every other."""
+    title = f"job {job.id} ({job.cells['application']})"
+    if job.state != "COMPLETED":
+        found.leave(job.line, f"{title} is {job.state}")
+    elif not count(job.seconds):
+        found.leave(job.line, f"{title} took less than a second")
+    else:
+        tasks = max(job.steps, default=None)
+        laid = {"nodes": job.nodes, "ranks_per_node": divided(tasks, job.nodes), "threads_per_rank": divided(job.cpus, tasks)}
+        laid |= {"gpus_per_node": divided(job.gpus, job.nodes)}
+        found.row(job.line, **job.cells, **laid, metric="wall_time", value=job.seconds, unit="s", source=f"slurm job {job.id}")

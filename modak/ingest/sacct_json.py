@@ -1,0 +1,93 @@
+"""Slurm's accounting as JSON: ``sacct --json``, with plain numbers (21.08, 22.05) or wrapped ones and lists (23.02 and later)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from modak.ingest import documents
+from modak.ingest.documents import Found, Node, count, member, objects, text
+from modak.ingest.reframe import instant
+from modak.ingest.sacct import Job, add
+from modak.ingest.sources import Source
+from modak.ingest.table import Raw
+
+
+@dataclass(frozen=True)
+class SacctJson:
+    """A list of jobs."""
+
+    name: str = "sacct_json"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By the parts of a job that only Slurm has."""
+        return documents.of(("jobs",), head) and re.search(rb'"(allocation_nodes|Slurm|slurm|data_parser)"\s*:', head) is not None
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """A row for each job that completed."""
+        found = Found(source.name)
+        for job in objects(documents.document(source), "jobs", source.name):
+            add(_job(job, source.name), found)
+        yield from found.rows()
+
+
+def _job(job: Node, name: str) -> Job:
+    time = member(job, "time", dict, name)
+    counted = _tres(job)
+    found = Job(
+        id=_id(job),
+        line=job.line,
+        state=_state(job),
+        seconds=text(number(time.get("elapsed"))),
+        cells={"application": text(job.get("name")), "system": text(job.get("cluster")), "partition": text(job.get("partition"))},
+        nodes=counted.get("node") or count(number(job.get("allocation_nodes"))),
+        cpus=counted.get("cpu"),
+        gpus=counted.get("gres/gpu"),
+    )
+    found.cells["measured_at"] = instant(text(number(time.get("end")))) if found.state == "COMPLETED" else None
+    for step in objects(job, "steps", name) if job.get("steps") else ():
+        tasks = step.get("tasks")
+        if isinstance(tasks, dict) and _launched(step):
+            found.steps += [each] if (each := count(number(tasks.get("count")))) else []
+    return found
+
+
+def number(value: Any) -> Any:
+    """A number of either shape: plain, or ``{"set", "infinite", "number"}``; nothing where it is not set."""
+    if isinstance(value, dict):
+        return value.get("number") if value.get("set") is True and value.get("infinite") is not True else None
+    return value
+
+
+def _id(job: Node) -> str:
+    """The job's number as sacct shows it; tasks of an array have the array's number and their own."""
+    array = job.get("array")
+    task = text(number(array.get("task_id"))) if isinstance(array, dict) else None
+    whole = text(number(array.get("job_id"))) if isinstance(array, dict) else None
+    return f"{whole}_{task}" if task is not None and count(whole) else str(text(number(job.get("job_id"))))
+
+
+def _state(job: Node) -> str:
+    state = job.get("state")
+    current = state.get("current") if isinstance(state, dict) else None
+    return str(current[0] if isinstance(current, list) and current else current)
+
+
+def _tres(job: Node) -> dict[str, int]:
+    """What was allocated, by kind; typed devices (``gpu:v100``) are also counted in their plain kind."""
+    tres = job.get("tres")
+    given = tres.get("allocated") if isinstance(tres, dict) else None
+    found: dict[str, int] = {}
+    for each in given if isinstance(given, list) else ():
+        if isinstance(each, dict) and (amount := count(number(each.get("count")))):
+            found["/".join(part for part in (text(each.get("type")), text(each.get("name"))) if part)] = amount
+    return found
+
+
+def _launched(step: Node) -> bool:
+    """Whether a step was launched by ``srun``: the batch script and the external step are no tasks of the application."""
+    described = step.get("step")
+    mark = str(described.get("id") if isinstance(described, dict) else described).rpartition(".")[2]
+    return mark.isdigit()

@@ -1,0 +1,142 @@
+"""Files, folders and streams as sources that can be read twice, with the hash of their content."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+from modak.errors import DataError
+
+_IN_MEMORY: Final = 16 * 2**20
+MOST_UNPACKED: Final = 16 * 2**30
+"""Bytes that a gzip file may hold."""
+MOST_TIMES: Final = 200
+"""How many times larger than itself a gzip file may be inside, beyond the first 16 MiB: tables reach 50, bombs 1000."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Bytes with a name, a gzip file's unpacked; hash and size are those of the file as it is."""
+
+    name: str
+    sha256: str
+    size: int
+    opened: Callable[[], BinaryIO]
+    _streams: list[BinaryIO] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def done(self) -> float:
+        """How much of the file the stream that was opened last has read: 0 to 1."""
+        stream = self._streams[-1] if self._streams else None
+        return 0.0 if stream is None else 1.0 if stream.closed or not self.size else min(stream.tell() / self.size, 1.0)
+
+    def open(self) -> BinaryIO:
+        """A stream from the beginning. Reading raises :class:`modak.errors.DataError` for a gzip file that is damaged or a bomb."""
+        stream = self.opened()
+        self._streams[:] = [stream]
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        return cast(BinaryIO, io.BufferedReader(_Unpacked(stream, self.name, self.size))) if packed else stream
+
+    def head(self) -> bytes:
+        """How the content begins, up to 64 KiB: what formats are recognised by."""
+        with self.open() as stream:
+            return stream.read(65_536)
+
+
+class _Unpacked(io.RawIOBase):
+    """What a gzip stream holds, as far as it is not too much."""
+
+    def __init__(self, stream: BinaryIO, name: str, size: int) -> None:
+        self._stream, self._inner, self._name, self._size, self._read = stream, gzip.GzipFile(fileobj=stream), name, size, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes."""
+        try:
+            part = self._inner.read(len(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"a damaged gzip file: {str(error).lower() or 'cut off'}", field=self._name) from None
+        self._read += len(part)
+        if self._read > MOST_UNPACKED or self._read > max(_IN_MEMORY, MOST_TIMES * self._size):
+            raise DataError(f"a gzip file that holds more than {MOST_TIMES} times its size; unpack it first", field=self._name)
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        """Close the file, too."""
+        self._inner.close()
+        self._stream.close()
+        super().close()
+
+
+def files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """The files that ``paths`` name, folders walked in order of names; with whether the file was only found in a folder.
+
+    Raises :class:`modak.errors.DataError` for a path that does not exist or is neither a file nor a folder.
+    """
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(child for child in path.rglob("*") if child.is_file() and not _hidden(child.relative_to(path)))
+            if not inside:
+                raise DataError("the folder holds no files", field=str(path))
+            yield from ((child, True) for child in inside)
+        else:
+            yield path, False
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def from_path(path: Path) -> Source:
+    """A regular file. Raises :class:`modak.errors.DataError` where it cannot be read."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DataError("no regular file; a pipe is read with '-'", field=str(path))
+        with path.open("rb") as stream:
+            digest, state = hashlib.file_digest(stream, "sha256").hexdigest(), os.fstat(stream.fileno())
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", field=str(path)) from None
+    return Source(str(path), digest, state.st_size, lambda: _reopened(path, state))
+
+
+def _reopened(path: Path, before: os.stat_result) -> BinaryIO:
+    stream = path.open("rb")
+    now = os.fstat(stream.fileno())
+    if (now.st_ino, now.st_size, now.st_mtime_ns) != (before.st_ino, before.st_size, before.st_mtime_ns):
+        stream.close()
+        raise DataError("the file changed while it was read", field=str(path))
+    return stream
+
+
+def from_bytes(content: bytes, name: str) -> Source:
+    """Bytes in memory, for instance the body of a request."""
+    return Source(name, hashlib.sha256(content).hexdigest(), len(content), lambda: io.BytesIO(content))
+
+
+def from_stream(stream: BinaryIO, name: str = "-") -> Source:
+    """A stream that can be read only once (standard input): kept in a temporary file where it is long."""
+    start = stream.read(_IN_MEMORY)
+    if len(start) < _IN_MEMORY:
+        return from_bytes(start, name)
+    kept = tempfile.NamedTemporaryFile(prefix="modak-", suffix=".in")  # noqa: SIM115 - closed, and so deleted, with the source
+    kept.write(start)
+    shutil.copyfileobj(stream, kept)
+    kept.flush()
+    kept.seek(0)
+    digest = hashlib.file_digest(kept, "sha256").hexdigest()
+    return Source(name, digest, kept.tell(), lambda: Path(kept.name).open("rb"))

@@ -1,0 +1,128 @@
+"""Tables on their way in: cells as text from a format, then typed columns for the store.
+
+A column is kept as its distinct texts and, for each row, the number of its text: a million rows with five applications are
+checked five times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modak.facts import Layout, SeriesKey
+from modak.ingest.sources import Source
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+UNKNOWN: Final = -1
+"""An empty cell of a column of whole numbers."""
+LAYOUT: Final = tuple(Layout.model_fields)
+"""The columns that say how a run lay on its nodes."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column: row ``i`` holds ``texts[codes[i]]``."""
+
+    codes: Int32
+    texts: Sequence[str]
+
+    @classmethod
+    def of(cls, cells: Iterable[str]) -> Cells:
+        """A column from its cells in order."""
+        seen: dict[str, int] = {}
+        codes = [seen.setdefault(cell, len(seen)) for cell in cells]
+        return cls(np.array(codes, dtype=np.int32), tuple(seen))
+
+    @classmethod
+    def constant(cls, text: str, rows: int) -> Cells:
+        """A column of ``rows`` equal cells."""
+        return cls(np.zeros(rows, dtype=np.int32), (text,))
+
+    def __getitem__(self, row: int) -> str:
+        return self.texts[int(self.codes[row])]
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A part of a file as text: columns by the names that the file gives them, and the line that each row stands in."""
+
+    columns: Mapping[str, Cells]
+    lines: Int64
+    notes: tuple[str, ...] = ()
+    """What the format left out and why, ``FILE:LINE: …``: runs that failed, figures without a number."""
+
+    @classmethod
+    def of(cls, records: Sequence[Mapping[str, str]], lines: Sequence[int], notes: tuple[str, ...] = ()) -> Raw:
+        """Records with their lines; a record that lacks a column leaves it empty."""
+        names = dict.fromkeys(name for record in records for name in record)
+        columns = {name: Cells.of(record.get(name, "") for record in records) for name in names}
+        return cls(columns, np.array(lines, dtype=np.int64), notes)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Checked rows in columns of equal length; values are in the base unit of their metric.
+
+    ``numbers`` holds ``nodes``, ``ranks_per_node``, ``threads_per_rank``, ``gpus_per_node``, ``batch_size`` and ``repeat``
+    (:data:`UNKNOWN` where the cell is empty); ``measured_at`` is microseconds since 1970 UTC (:data:`UNKNOWN` likewise).
+    """
+
+    series: tuple[SeriesKey, ...]
+    series_of: Int32
+    numbers: Mapping[str, Int32]
+    values: Float64
+    measured_at: Int64
+    sources: Cells
+    suspects: Cells
+    """The empty text: not suspect."""
+    lines: Int64
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row that asks for a value instead of giving one: what it says, and what that means."""
+
+    cells: Mapping[str, str]
+    """The file's own columns, in order."""
+    series: SeriesKey
+    layout: Layout
+    unit: str | None
+    """The unit that the row wants its answer in; ``None``: the metric's base unit (``series.unit``)."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller says about a file: ``rename`` its columns (an empty new name leaves a column out), ``fill`` empty cells."""
+
+    rename: Mapping[str, str] = field(default_factory=dict)
+    fill: Mapping[str, str] = field(default_factory=dict)
+    format: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the record of a load."""
+        return {"rename": dict(sorted(self.rename.items())), "fill": dict(sorted(self.fill.items()))}
+
+
+PLAIN: Final = Options()
+"""Nothing said about a file: its columns are ours, its format is recognised."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file that is ready to be loaded. ``batches`` reads it from the beginning, and raises where it has a fault."""
+
+    source: Source
+    format: str
+    options: Options
+    batches: Callable[[], Iterator[Batch]]

@@ -1,0 +1,77 @@
+"""Results out, other than as CSV: JSON records that load again, and Extra-P's JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TextIO
+
+from modak.errors import DataError
+from modak.ingest.table import LAYOUT
+
+_WHOLE: Final = (*LAYOUT, "repeat", "numa_mode")
+_POINTLESS: Final = frozenset(("value", "repeat", "measured_at", "source", "suspect", "unit", "metric"))
+
+
+def write_json(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:
+    """A list of records, one a line; unknown cells are left out. Returns the number of records."""
+    written = 0
+    for row in rows:
+        stream.write(",\n" if written else "[\n")
+        stream.write(json.dumps({name: _plain(name, cell) for name, cell in row.items() if cell}, ensure_ascii=False))
+        written += 1
+    stream.write("\n]\n" if written else "[]\n")
+    return written
+
+
+def _plain(name: str, cell: str) -> Any:
+    if name in _WHOLE:
+        return int(cell)
+    return float(cell) if name == "value" else cell == "true" if name == "hyperthreads" else cell
+
+
+def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:
+    """Extra-P's measurements; suspect rows are left out. Returns the number of values.
+
+    Counts of the layout and numeric parameters that vary, and that every row knows, are the parameters; what else differs
+    between rows makes regions. Raises :class:`modak.errors.DataError` where nothing varies.
+    """
+    kept = [row for row in rows if not row.get("suspect")]
+    names = _parameters(kept)
+    if not names:
+        raise DataError("no count or numeric parameter that all rows know varies: Extra-P has nothing to model", field="format")
+    apart = _apart(kept, names)
+    found: dict[str, dict[str, dict[tuple[float, ...], list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for row in kept:
+        region = ", ".join([row["application"], *(f"{name} {row[name]}" for name in apart if row[name])])
+        found[region][row["metric"]][tuple(float(row[name]) for name in names)].append(float(row["value"]))
+    measurements = {
+        region: {
+            name: [{"point": list(point), "values": values} for point, values in sorted(points.items())] for name, points in by.items()
+        }
+        for region, by in found.items()
+    }
+    json.dump({"parameters": names, "measurements": measurements}, stream, indent=1, ensure_ascii=False)
+    stream.write("\n")
+    return len(kept)
+
+
+def _parameters(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Columns of numbers that every row fills and that vary."""
+    columns = [name for name in (rows[0] if rows else {}) if name in LAYOUT or name.startswith("params.")]
+    return [name for name in columns if all(_number(row[name]) for row in rows) and len({row[name] for row in rows}) > 1]
+
+
+def _apart(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[str]:
+    """Columns beside the parameters in which rows differ."""
+    columns = [name for name in rows[0] if name not in _POINTLESS and name not in names and name != "application"]
+    return [name for name in columns if len({row[name] for row in rows}) > 1]
+
+
+def _number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False

@@ -1,0 +1,248 @@
+"""The chosen configuration as one job, in words that no scheduler owns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from modak import plugins
+from modak.candidates import Shape
+from modak.dsl import Notice, Request
+from modak.errors import Conflict
+from modak.facts import HostMpi
+from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources, Signal
+from modak.placing import report, staging, storage
+from modak.software import Software, gpu_vendor
+from modak.target import Target
+from modak.wishes import carrier, distribution
+from modak.words import Joined, Variable, Word
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job, and what was decided on the way to it."""
+
+    spec: JobSpec
+    decisions: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+
+
+def job_of(
+    request: Request, target: Target, shape: Shape, nodes: int, software: Software, *, wall_time_s: int | None = None, plan_id: str = ""
+) -> Job:
+    """The job of a chosen shape on a number of nodes."""
+    resources = _resources(request, target, shape, nodes)
+    launcher, why = choose_launcher(request, target, resources.ranks)
+    mpi = _mpi(target, shape)
+    command, missing = _command(request)
+    place = storage(request, target, software)
+    spec = JobSpec(
+        command=command,
+        resources=resources,
+        attributes=_attributes(request, target, nodes, wall_time_s),
+        launcher=launcher,
+        launcher_flavour=mpi.family if mpi else shape.mpi,
+        launcher_version=mpi.version if mpi else None,
+        pmi=mpi.pmi if mpi else None,
+        container=_container(target, software, mpi, shape.mpi_from == "host"),
+        environment={**software.rules.environment, **_framework_environment(request)},
+        modules=_modules(target, software, mpi),
+        rules=software.rules.texts,
+        pre=request.application.pre_execution,
+        post=request.application.post_execution,
+        checkpoint=request.application.checkpoint,
+        system=target.system,
+        plan_id=plan_id,
+        values=_values(request, target, resources),
+        preflight=request.application.preflight,
+        affinity=request.application.preflight,
+        distribution=distribution(request),
+        storage=place.place,
+        staging=staging(request, target, nodes),
+        report=report(request, target, shape, nodes, software),
+    )
+    spec, ssh = _without_ssh(spec, target)
+    return Job(spec, (why, *ssh, *_numa(target, shape), *place.decisions), (*missing, *place.warnings))
+
+
+def build_of(request: Request, spec: JobSpec, definition: str) -> BuildSpec | None:
+    """What is made before the job can run: the image of a recipe, the application of given sources; ``None``: nothing."""
+    build = request.application.build
+    if not definition and (build is None or not (build.src or build.build_command)):
+        return None
+    cores = spec.resources.ranks_per_node * spec.resources.cores_per_rank
+    return BuildSpec(
+        definition=definition,
+        source=build.src if build else None,
+        command=(build.build_command if build else None) or "",
+        parallelism=(build.build_parallelism if build else None) or cores,
+    )
+
+
+def definition_of(software: Software, target: Target) -> tuple[str, str]:
+    """Text and file name of the recipe that the plan carries; empty where the image is there."""
+    if software.recipe is None or target.runtime is None:
+        return "", ""
+    return software.recipe.text(target.runtime.name)
+
+
+def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:
+    """The launcher's name, and why it."""
+    if ranks == 1:
+        return "none", "launcher: none, there is one process"
+    if _torchrun(request):
+        return "torchrun", "launcher: torchrun, one a node, for PyTorch's own distribution"
+    if target.system and target.system.launcher:
+        return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as {target.system.name} prefers"
+    usual = {"slurm": "srun", "flux": "flux"}.get(target.scheduler, "mpirun")
+    return usual, f"launcher: {usual} for {ranks} ranks"
+
+
+def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...]]:
+    """The job with a launcher that needs no ssh, where the system has none between its nodes."""
+    system, scheduler = target.system, plugins.find("schedulers", target.scheduler)
+    if system is None or system.ssh_between_nodes is not False:
+        return spec, ()
+    if not plugins.find("launchers", spec.launcher).needs_ssh(spec, scheduler):
+        return spec, (f"ssh: {system.name} has none between nodes; {spec.launcher} starts its processes through {target.scheduler}",)
+    if target.scheduler != "slurm":
+        text = f"{spec.launcher} needs ssh between nodes, which {system.name} does not have; use one node"
+        raise Conflict(text, field="job_options.node_count")
+    why = f"launcher: srun; {spec.launcher} would need ssh between nodes, which {system.name} does not have"
+    return replace(spec, launcher="srun"), (why,)
+
+
+def _torchrun(request: Request) -> bool:
+    found, spread = carrier(request), distribution(request)
+    by_itself = found is not None and found.framework == "pytorch" and spread in (None, "ddp")
+    return by_itself and request.application.app_type not in ("mpi", "hpc")
+
+
+def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Resources:
+    node, options = target.node, request.job_options
+    per_core = node.threads_per_core if node else 1
+    cores = shape.cores_per_rank(per_core)
+    mode = next((mode for mode in node.numa_modes if mode.domains == shape.numa_mode), None) if node else None
+    return Resources(
+        nodes=nodes,
+        ranks_per_node=shape.ranks_per_node,
+        threads_per_rank=shape.threads_per_rank,
+        cores_per_rank=cores,
+        gpus_per_node=shape.gpus_per_node,
+        gpu_vendor=gpu_vendor(request, target, shape),
+        hyperthreads=shape.hyperthreads,
+        threads_per_core=per_core,
+        numa_domains=shape.numa_mode,
+        numa_constraint=mode.constraint if mode and not mode.standard else None,
+        memory_per_node=options.memory_limit,
+        memory_per_core=options.minimum_memory_per_processor,
+        whole_node=bool(node) and shape.ranks_per_node * cores == (node.cores if node else 0),
+        oversubscribed=bool(node) and shape.ranks_per_node * shape.threads_per_rank > (node.cores * per_core if node else 0),
+        total_ranks=total_ranks(request, shape, nodes),
+    )
+
+
+def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
+    """The ranks that the request gives, where its nodes do not divide them evenly."""
+    asked = request.application.mpi_ranks
+    return asked if asked and asked < nodes * shape.ranks_per_node else None
+
+
+def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int | None) -> Attributes:
+    options, application = request.job_options, request.application
+    named = target.system is not None
+    asked = target.asks_for(nodes)
+    return Attributes(
+        name=options.job_name or application.app_tag or "modak",
+        account=options.account,
+        queue=asked if named else options.queue,
+        partition=asked if named else options.partition,
+        wall_time_s=wall_time_s,
+        constraint=options.architecture_constraint or (target.partition.constraint if target.partition else None),
+        node_list=options.request_specific_nodes,
+        array=options.job_array,
+        output=options.standard_output_file,
+        error=options.standard_error_file,
+        join=options.combine_stdout_stderr,
+        notify=options.request_event_notification,
+        email=options.email_address,
+        dependency=options.job_dependency,
+        begin=options.defer_job,
+        exclusive=options.node_exclusive,
+        requeue=options.requeue,
+        signal=Signal(options.signal.name, options.signal.seconds) if options.signal else None,
+        copy_environment=options.copy_environment,
+        copy_variables=options.copy_environment_variable,
+    )
+
+
+def _command(request: Request) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
+    """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script where it is not set."""
+    if request.application.command:
+        return request.application.command, ()
+    text = "no executable is named; the script runs what the variable MODAK_COMMAND names, and stops where it is not set"
+    return (Joined(parts=(Variable(variable="MODAK_COMMAND"),)),), (Notice(field="application.executable", message=text),)
+
+
+def _mpi(target: Target, shape: Shape) -> HostMpi | None:
+    """The host's MPI library that the shape means; the system's default where it names none."""
+    if target.system is None:
+        return None
+    return target.mpi_called(shape.mpi) or target.host_mpi
+
+
+def _container(target: Target, software: Software, mpi: HostMpi | None, from_host: bool) -> Container | None:
+    if software.reference is None or target.runtime is None:
+        return None
+    labels = software.image.labels if software.image else None
+    return Container(
+        runtime=target.runtime.name,
+        reference=software.reference,
+        file=software.file,
+        policy=target.runtime,
+        gpu_vendor=software.gpu_vendor,
+        host_mpi=mpi if from_host else None,
+        mpi=labels.mpi if labels else None,
+        mpi_version=labels.mpi_version if labels else None,
+        to_build=software.recipe is not None,
+    )
+
+
+def _modules(target: Target, software: Software, mpi: HostMpi | None) -> tuple[str, ...]:
+    """The site's modules, the runtime's, the host MPI's, then those of rules, each once."""
+    system = target.system
+    runtime = target.runtime.module if target.runtime and software.reference else None
+    wanted = (*(system.modules if system else ()), runtime, mpi.module if mpi else None, *software.rules.modules)
+    return tuple(dict.fromkeys(module for module in wanted if module))
+
+
+def _framework_environment(request: Request) -> Mapping[str, str]:
+    """What the request's own options ask for; it goes before rules, which know the request less well."""
+    optimisation = request.optimisation
+    asked = dict(optimisation.further)
+    if optimisation.framework:
+        asked[optimisation.framework] = optimisation.options
+    pairs = [plugins.find("frameworks", name).environment(options).items() for name, options in asked.items()]
+    return {name: value for items in pairs for name, value in items}
+
+
+def _values(request: Request, target: Target, resources: Resources) -> Mapping[str, str]:
+    """What rule texts may read as exported variables."""
+    build = request.application.build
+    values = {
+        "MODAK_APPLICATION": request.application.app_tag,
+        "MODAK_NODES": str(resources.nodes),
+        "MODAK_RANKS": str(resources.ranks),
+        "MODAK_RANKS_PER_NODE": str(resources.ranks_per_node),
+        "MODAK_THREADS": str(resources.threads_per_rank),
+        "BUILD_PARALLELISM": str(build.build_parallelism) if build and build.build_parallelism else None,
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def _numa(target: Target, shape: Shape) -> tuple[str, ...]:
+    node = target.node
+    if node is None or shape.numa_mode is None or shape.numa_mode == node.standard_numa_domains:
+        return ()
+    standard = node.standard_numa_domains
+    return (f"NUMA: the layout was measured with {shape.numa_mode} domains a node; {standard} are the standard, so ask for that mode",)

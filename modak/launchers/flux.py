@@ -1,0 +1,71 @@
+"""Flux's own launcher: ``flux run`` inside the job's Flux instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from modak.bash import Line, need, quiet, run
+from modak.jobspec import JobSpec, Resources
+from modak.launchers.family import OTHER_MPI
+from modak.launchers.threads import openmp
+from modak.words import Word
+
+if TYPE_CHECKING:
+    from modak.schedulers import Scheduler
+
+
+@dataclass(frozen=True)
+class FluxRun:
+    """``flux run``."""
+
+    name: str = "flux"
+    aliases: tuple[str, ...] = ("flux-run",)
+
+    def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
+        """It belongs to Flux, which shares a node's GPUs out in equal parts."""
+        has = job.resources
+        if scheduler.name != "flux":
+            return f"flux run starts processes under Flux, not under {scheduler.name}"
+        uneven = has.gpus_per_node % has.ranks_per_node
+        return (
+            f"flux run gives each rank as many GPUs: {has.gpus_per_node} cannot be shared by {has.ranks_per_node} ranks" if uneven else ""
+        )
+
+    def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
+        """Never: Flux's brokers start the ranks."""
+        return False
+
+    def asks(self, has: Resources) -> Resources:
+        """The layout as it is."""
+        return has
+
+    def environment(self, job: JobSpec) -> Mapping[str, str]:
+        """OpenMP's."""
+        return openmp(job.resources)
+
+    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """Nothing."""
+        return ()
+
+    def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """The script runs in a Flux instance."""
+        return (
+            need(quiet(run("flux", "getattr", "size")), OTHER_MPI, "there is no Flux instance here: submit the script with flux batch"),
+        )
+
+    def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
+        """Ranks and their cores. A rank has its share of the GPUs but sees all of the node's: else NCCL's paths are cut."""
+        has = job.resources
+        gpus = ("-g", str(has.gpus_per_node // has.ranks_per_node), "-o", "gpu-affinity=off") if has.gpus_per_node else ()
+        pmi = ("-o", "pmi=pmix") if job.pmi == "pmix" else ()
+        bound = "off" if has.oversubscribed else "per-task"
+        return (
+            *("flux", "run", "-N", str(has.nodes), "-n", str(has.ranks), "-c", str(has.cores_per_rank)),
+            *(*gpus, "-o", f"cpu-affinity={bound}", *pmi),
+        )
+
+    def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
+        """The command."""
+        return job.command

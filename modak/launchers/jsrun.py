@@ -1,0 +1,65 @@
+"""IBM's ``jsrun`` under LSF: one resource set a node, which holds the node's ranks, cores and GPUs (a set cannot span nodes)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from modak.bash import Line, need, quiet, run
+from modak.jobspec import JobSpec, Resources
+from modak.launchers.family import OTHER_MPI
+from modak.launchers.threads import openmp
+from modak.words import Word
+
+if TYPE_CHECKING:
+    from modak.schedulers import Scheduler
+
+
+@dataclass(frozen=True)
+class Jsrun:
+    """``jsrun``."""
+
+    name: str = "jsrun"
+    aliases: tuple[str, ...] = ()
+
+    def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
+        """It belongs to LSF, and gives every node the same number of ranks."""
+        has = job.resources
+        if scheduler.name != "lsf":
+            return f"jsrun starts processes under LSF, not under {scheduler.name}"
+        uneven = has.ranks != has.nodes * has.ranks_per_node
+        return f"jsrun gives each of {has.nodes} nodes the same number of ranks; {has.ranks} do not divide evenly" if uneven else ""
+
+    def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
+        """Never: the job's own daemons start the ranks."""
+        return False
+
+    def asks(self, has: Resources) -> Resources:
+        """The layout as it is."""
+        return has
+
+    def environment(self, job: JobSpec) -> Mapping[str, str]:
+        """OpenMP's."""
+        return openmp(job.resources)
+
+    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """Nothing."""
+        return ()
+
+    def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """``jsrun`` is there."""
+        advice = "jsrun is not on this node: this LSF starts processes with mpirun, or a module is missing"
+        return (need(quiet(run("command", "-v", "jsrun")), OTHER_MPI, advice),)
+
+    def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
+        """Sets, ranks and cores of a set, GPUs of a set; each rank is bound to its share of the cores. The environment goes along."""
+        has = job.resources
+        gpus = ("-g", str(has.gpus_per_node)) if has.gpus_per_node else ()
+        bound = "none" if has.oversubscribed else f"packed:{has.cores_per_rank}"
+        sets = ("jsrun", "-n", str(has.nodes), "-r", "1", "-a", str(has.ranks_per_node), "-c", str(has.ranks_per_node * has.cores_per_rank))
+        return (*sets, *gpus, "-d", "packed", "-b", bound)
+
+    def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
+        """The command."""
+        return job.command

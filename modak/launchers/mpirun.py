@@ -1,0 +1,127 @@
+"""``mpirun`` of Open MPI, MPICH and Intel MPI: one name, three command lines. It runs outside of the container."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from packaging.version import Version
+
+from modak.bash import Line, either, holds, need, run, variable, word
+from modak.jobspec import JobSpec, Resources
+from modak.launchers.family import CALLED, OTHER_MPI, SAYS, fit, inside
+from modak.launchers.threads import openmp
+from modak.words import Word
+
+if TYPE_CHECKING:
+    from modak.schedulers import Scheduler
+
+Words = Callable[[JobSpec, "Scheduler", tuple[str, ...]], tuple[Word, ...]]
+
+
+@dataclass(frozen=True)
+class Mpirun:
+    """``mpirun``, in the flavour of the job's MPI; Open MPI where none is known."""
+
+    name: str = "mpirun"
+    aliases: tuple[str, ...] = ("mpiexec",)
+
+    def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
+        """It runs under every scheduler, in the flavours that it knows."""
+        known = ", ".join(_FLAVOURS)
+        return "" if flavour(job) in _FLAVOURS else f"mpirun of {flavour(job)} is not known; known: {known}"
+
+    def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
+        """Between nodes, unless it lets the scheduler's own daemons start its helpers."""
+        return job.resources.nodes > 1 and scheduler.name not in _STARTED_BY
+
+    def asks(self, has: Resources) -> Resources:
+        """The layout as it is."""
+        return has
+
+    def environment(self, job: JobSpec) -> Mapping[str, str]:
+        """OpenMP's; Intel MPI takes its binding from variables."""
+        threads = openmp(job.resources)
+        if _unbound(job):
+            threads = {"OMP_NUM_THREADS": threads["OMP_NUM_THREADS"]}
+        return {**threads, **(_intel_environment() if flavour(job) == "intel-mpi" else {})}
+
+    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """Nothing."""
+        return ()
+
+    def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """``mpirun`` is there, and of the family whose library the ranks use: else each rank would think that it is alone."""
+        wanted = inside(job) or "openmpi"
+        known = [name for name in SAYS if fit(wanted, name)]
+        said = list(dict.fromkeys(SAYS[name] for name in known))
+        checks = [holds(run("mpirun", "--version"), text) for text in said]
+        first = checks[0] if len(checks) == 1 else either(checks[0], checks[1])
+        where = "the image's MPI is" if job.container and not job.container.host_mpi else "the job's MPI is"
+        advice = f"mpirun is missing or of another family: {where} {CALLED.get(wanted, wanted)}; load its module"
+        return (need(first, OTHER_MPI, advice),)
+
+    def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
+        """Ranks, their place and their binding, in the flavour's own words."""
+        return _FLAVOURS[flavour(job)](job, scheduler, exported)
+
+    def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
+        """The command."""
+        return job.command
+
+
+def flavour(job: JobSpec) -> str:
+    """The MPI family that mpirun belongs to."""
+    return job.launcher_flavour or "openmpi"
+
+
+def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
+    """Open MPI 4 and 5: ``ppr`` ranks a node, ``PE`` cores each. Other nodes see only the variables that ``-x`` names."""
+    has = job.resources
+    hosts: tuple[Word, ...] = ("--hostfile", word(variable(scheduler.host_file))) if scheduler.host_file and has.nodes > 1 else ()
+    seen = ("PATH", *(("LD_LIBRARY_PATH",) if job.all_modules else ()), *exported) if has.nodes > 1 else ()
+    names = tuple(each for name in seen for each in ("-x", name))
+    return ("mpirun", *hosts, "-n", str(has.ranks), *_placed(job), *names)
+
+
+def _placed(job: JobSpec) -> tuple[Word, ...]:
+    """Ranks a node and their cores. Horovod on GPUs is bound to nothing: its threads serve all of the node's GPUs, and until version 5
+    the openib transport gets in NCCL's way."""
+    has = job.resources
+    if has.oversubscribed:
+        return ("--map-by", f"ppr:{has.ranks_per_node}:node:OVERSUBSCRIBE", "--bind-to", "none")
+    if _unbound(job):
+        version = job.launcher_version
+        older = () if version and Version(version) >= Version("5") else ("--mca", "pml", "ob1", "--mca", "btl", "^openib")
+        return ("--map-by", f"ppr:{has.ranks_per_node}:node", "--bind-to", "none", *older)
+    return ("--map-by", f"ppr:{has.ranks_per_node}:node:PE={has.cores_per_rank}", "--bind-to", "core")
+
+
+def _unbound(job: JobSpec) -> bool:
+    """Whether ranks go where they like; threads that bind themselves would then all take the same cores."""
+    return flavour(job) == "openmpi" and job.distribution == "horovod" and job.resources.gpus_per_node > 0
+
+
+def _mpich(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
+    """MPICH's Hydra passes the whole environment on, and finds the job's nodes itself."""
+    has = job.resources
+    return ("mpirun", "-n", str(has.ranks), "-ppn", str(has.ranks_per_node), "-bind-to", f"core:{has.cores_per_rank}")
+
+
+def _intel(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
+    has = job.resources
+    starter = _STARTED_BY.get(scheduler.name)
+    bootstrap = ("-bootstrap", starter) if starter and has.nodes > 1 else ()
+    return ("mpirun", *bootstrap, "-n", str(has.ranks), "-ppn", str(has.ranks_per_node), "-genvall")
+
+
+def _intel_environment() -> dict[str, str]:
+    """Each rank gets its share of the CPUs that the job may use, whether Slurm counts hardware threads or not; without the second
+    variable a scheduler's own placement would go before ``-ppn``."""
+    return {"I_MPI_PIN_DOMAIN": "auto:compact", "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "0"}
+
+
+_FLAVOURS: Final[Mapping[str, Words]] = {"openmpi": _openmpi, "mpich": _mpich, "mvapich": _mpich, "intel-mpi": _intel}
+_STARTED_BY: Final = {"slurm": "slurm", "lsf": "lsf"}
+"""Schedulers whose daemons start mpirun's helpers on other nodes, and what Intel MPI calls that."""

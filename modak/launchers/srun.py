@@ -1,0 +1,84 @@
+"""Slurm's own launcher: it knows the job's nodes, starts ranks without ssh and binds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from modak.bash import Line, holds, need, run
+from modak.jobspec import JobSpec, Resources
+from modak.launchers.family import OTHER_MPI, pmi
+from modak.launchers.threads import openmp
+from modak.schedulers.slurm import cpus_per_task, hint
+from modak.words import Word
+
+if TYPE_CHECKING:
+    from modak.schedulers import Scheduler
+
+
+@dataclass(frozen=True)
+class Srun:
+    """``srun``."""
+
+    name: str = "srun"
+    aliases: tuple[str, ...] = ()
+
+    def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
+        """It belongs to Slurm."""
+        return "" if scheduler.name == "slurm" else f"srun starts processes under Slurm, not under {scheduler.name}"
+
+    def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
+        """Never: Slurm's daemons start the ranks."""
+        return False
+
+    def asks(self, has: Resources) -> Resources:
+        """The layout as it is."""
+        return has
+
+    def environment(self, job: JobSpec) -> Mapping[str, str]:
+        """OpenMP's; Intel MPI finds Slurm's process manager by the library that the site names."""
+        mpi = next((mpi for mpi in job.system.mpi if mpi.family == "intel-mpi"), None) if job.system else None
+        intel = job.launcher_flavour == "intel-mpi" and mpi and mpi.pmi_library
+        return {**openmp(job.resources), **({"I_MPI_PMI_LIBRARY": intel} if intel else {})}
+
+    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """Nothing."""
+        return ()
+
+    def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """Slurm has the process manager that the ranks' MPI asks for: without it each rank would wait, or think that it is alone."""
+        wanted = pmi(job)
+        if not wanted:
+            return ()
+        advice = f"this Slurm does not offer {wanted} (srun --mpi=list shows what it has): the ranks would not find each other"
+        return (need(holds(run("srun", "--mpi=list"), wanted), OTHER_MPI, advice),)
+
+    def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
+        """A step on the whole allocation."""
+        return step(job, job.resources)
+
+    def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
+        """The command."""
+        return job.command
+
+
+def step(job: JobSpec, has: Resources) -> tuple[Word, ...]:
+    """One step on the allocation.
+
+    Since Slurm 22.05 a step does not inherit ``--cpus-per-task``, and a job that started with ``--export=NONE`` hands that on.
+    A hint and ``--cpu-bind`` exclude each other (srun would ignore the hint); with the hint, cores are bound one thread each.
+    """
+    single = hint(job)
+    return (
+        "srun",
+        f"--nodes={has.nodes}",
+        f"--ntasks={has.ranks}",
+        f"--ntasks-per-node={has.ranks_per_node}",
+        f"--cpus-per-task={cpus_per_task(job) * (job.resources.ranks_per_node // has.ranks_per_node)}",
+        f"--hint={single}" if single else "--cpu-bind=none" if has.oversubscribed else "--cpu-bind=cores",
+        *((f"--mpi={pmi(job)}",) if pmi(job) else ()),
+        *(("--overcommit",) if has.oversubscribed else ()),
+        "--export=ALL",
+        "--kill-on-bad-exit=1",
+    )

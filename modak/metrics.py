@@ -1,0 +1,224 @@
+"""What a measured number means: its unit, its base unit, and whether less or more is better.
+
+A metric that is not in the table below may be used with any unit of time (less is better) or per second (more is better).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from modak.errors import DataError, unknown
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Values = TypeVar("Values", float, "np.ndarray[Any, np.dtype[np.float64]]")
+"""One value, or an array of them."""
+Better = Literal["lower", "higher"]
+Per = Literal["run", "epoch", "step", "sample"]
+Kind = Literal["time", "throughput", "other"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measured quantity. Values are stored in ``unit``, the base unit."""
+
+    name: str
+    unit: str
+    better: Better
+    per: Per | None
+    """What one unit of the metric is about: a time per epoch, a throughput of samples; ``None``: nothing that a workload counts."""
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit: ``factor`` turns a value into the base unit."""
+
+    base: str
+    factor: float
+    kind: Kind
+    per: Per | None = None
+
+
+METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            Metric("wall_time", "s", "lower", "run", "time"),
+            Metric("run_time", "s", "lower", "run", "time"),
+            Metric("elapsed_time", "s", "lower", "run", "time"),
+            Metric("time", "s", "lower", "run", "time"),
+            Metric("training_time", "s", "lower", "run", "time"),
+            Metric("time_to_solution", "s", "lower", "run", "time"),
+            Metric("epoch_time", "s", "lower", "epoch", "time"),
+            Metric("step_time", "s", "lower", "step", "time"),
+            Metric("sample_time", "s", "lower", "sample", "time"),
+            Metric("start_up_time", "s", "lower", None, "time"),
+            Metric("latency", "s", "lower", None, "time"),
+            Metric("throughput", "samples/s", "higher", "sample", "throughput"),
+            Metric("performance", "FLOP/s", "higher", None, "throughput"),
+            Metric("bandwidth", "B/s", "higher", None, "throughput"),
+            Metric("energy", "J", "lower", "run", "other"),
+            Metric("power", "W", "lower", None, "other"),
+            Metric("memory", "B", "lower", None, "other"),
+            Metric("device_memory", "B", "lower", None, "other"),
+            Metric("free_memory", "B", "higher", None, "other"),
+            Metric("speedup", "1", "higher", None, "other"),
+            Metric("efficiency", "1", "higher", None, "other"),
+            Metric("accuracy", "1", "higher", None, "other"),
+            Metric("loss", "1", "lower", None, "other"),
+        )
+    }
+)
+
+
+def metric(name: str, unit: str | None = None) -> Metric:
+    """The metric called ``name``, measured in ``unit`` (not given: its base unit).
+
+    Raises :class:`modak.errors.DataError` for an unknown unit, for a unit that does not fit the metric, and for an unknown
+    metric whose unit does not tell the better direction.
+
+    >>> metric("epoch_time").unit, metric("render_time", "ms").better, metric("throughput", "tokens/s").unit
+    ('s', 'lower', 'tokens/s')
+    """
+    known = METRICS.get(name)
+    if known is None:
+        return _unknown(name, unit)
+    if unit is None:
+        return known
+    measured = parse_unit(unit)
+    if measured.base == known.unit:
+        return known
+    if measured.kind == known.kind == "throughput":
+        return Metric(name, measured.base, "higher", measured.per, "throughput")
+    raise DataError(f"{unit!r} is no unit of {name}; allowed: {_allowed(known)}", field="unit")
+
+
+def to_base(value: Values, unit: str | None, metric: Metric) -> Values:
+    """``value`` (or an array of values), measured in ``unit`` (``None``: the base unit), in the base unit of ``metric``.
+
+    >>> to_base(1500.0, "ms", metric("epoch_time")), to_base(2.0, "TFLOP/s", metric("performance"))
+    (1.5, 2000000000000.0)
+    """
+    return value if unit is None else _scaled(value, parse_unit(unit).factor)
+
+
+def from_base(value: Values, unit: str | None, metric: Metric) -> Values:
+    """The inverse of :func:`to_base`: a value in the base unit of ``metric``, as ``unit`` counts.
+
+    >>> from_base(1.5, "ms", metric("epoch_time"))
+    1500.0
+    """
+    return value if unit is None else _scaled(value, 1 / parse_unit(unit).factor)
+
+
+def _scaled(value: Values, factor: float) -> Values:
+    # A division by a whole number is exact where a multiplication by its inverse is not: 1500 ms are 1.5 s, not 1.5000000000000002.
+    inverse = round(1 / factor)
+    return value / inverse if inverse > 1 and math.isclose(inverse * factor, 1, rel_tol=1e-12) else value * factor
+
+
+def _unknown(name: str, unit: str | None) -> Metric:
+    if unit is None:
+        raise DataError(f"{unknown('metric', name, METRICS)}; another metric needs a 'unit' of time or per second", field="metric")
+    measured = parse_unit(unit)
+    if measured.kind == "other":
+        raise DataError(
+            f"{unknown('metric', name, METRICS)}; in {unit!r} it is not known whether less or more is better: "
+            "another metric needs a 'unit' of time (less is better) or per second (more is better)",
+            field="metric",
+        )
+    if measured.kind == "time":
+        return Metric(name, measured.base, "lower", "run", "time")
+    return Metric(name, measured.base, "higher", measured.per, "throughput")
+
+
+def _units(base: str, kind: Kind, factors: Mapping[str, float]) -> dict[str, Unit]:
+    return {name: Unit(base, factor, kind) for name, factor in factors.items()}
+
+
+_SI: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_BINARY: Final = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+_TIMES: Final = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ns": 1e-9,
+}
+_BYTES: Final = {f"{prefix}B": factor for prefix, factor in {**_SI, "K": 1e3, **_BINARY}.items()}
+_FLOP_WORDS: Final = ("FLOP/s", "Flop/s", "flop/s", "FLOPS", "FLOPs", "flops")
+_FLOPS: Final = {f"{prefix}{word}": factor for prefix, factor in _SI.items() for word in _FLOP_WORDS}
+_COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
+    **dict.fromkeys(("sample", "image", "img", "imgs", "sequence", "seq", "sentence", "example"), ("samples", "sample")),
+    **dict.fromkeys(("step", "iteration", "iter", "it", "batch", "batches"), ("steps", "step")),
+    "epoch": ("epochs", "epoch"),
+    "token": ("tokens", None),
+    "request": ("requests", None),
+    "operation": ("operations", None),
+    "op": ("operations", None),
+    "item": ("items", None),
+    "update": ("updates", None),
+    "cell": ("cells", None),
+    "particle": ("particles", None),
+    "atom": ("atoms", None),
+    "1": ("1", None),
+}
+_UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
+    {
+        **_units("s", "time", _TIMES),
+        **_units("B", "other", _BYTES),
+        **_units("B/s", "throughput", {f"{name}/s": factor for name, factor in _BYTES.items()}),
+        **_units("FLOP/s", "throughput", _FLOPS),
+        **_units("ns/day", "throughput", {"ns/day": 1.0, "ns/d": 1.0, "us/day": 1e3, "µs/day": 1e3, "ns/h": 24.0}),
+        **_units("J", "other", {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9, "Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}),
+        **_units("W", "other", {"mW": 1e-3, "W": 1.0, "kW": 1e3, "MW": 1e6}),
+        **_units("1", "other", {"1": 1.0, "%": 0.01, "x": 1.0}),
+        "Hz": Unit("1/s", 1.0, "throughput"),
+    }
+)
+
+
+def parse_unit(text: str) -> Unit:
+    """The unit that ``text`` names; raises :class:`modak.errors.DataError` for one that is not known.
+
+    >>> parse_unit("images/min").base, parse_unit("GFLOP/s").factor
+    ('samples/s', 1000000000.0)
+    """
+    found = _UNITS.get(text) or _rate(text)
+    if found is None:
+        raise DataError(f"unknown unit {text!r}; known: {KNOWN_UNITS}", field="unit")
+    return found
+
+
+KNOWN_UNITS: Final = (
+    "ns, us, ms, s, min, h, days; samples/s, images/s, steps/s, epochs/h, tokens/s, …; FLOP/s, GFLOP/s, TFLOP/s, …; ns/day; "
+    "B, MB, GB, KiB, MiB, …; B/s, GB/s, …; J, kWh; W; 1, %"
+)
+
+
+def _rate(text: str) -> Unit | None:
+    """Something counted in a time: ``images/s``, ``steps/day``."""
+    found = re.fullmatch(r"([A-Za-z1]+)/([a-z]+)", text)
+    if not found or found[2] not in _TIMES or _TIMES[found[2]] < 1:
+        return None
+    word = found[1]
+    counted = _COUNTS.get(word) or _COUNTS.get(word.removesuffix("s"))
+    return Unit(f"{counted[0]}/s", 1 / _TIMES[found[2]], "throughput", counted[1]) if counted else None
+
+
+def _allowed(metric: Metric) -> str:
+    """Units that a metric may be given in, for a message."""
+    if metric.kind == "throughput":
+        return f"{metric.unit}, or something else per second"
+    return ", ".join(name for name, unit in _UNITS.items() if unit.base == metric.unit)

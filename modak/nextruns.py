@@ -1,0 +1,295 @@
+"""A request and what is known -> the runs that are worth measuring next, by what they tell of the request's decision.
+
+The decision is drawn many times: in each draw every layout's times lie together somewhere in their interval, and the request's
+own objective and constraints choose. How often a configuration is chosen is how likely it is to be the right one. *The
+interval of the decision* is the mean half-width of the predicted times, each configuration counted by that probability;
+runs are ranked by how far they are expected to narrow it per node-hour (:mod:`modak.perfmodel.planning`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from modak import plugins
+from modak.candidates import Shape, enumerate_candidates
+from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
+from modak.errors import Infeasible
+from modak.facts import Facts, SeriesKey
+from modak.objective import FAR, START_UP_S, Ranking, Scored, rank
+from modak.optimise import Answer, Decision, choice_of, least_efficiency, optimise
+from modak.perfmodel import Curve, predict
+from modak.perfmodel.curves import size_of
+from modak.perfmodel.planning import Run, Step, Width, propose
+from modak.perfmodel.predict import NOISE, NORMAL
+from modak.scoring import Floats, node_power, of_compiler, question, score, usable_curves
+from modak.target import resolve
+from modak.variants import with_variants
+from modak.wishes import switches
+
+DRAWS = 256
+"""One less than a prime."""
+GENERATOR = 63
+"""Of all the one under which any two of 24 columns are least alike (correlation 0.21; of 6 columns 0.08)."""
+LIKELY = 0.01
+"""Layouts that are chosen in a smaller part of the draws have no say."""
+TILT = 1e-7
+"""Between sizes of equal node-hours the smaller one is taken."""
+NOTHING = "no result of this application can be used: these runs give a first look at how it scales"
+ENOUGH = "no run narrows the interval of the decision by 2 % or more"
+
+
+@dataclass(frozen=True)
+class Likely:
+    """A layout with the probability that it is the right one: ``choice`` has the nodes in the middle of what was drawn."""
+
+    choice: Choice
+    probability: float
+    nodes: tuple[int, int]
+    """Between these lie nine tenths of the draws."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A run to measure: the candidate's index, and half-widths of the decision's interval in log of time (``None``: unknown)."""
+
+    index: int
+    choice: Choice
+    node_hours: float | None
+    """With the start of the job counted."""
+    before: float | None = None
+    after: float | None = None
+    per_node_hour: float | None = None
+
+
+@dataclass(frozen=True)
+class Programme:
+    """What might be the right choice, the most probable first, and what to measure, in this order."""
+
+    decision: Decision
+    likely: tuple[Likely, ...]
+    half_width: float | None
+    """Of the decision's interval, as things stand."""
+    proposals: tuple[Proposal, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[Notice, ...]
+
+
+def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | None = None) -> Programme:
+    """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours.
+
+    Raises :class:`modak.errors.Infeasible` where no configuration could meet the constraints, however the runs came out.
+    """
+    target = resolve(request, facts)
+    candidates = with_variants(request, target, enumerate_candidates(request, target, facts.models))
+    decision = Decision(target, candidates, *score(request, target, candidates, facts), Ranking((), (), ""))
+    warnings = tuple(dict.fromkeys((*target.warnings, *candidates.warnings)))
+    if not decision.evidence.known:
+        return Programme(decision, (), None, _first(decision, most), (NOTHING,), warnings)
+    chances = _chances(request, decision.scored)
+    known = usable_curves(request, target, facts.models)
+    width = _width(request, facts, decision, chances)
+    places = _worth_a_look(decision, chances)
+    runs = [_run(request, decision, place) for place in places]
+    steps = propose(known, runs, width, most, budget)
+    proposals = tuple(_proposal(decision, places[step.run], runs[step.run], step) for step in steps)
+    notes = _enough(len(proposals), most, budget)
+    return Programme(decision, _likely(decision, chances), width(known), proposals, notes, warnings)
+
+
+def measurement(request: Request, facts: Facts, programme: Programme, proposal: Proposal) -> Answer:
+    """The plan and the script that measure a proposal: the request with its counts and switches fixed, without constraints."""
+    shape, nodes = _shape(programme.decision, proposal.index), proposal.choice.configuration.nodes
+    gpus = shape.gpus_per_node if programme.decision.target.node else shape.gpus_per_node or None
+    counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
+    ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
+    free = {"core_count": None, "core_count_per_process": None}
+    wishes = {"objective": Objective(), "options": _switched(request, shape)}
+    fixed = request.model_copy(
+        update={
+            "job_options": request.job_options.model_copy(update={**counts, **free}),
+            "application": request.application.model_copy(update=ranks),
+            "optimisation": request.optimisation.model_copy(update=wishes),
+        }
+    )
+    own = _own(programme.decision, proposal.index)
+    return optimise(fixed, replace(facts, models=(own,)) if own else facts)
+
+
+def as_json(programme: Programme) -> dict[str, Any]:
+    """Plain values. Intervals are factors; ``narrower`` is the part of today's interval (in log of time) that a run takes away."""
+    likely = [{**_plain(one.choice), "probability": one.probability, "nodes": list(one.nodes)} for one in programme.likely]
+    runs = [_plain(one.choice) | _effect(one, programme.half_width) for one in programme.proposals]
+    total = sum(one.node_hours or 0.0 for one in programme.proposals)
+    interval = None if programme.half_width is None else math.exp(programme.half_width)
+    return {"likely": likely, "interval": interval, "runs": runs, "node_hours": total, "notes": list(programme.notes)}
+
+
+def _plain(choice: Choice) -> dict[str, Any]:
+    return choice.model_dump(mode="json", exclude_none=True)
+
+
+def _effect(one: Proposal, today: float | None) -> dict[str, Any]:
+    if today is None or one.before is None or one.after is None or one.per_node_hour is None:
+        return {}
+    return {
+        "node_hours": one.node_hours,
+        "interval_before": math.exp(one.before),
+        "interval_after": math.exp(one.after),
+        "narrower": (one.before - one.after) / today,
+        "narrower_per_node_hour": one.per_node_hour / today,
+    }
+
+
+def _switched(request: Request, shape: Shape) -> FrameworkOptions:
+    """The framework's options with every compiler that was left to the evidence on or off, as the shape has it."""
+    options, said = request.optimisation.options, switches(request)
+    update: dict[str, Any] = {"scaling_efficiency": None} if hasattr(options, "scaling_efficiency") else {}
+    if request.optimisation.framework is not None:
+        compilers = plugins.find("frameworks", request.optimisation.framework).compilers
+        update |= {one.option: one.name == shape.compiler for one in compilers if said[one.name] == "auto"}
+    return options.model_copy(update=update)
+
+
+def _enough(found: int, most: int, budget: float | None) -> tuple[str, ...]:
+    """Why there are fewer runs than were asked for."""
+    if found >= most:
+        return ()
+    within = "" if budget is None else f" within {budget:g} node-hours"
+    return (f"{ENOUGH if not found else ENOUGH.replace('no run', 'no further run')}{within}",)
+
+
+def _chances(request: Request, scored: Scored) -> Floats:
+    """For each candidate the probability that it is the right choice: the part of the draws in which it is chosen."""
+    objective, least = request.optimisation.objective, least_efficiency(request)
+    counts = np.zeros(len(scored.nodes))
+    for draw in _normal_draws(int(scored.shape.max()) + 1):
+        time = _drawn(scored, draw)
+        drawn = replace(scored, time=time, spread=np.minimum(scored.spread, NOISE), efficiency=scored.efficiency * scored.time / time)
+        try:
+            counts[rank(drawn, objective, least).order[0]] += 1
+        except Infeasible:
+            continue
+    if not counts.any():
+        rank(scored, objective, least)
+        raise Infeasible("nothing meets the constraints, however the runs come out", field="optimisation.objective")
+    return np.asarray(counts / counts.sum())
+
+
+def _drawn(scored: Scored, draw: Floats) -> Floats:
+    """Times of one draw: those of a layout move together, by one number in standard deviations.
+
+    No draw scales better than perfectly where the prediction does not: what is unknown far out is how much is lost.
+    """
+    time = scored.time * np.exp(draw[scored.shape] * scored.spread / NORMAL)
+    for place in np.flatnonzero(draw < 0):
+        rows = np.flatnonzero((scored.shape == place) & np.isfinite(time))
+        nodes = scored.nodes[rows]
+        best = np.maximum.accumulate(time[rows] * nodes) * (1 + TILT * np.arange(len(rows)))
+        time[rows] = np.maximum(time[rows], np.minimum(scored.time[rows], best / nodes))
+    return np.asarray(time)
+
+
+def _normal_draws(columns: int) -> Floats:
+    """Standard normal numbers, ``[draw, column]``, the same every time: a lattice rule (Korobov 1959), each column all of 256 strata."""
+    from scipy.special import ndtri
+
+    multipliers = [pow(GENERATOR, column, DRAWS + 1) for column in range(columns)]
+    return np.asarray(ndtri((np.outer(np.arange(1, DRAWS + 1), multipliers) % (DRAWS + 1) - 0.5) / DRAWS))
+
+
+def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) -> Width:
+    """The half-width of the decision's interval as a function of the curves that are known."""
+    power, scored = node_power(facts), decision.scored
+    spots = []
+    for place in np.flatnonzero(np.bincount(scored.shape, chances) >= LIKELY):
+        rows, shape = np.flatnonzero((scored.shape == place) & (chances > 0)), decision.candidates.shapes[place]
+        spots.append((shape, question(request, decision.target, shape), scored.nodes[rows], chances[rows]))
+    total = sum(weights.sum() for *_, weights in spots)
+
+    def width(curves: Sequence[Curve]) -> float:
+        parts = (weights @ predict(of_compiler(curves, shape), asked, nodes, power).spread for shape, asked, nodes, weights in spots)
+        return float(sum(parts) / total)
+
+    return width
+
+
+def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
+    """Candidates that could be measured: sizes in powers of two, and those most likely chosen, of every layout that may be right.
+
+    None lies beyond both what is near the evidence and what may be chosen.
+    """
+    scored = decision.scored
+    found: list[int] = []
+    for place in np.flatnonzero(np.bincount(scored.shape, chances) >= LIKELY):
+        here = (scored.shape == place) & np.isfinite(scored.time)
+        best = np.flatnonzero(here)[np.argsort(-chances[here], kind="stable")][:2]
+        largest = scored.nodes[here & (chances > 0)].max()
+        powers = here & ((scored.nodes & (scored.nodes - 1)) == 0) & ((scored.doublings <= FAR) | (scored.nodes <= largest))
+        found += sorted({*map(int, np.flatnonzero(powers)), *map(int, best)})
+    return found
+
+
+def _run(request: Request, decision: Decision, index: int) -> Run:
+    """A candidate as a point of the curve that is its own, or would be."""
+    scored, shape, own = decision.scored, _shape(decision, index), _own(decision, index)
+    nodes = int(scored.nodes[index])
+    first = int(np.flatnonzero(scored.shape == scored.shape[index])[0])
+    found = decision.evidence.predictions[int(scored.shape[index])]
+    assert found.curve is not None  # noqa: S101 (its time is known)
+    asked = question(request, decision.target, shape).attributes
+    hours = nodes * (float(scored.time[index]) + START_UP_S) / 3600
+    layout = own.layout if own else shape.layout
+    return Run(
+        series=own.series if own else _series(found.curve.series, asked),
+        layout=layout,
+        scale=own.scale if own else "nodes",
+        size=size_of(shape.layout.model_copy(update={"nodes": nodes}), own.scale if own else "nodes"),
+        nodes=nodes,
+        cost=float(found.value[index - first]),
+        spread=float(scored.spread[index]),
+        node_hours=hours,
+    )
+
+
+def _series(like: SeriesKey, asked: Mapping[str, Any]) -> SeriesKey:
+    """The series that a run would found: what is asked for, of the application and in the metric of its relative."""
+    software = dict.fromkeys(("compiler", "mpi", "mpi_from", "hyperthreads", "numa_mode", "image", "runtime", "partition"))
+    return like.model_copy(update={**software, **asked})
+
+
+def _own(decision: Decision, index: int) -> Curve | None:
+    """The curve of the very kind of run; ``None``: the prediction rests on others."""
+    found = decision.evidence.predictions[int(decision.scored.shape[index])]
+    return found.curve if not found.differences else None
+
+
+def _shape(decision: Decision, index: int) -> Shape:
+    return decision.candidates.shapes[int(decision.scored.shape[index])]
+
+
+def _likely(decision: Decision, chances: Floats) -> tuple[Likely, ...]:
+    scored, found = decision.scored, []
+    total = np.bincount(scored.shape, chances)
+    for place in np.argsort(-total, kind="stable"):
+        if total[place] >= LIKELY:
+            rows = np.flatnonzero(scored.shape == place)
+            reached = np.cumsum(chances[rows]) / total[place]
+            low, middle, high = (rows[min(int(np.searchsorted(reached, part)), len(rows) - 1)] for part in (0.05, 0.5, 0.95))
+            spread = (int(scored.nodes[low]), int(scored.nodes[high]))
+            found.append(Likely(choice_of(decision, int(middle)), float(total[place]), spread))
+    return tuple(found)
+
+
+def _proposal(decision: Decision, index: int, run: Run, step: Step) -> Proposal:
+    return Proposal(index, choice_of(decision, index), run.node_hours, step.before, step.after, step.per_node_hour)
+
+
+def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
+    """The sizes of the first layout, from the smallest."""
+    places = np.flatnonzero(decision.scored.shape == 0)[:most]
+    return tuple(Proposal(int(place), choice_of(decision, int(place)), None) for place in places)

@@ -1,0 +1,263 @@
+"""Every accepted spelling of a request -> the canonical one, plus warnings that name each change.
+
+This is the only tolerant room. What says the same in other words is read, what is unknown is left out, and each such
+change is a warning; ``strict`` turns warnings into faults. What cannot be expressed safely is always a fault, and all
+faults are reported together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from modak import dsl
+from modak.errors import Fault, RequestError
+from modak.normalise.optimisation import optimisation
+from modak.normalise.sections import section, spelt
+from modak.normalise.spellings import (
+    LEFT_OUT,
+    Read,
+    Reader,
+    begin,
+    choice,
+    command_line,
+    dependency,
+    each,
+    email,
+    events,
+    flag,
+    fold,
+    host_list,
+    left_out,
+    noted,
+    number,
+    one_word,
+    prose,
+    seconds,
+    shown,
+    signal,
+    size,
+    source,
+    text,
+    variables,
+    whole,
+    wrong,
+)
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """A canonical request, what was changed on the way, and the document as it came."""
+
+    request: dsl.Request
+    warnings: tuple[dsl.Notice, ...]
+    document: Mapping[str, Any]
+
+
+def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalised:
+    """The canonical request of a document ``{"job": {…}}`` in any accepted spelling.
+
+    Raises :class:`modak.errors.RequestError` with one fault a field: always for values of a wrong type and for what
+    cannot be expressed safely, with ``strict`` for everything that would be a warning otherwise.
+    """
+    job, notes = _job(document)
+    job, moved = _runtime_in_target(job)
+    read = [reader(job.get(name), name) for name, reader in _readers(job).items()]
+    faults = tuple(fault for got in read for fault in got.faults)
+    notes += moved + tuple(note for got in read for note in got.notes)
+    if strict:
+        faults += notes
+    if faults:
+        raise RequestError(faults=tuple(dict.fromkeys(faults)))
+    options, application, target, wanted = (got.value for got in read)
+    options, application, more = _counts(options, application, wanted)
+    if strict and more:
+        raise RequestError(faults=more)
+    notes += more
+    request = dsl.Request(job_options=options, application=application, target=target, optimisation=wanted)
+    warnings = tuple(dsl.Notice(field=note.field, message=note.message) for note in dict.fromkeys(notes))
+    return Normalised(request, warnings, document)
+
+
+SECTIONS: Final = ("job_options", "application", "target", "optimisation")
+ANSWERS: Final = ("job_content", "job_script", "build_content", "build_script", "plan")
+"""What a response adds; a response can be sent again as a request."""
+_SHAPE: Final = 'it is {"job": {"job_options": {}, "application": {}, "target": {}, "optimisation": {}}}'
+
+
+def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
+    """Sections by canonical name, from below ``job`` or, with a note, from the top."""
+    if not isinstance(document, Mapping):
+        raise RequestError(f"a request is an object; {_SHAPE}")
+    top, notes = spelt(document, ("job",), "", {}) if "job" in document else ({}, ())
+    job = document[top["job"]] if top else document
+    if not isinstance(job, Mapping):
+        raise RequestError(f"an object; {_SHAPE}", field="job")
+    keys, more = spelt(job, SECTIONS + ANSWERS, "", {"optimization": "optimisation"})
+    if not top and not keys:
+        raise RequestError(f"nothing of a request is here; {_SHAPE}", field="job")
+    if not top:
+        notes += (Fault("job", "the key 'job' is missing; its sections are read from the top"),)
+    return {name: job[key] for name, key in keys.items()}, notes + more
+
+
+def _readers(job: Mapping[str, Any]) -> Mapping[str, Reader]:
+    names = _copied(job.get("job_options"))
+    return {
+        "job_options": section(JOB_OPTIONS, dsl.JobOptions),
+        "application": section(_application(names), dsl.Application),
+        "target": section(TARGET, dsl.Target, also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"}),
+        "optimisation": optimisation,
+    }
+
+
+def _copied(options: Any) -> Collection[str]:
+    """Variables that the request copies into the job: its commands may use them."""
+    given = options.get("copy_environment_variable") if isinstance(options, Mapping) else None
+    found = variables(given, "").value
+    return () if found is LEFT_OUT else found
+
+
+JOB_OPTIONS: Final[Mapping[str, Reader]] = {
+    "job_name": lambda value, path: Read(value) if value == "" else text(value, path),
+    "account": text,
+    "queue": text,
+    "partition": text,
+    "wall_time_limit": seconds,
+    "node_count": whole,
+    "process_count_per_node": whole,
+    "core_count_per_process": whole,
+    "core_count": whole,
+    "memory_limit": size,
+    "minimum_memory_per_processor": size,
+    "request_gpus": whole,
+    "request_specific_nodes": host_list,
+    "job_array": text,
+    "standard_output_file": text,
+    "standard_error_file": text,
+    "combine_stdout_stderr": flag,
+    "architecture_constraint": text,
+    "copy_environment": flag,
+    "copy_environment_variable": variables,
+    "job_dependency": dependency,
+    "request_event_notification": events,
+    "email_address": email,
+    "defer_job": begin,
+    "node_exclusive": flag,
+    "requeue": flag,
+    "signal": signal,
+}
+
+
+def _application(names: Collection[str]) -> Mapping[str, Reader]:
+    arguments = command_line(names, program=False)
+    return {
+        "app_tag": text,
+        "app_type": choice(("mpi", "hpc", "python", "c", "c++", "fortran", "other"), {"cpp": "c++", "f90": "fortran"}, otherwise="other"),
+        "container_runtime": _image,
+        "executable": command_line(names, program=True),
+        "arguments": arguments,
+        "mpi_ranks": whole,
+        "threads": whole,
+        "minimal_efficiency": number,
+        "storage_class_pref": text,
+        "stage_in": each(section({"from": one_word(names), "to": text}, dsl.StageIn)),
+        "stage_out": each(section({"from": text, "to": one_word(names)}, dsl.StageOut)),
+        "preflight": flag,
+        "pre_execution": arguments,
+        "post_execution": arguments,
+        "checkpoint": arguments,
+        "build": section({"src": source, "build_command": prose, "build_parallelism": whole}, dsl.Build),
+    }
+
+
+def _image(value: Any, path: str) -> Read:
+    """An image of the caller's own; ``repository/name:tag`` without a scheme is one of Docker Hub."""
+    if isinstance(value, str) and fold(value) in OUT_OF_SUPPORT:
+        return _runtime(value, path)
+    got = text(value, path)
+    if isinstance(got.value, str) and "://" not in got.value and not got.value.endswith((".sif", ".sqfs", ".simg")):
+        return noted(path, f"docker://{got.value}", f"{shown(value)} is read as an image of that name: docker://…")
+    return got
+
+
+RUNTIMES: Final = ("apptainer", "singularity", "charliecloud", "podman-hpc", "sarus", "enroot", "none")
+OUT_OF_SUPPORT: Final = ("docker", "podman", "shifter")
+_RUNTIME_SPELLINGS: Final = {"ch-run": "charliecloud", "podman_hpc": "podman-hpc", "pyxis": "enroot", "apptainer/singularity": "apptainer"}
+
+
+def _runtime(value: Any, path: str) -> Read:
+    if isinstance(value, str) and fold(value) in OUT_OF_SUPPORT:
+        return wrong(path, f"{fold(value)} is not supported; supported: {', '.join(RUNTIMES)}")
+    return choice(RUNTIMES, _RUNTIME_SPELLINGS)(value, path)
+
+
+def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
+    """A runtime's name where an image is expected belongs to ``target.container_runtime``."""
+    application, target = job.get("application"), job.get("target") or {}
+    given = application.get("container_runtime") if isinstance(application, Mapping) else None
+    if not isinstance(application, Mapping) or not isinstance(given, str) or not isinstance(target, Mapping):
+        return job, ()
+    if fold(given) not in {fold(name) for name in RUNTIMES}:
+        return job, ()
+    note = Fault("application.container_runtime", f"{shown(given)} is a runtime, not an image: read as target.container_runtime")
+    rest = {key: value for key, value in application.items() if key != "container_runtime"}
+    return {**job, "application": rest, "target": {"container_runtime": given, **target}}, (note,)
+
+
+def _counts(
+    options: dsl.JobOptions, application: dsl.Application, wanted: dsl.Optimisation
+) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
+    """Threads and accelerators that stand in a framework's options alone also count for the job; given twice, the job's hold."""
+    said = {"mpi": wanted.options, **wanted.further}.values()
+    threads = next((found for one in said if (found := getattr(one, "number_of_threads", None))), None)
+    gpus = next((found for one in said if (found := getattr(one, "number_of_acc", None))), None)
+    notes = []
+    if threads and application.threads not in (None, threads):
+        notes.append(Fault("application.threads", f"{application.threads} holds; number_of_threads says {threads}"))
+    if gpus and options.request_gpus not in (None, gpus):
+        notes.append(Fault("job_options.request_gpus", f"{options.request_gpus} holds; number_of_acc says {gpus}"))
+    if threads and application.threads is None:
+        application = application.model_copy(update={"threads": threads})
+    if gpus and options.request_gpus is None:
+        options = options.model_copy(update={"request_gpus": gpus})
+    return options, application, tuple(notes)
+
+
+SCHEDULERS: Final = ("slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell")
+_SCHEDULER_SPELLINGS: Final = {
+    "pbs": "torque",
+    "moab": "torque",
+    "openpbs": "pbspro",
+    "pbs_pro": "pbspro",
+    "sge": "gridengine",
+    "uge": "gridengine",
+    "grid_engine": "gridengine",
+    **dict.fromkeys(("none", "batch", "bash", "sh", "local"), "shell"),
+}
+CLOUDS: Final = frozenset(
+    {"cloud", "openstack", "kubernetes", "k8s", "aws", "aws_batch", "ec2", "azure", "azure_batch", "gcp", "gke", "eks", "aks"}
+    | {"nomad", "lambda"}
+)
+_NO_CLOUD: Final = "cloud targets are out of scope; a plain shell script is given"
+
+
+def _scheduler(value: Any, path: str) -> Read:
+    """``pbs`` is Torque's dialect, which OpenPBS still reads; what has no scheduler gets a plain shell script."""
+    if isinstance(value, str) and fold(value) in CLOUDS:
+        return noted(path, "shell", _NO_CLOUD)
+    if isinstance(value, str) and fold(value) == "pbs":
+        return noted(path, "torque", "'pbs' is read as 'torque' (-l nodes=N:ppn=P); write 'pbspro' for -l select=…")
+    return choice(SCHEDULERS, _SCHEDULER_SPELLINGS)(value, path)
+
+
+def _site(value: Any, path: str) -> Read:
+    """A system's name; underscores are hyphens."""
+    if isinstance(value, str) and fold(value) in CLOUDS:
+        return left_out(path, _NO_CLOUD)
+    got = text(value, path)
+    return Read(got.value.replace("_", "-"), got.notes) if isinstance(got.value, str) else got
+
+
+TARGET: Final[Mapping[str, Reader]] = {"name": _site, "job_scheduler_type": _scheduler, "container_runtime": _runtime}

@@ -1,0 +1,146 @@
+"""The framework of a request: the plug-in that a section names, and its options, which the plug-in's own model checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ValidationError
+
+from modak import dsl, plugins
+from modak.errors import Fault, UnknownName, unknown
+from modak.faults import join
+from modak.normalise.sections import as_object, checked, label, spelt, unknown_keys
+from modak.normalise.spellings import LEFT_OUT, Read, fold, shown, version
+
+
+def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], path: str) -> Read:
+    """Name and options of the framework, and options of what stands beside it, from the keys of a section that are neither
+    ``config`` nor ``data``. ``asked`` and ``parallel`` are what ``config`` says."""
+    variants = {key: found for key in keys if (found := _variant(_bare(key)))}
+    notes = unknown_keys([key for key in keys if key not in variants], (*plugins.names("frameworks"), "config", "data"), path)
+    wanted, more = _wanted(asked, parallel, variants, path)
+    read = {key: _options(variant.options, keys[key], join(path, label(key))) for key, variant in variants.items() if keys[key] is not None}
+    options = {variants[key].name: got.value for key, got in read.items()}
+    notes += more + tuple(note for got in read.values() for note in got.notes)
+    faults = tuple(fault for got in read.values() for fault in got.faults)
+    if wanted is None:
+        return Read({}, notes, faults)
+    own, beside, last = _beside(wanted, options, variants, path)
+    return Read({"framework": wanted.name, "options": own, "further": beside}, notes + last, faults)
+
+
+def _bare(key: Any) -> str:
+    """``tensorflow`` of ``ai_framework-tensorflow``."""
+    return fold(key).removeprefix("ai_framework_").removeprefix("parallelisation_").replace("_", "-")
+
+
+def _variant(name: str) -> Any:
+    """The framework plug-in of that name, or nothing."""
+    try:
+        return plugins.find("frameworks", name)
+    except UnknownName:
+        return None
+
+
+def _wanted(asked: Any, parallel: tuple[str, ...], variants: Mapping[str, Any], path: str) -> tuple[Any, tuple[Fault, ...]]:
+    """The framework that the section is about: the one that ``config`` names, else MPI before other ways to be parallel, else
+    the first that has a key (one that only distributes comes last)."""
+    notes: tuple[Fault, ...] = ()
+    if isinstance(asked, str):
+        if found := _variant(_bare(asked)):
+            return found, ()
+        message = unknown("framework", asked[:60], plugins.names("frameworks"))
+        notes = (Fault(join(path, "config", "ai_framework"), f"{message}; it is left out"),)
+    if parallel:
+        return _variant("mpi" if "mpi" in parallel else parallel[0]), notes
+    order = {"ai": 0, "parallel": 1, "distribution": 3}
+    return min(variants.values(), key=lambda one: order[one.kind] + (one.kind == "parallel" and one.name != "mpi"), default=None), notes
+
+
+def _beside(
+    wanted: Any, options: Mapping[str, dsl.FrameworkOptions], variants: Mapping[str, Any], path: str
+) -> tuple[dsl.FrameworkOptions, Mapping[str, dsl.FrameworkOptions], tuple[Fault, ...]]:
+    """The framework's own options, with a distribution layer that has a key of its own; other options; and notes."""
+    own = options.get(wanted.name) or wanted.options()
+    beside, notes = {}, []
+    for key, variant in variants.items():
+        if variant.name == wanted.name or variant.name not in options:
+            continue
+        if variant.kind == "parallel":
+            beside[variant.name] = options[variant.name]
+        elif variant.name in wanted.distributions and "distribution" in type(own).model_fields:
+            own = own.model_copy(update={"distribution": variant.name})
+            notes.append(Fault(join(path, label(key)), f"read as {wanted.name}'s option 'distribution': {variant.name!r}"))
+        else:
+            notes.append(Fault(join(path, label(key)), f"is left out: the framework is {wanted.name}"))
+    return own, beside, tuple(notes)
+
+
+def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
+    """The plug-in's options; unknown keys and unknown words are left out, numbers and switches may be text."""
+    opened = as_object(value, path)
+    if not isinstance(opened.value, Mapping):
+        return Read(model(), faults=opened.faults)
+    content, layer = _layer(model, opened.value, path)
+    fields = _fields(model)
+    written, notes = spelt(content, tuple(fields), path, {})
+    notes += layer
+    keys = {fields[name]: key for name, key in written.items()}
+    given = {name: content[key] for name, key in keys.items()}
+    values = dict(given)
+    if "version" in values:
+        got = version(values["version"], join(path, label(keys["version"])))
+        notes += got.notes
+        if got.faults:
+            return Read(model(), notes, got.faults)
+        values = {**values, "version": None if got.value is LEFT_OUT else got.value}
+    usable, left = _usable(model, values)
+    notes += opened.notes + tuple(Fault(join(path, label(keys[name])), why) for name, why in left.items())
+    read = checked(model, usable, path, {name: label(key) for name, key in keys.items()}, Read(LEFT_OUT, notes))
+    changed = {name: getattr(read.value, name, None) for name in usable if name != "version"}
+    notes = tuple(
+        Fault(join(path, label(keys[name])), f"{shown(given[name])} is read as {shown(new)}")
+        for name, new in changed.items()
+        if not read.faults and (type(new) is not type(given[name]) or new != given[name]) and not _same_number(new, given[name])
+    )
+    return Read(read.value, read.notes + notes, read.faults)
+
+
+def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
+    """A distribution layer that is written as a switch, ``"horovod": true``, as the option ``distribution``."""
+    key = next((key for key in content if fold(key) == "horovod" and str(content[key]).lower() in ("true", "false")), None)
+    if key is None or "distribution" not in model.model_fields or "horovod" in model.model_fields:
+        return content, ()
+    rest = {name: value for name, value in content.items() if name != key}
+    if str(content[key]).lower() == "false":
+        return rest, (Fault(join(path, label(key)), "is left out: no layer is asked for"),)
+    return {"distribution": "horovod", **rest}, (Fault(join(path, label(key)), "is read as the option 'distribution': 'horovod'"),)
+
+
+def _fields(model: type[BaseModel]) -> dict[str, str]:
+    """Every key that the plug-in reads -> its field: names, and the aliases that it declares."""
+    found = {name: name for name in model.model_fields}
+    for name, field in model.model_fields.items():
+        aliases = field.validation_alias.choices if isinstance(field.validation_alias, AliasChoices) else [field.validation_alias]
+        found |= {alias: name for alias in aliases if isinstance(alias, str)}
+    return found
+
+
+def _same_number(new: Any, old: Any) -> bool:
+    return new == old and not isinstance(old, bool | str) and not isinstance(new, bool | str)
+
+
+def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values without words that the model does not know, numbers as text where it wants text; and what was left out, why."""
+    usable, left = dict(values), {}
+    try:
+        model.model_validate(usable)
+    except ValidationError as error:
+        for one in error.errors(include_url=False):
+            name = str(one["loc"][0]) if len(one["loc"]) == 1 else ""
+            if one["type"] == "literal_error" and isinstance(usable.get(name), str):
+                left[name] = f"{shown(usable.pop(name))} is not known and is left out; known: {one['ctx']['expected']}"
+            elif one["type"] == "string_type" and isinstance(usable.get(name), int | float) and not isinstance(usable[name], bool):
+                usable[name] = str(usable[name])
+    return usable, left

@@ -1,0 +1,178 @@
+"""The request's ``optimisation`` section, in both ways in which the chosen kind of application is written.
+
+Short: ``"ai_training": {"tensorflow": {…}}``. Published: ``"app_type-ai_training": {"config": {"ai_framework":
+"tensorflow"}, "data": {}, "ai_framework-tensorflow": {…}}``; for applications of HPC ``"hpc": {"mpi": {…}}`` and
+``"app_type-hpc": {"config": {"parallelisation": "mpi"}, "parallelisation-mpi": {…}}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from modak import dsl
+from modak.errors import Fault
+from modak.faults import join
+from modak.normalise.frameworks import framework
+from modak.normalise.sections import as_object, checked, label, section
+from modak.normalise.spellings import (
+    LEFT_OUT,
+    Read,
+    Reader,
+    choice,
+    flag,
+    fold,
+    left_out,
+    number,
+    prose,
+    seconds,
+    several,
+    shown,
+    size,
+    text,
+    whole,
+    wrong,
+)
+
+APP_TYPES: Final = ("ai_training", "ai_inference", "hpc", "big_data")
+_APP_TYPE_SPELLINGS: Final = {"training": "ai_training", "inference": "ai_inference", "bigdata": "big_data"}
+_app_type: Final = choice(APP_TYPES, _APP_TYPE_SPELLINGS)
+
+
+def optimisation(value: Any, path: str) -> Read:
+    """A reader of the whole section: an instance of :class:`modak.dsl.Optimisation`."""
+    opened = as_object(value, path)
+    if not isinstance(opened.value, Mapping):
+        return opened
+    kinds = {key: kind for key in opened.value if (kind := _kind(key))}
+    rest = section(PLAIN)({key: inner for key, inner in opened.value.items() if key not in kinds}, path)
+    key, kind, notes = _chosen_kind(rest.value.get("app_type"), {k: v for k, v in kinds.items() if opened.value[k] is not None}, path)
+    chosen = _chosen_section(opened.value[key], join(path, label(key)), kind) if key is not None else Read({})
+    values = {**rest.value, **({"app_type": kind} if kind else {}), **(chosen.value if isinstance(chosen.value, Mapping) else {})}
+    so_far = Read(LEFT_OUT, opened.notes + rest.notes + notes + chosen.notes, rest.faults + chosen.faults)
+    return checked(dsl.Optimisation, values, path, {}, so_far)
+
+
+def _kind(key: Any) -> str | None:
+    """The kind of application that a key is the section of."""
+    bare = fold(key).removeprefix("app_type_")
+    return bare if bare in APP_TYPES else _APP_TYPE_SPELLINGS.get(bare)
+
+
+def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tuple[str | None, str | None, tuple[Fault, ...]]:
+    """Key of the chosen section and its kind, with notes on what is not as documented."""
+    kind = said or next(iter(sections.values()), None)
+    key = next((key for key, its in sections.items() if its == kind), None)
+    notes = [Fault(join(path, label(other)), f"is left out: the application is {kind}") for other in sections if other != key]
+    if kind and not said:
+        notes.append(Fault(join(path, "app_type"), f"is not given; read from the section: {kind}"))
+    if key is not None and key not in (kind, f"app_type-{kind}"):
+        notes.append(Fault(join(path, label(key)), f"the key is read as {f'app_type-{kind}'!r}"))
+    return key, kind, tuple(notes)
+
+
+CONFIG_TYPES: Final = ("image_classification", "object_detection", "translation", "recommendation", "reinforcement_learning", "other")
+PARALLELISATIONS: Final = ("mpi", "openmp", "openacc", "opencl")
+
+CONFIG: Final[Mapping[str, Reader]] = {
+    "ai_framework": text,
+    "type": choice(CONFIG_TYPES, {"reinforncement_learning": "reinforcement_learning"}, otherwise="other"),
+    "distributed_training": flag,
+    "parallelisation": several(choice(PARALLELISATIONS, {"opencc": "opencl"})),
+}
+
+
+def _switch_or_count(value: Any, path: str) -> Read:
+    """``prefetch`` and ``cache`` are counts or switches."""
+    words = {"true", "false", "yes", "no", "on", "off"}
+    got = flag(value, path) if isinstance(value, bool) or (isinstance(value, str) and fold(value) in words) else whole(value, path)
+    return wrong(path, "true, false or a number of at least 0") if got.faults or (got.value is not LEFT_OUT and got.value < 0) else got
+
+
+def _amount(value: Any, path: str) -> Read:
+    """A number of bytes, also with a unit."""
+    return size(value, path) if isinstance(value, str) else number(value, path)
+
+
+DATA: Final[Mapping[str, Reader]] = {
+    "location": text,
+    "basename": text,
+    "train": number,
+    "test": number,
+    "size_bytes": _amount,
+    "files": whole,
+    "etl": section({"prefetch": _switch_or_count, "cache": _switch_or_count}, dsl.Etl),
+}
+
+OBJECTIVE: Final[Mapping[str, Reader]] = {
+    "minimise": choice(("time", "node_hours", "energy", "cost"), {"runtime": "time"}),
+    "deadline": seconds,
+    "max_nodes": whole,
+    "min_efficiency": number,
+    "budget_node_hours": number,
+    "confidence": number,
+}
+
+
+def _parameters(value: Any, path: str) -> Read:
+    """Further parameters of the application: numbers or text by name."""
+    opened = as_object(value, path)
+    if not isinstance(opened.value, Mapping):
+        return opened
+    return Read({key: inner for key, inner in opened.value.items() if inner is not None}, opened.notes)
+
+
+WORKLOAD: Final[Mapping[str, Reader]] = {
+    "application": text,
+    "dataset": text,
+    "epochs": number,
+    "steps": number,
+    "samples": number,
+    "batch_size": whole,
+    "precision": text,
+    "params": _parameters,
+    "memory_per_rank_gb": number,
+    "metric": section({"name": text, "unit": text, "pattern": text}, dsl.PrintedMetric),
+}
+
+
+def _tuner(value: Any, path: str) -> Read:
+    """The tuner's name; ``creata`` is Cresta misspelt, other names are kept where they are names."""
+    got = choice(("cresta", "autotune"), {"creata": "cresta"})(value, path)
+    if got.value is LEFT_OUT and not got.faults and isinstance(value, str):
+        return left_out(path, f"{shown(value)} is no tuner that is known here; it is left out")
+    return got
+
+
+PLAIN: Final[Mapping[str, Reader]] = {
+    "enable_opt_build": flag,
+    "enable_autotuning": flag,
+    "app_type": _app_type,
+    "opt_build": section(
+        {
+            "cpu_type": choice(("x86", "arm", "power", "amd"), {"x86_64": "x86", "intel": "x86", "aarch64": "arm", "ppc64le": "power"}),
+            "acc_type": choice(("nvidia", "amd", "fpga", "none"), {"": "none"}),
+        },
+        dsl.OptBuild,
+    ),
+    "autotuning": section({"tuner": _tuner, "input": prose}, dsl.Autotuning),
+    "objective": section(OBJECTIVE, dsl.Objective, also={"minimize": "minimise"}),
+    "workload": section(WORKLOAD, dsl.Workload),
+}
+
+
+def _chosen_section(value: Any, path: str, kind: str | None) -> Read:
+    """Configuration, data, framework and options of the section for the chosen kind of application."""
+    opened = as_object(value, path)
+    if not isinstance(opened.value, Mapping):
+        return opened
+    parts = {fold(key): inner for key, inner in opened.value.items() if fold(key) in ("config", "data")}
+    config = section(CONFIG)(parts.get("config"), join(path, "config"))
+    data = section(DATA, dsl.Data)(parts.get("data"), join(path, "data"))
+    frameworks = {key: inner for key, inner in opened.value.items() if fold(key) not in parts}
+    settings = dict(config.value) if isinstance(config.value, Mapping) else {}
+    asked = settings.pop("ai_framework", None)
+    chosen = framework(frameworks, asked, settings.get("parallelisation", ()), path)
+    values = {"config": settings, **({"data": data.value} if parts.get("data") is not None else {}), **chosen.value}
+    notes = opened.notes + config.notes + data.notes + chosen.notes
+    return Read(values, notes, config.faults + data.faults + chosen.faults)

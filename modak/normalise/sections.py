@@ -1,0 +1,109 @@
+"""How objects are read: known keys in any spelling, ``null`` as nothing said, unknown keys named and left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from modak.documents import strict_json
+from modak.errors import BadSyntax, Fault
+from modak.faults import faults_of, join
+from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, wrong
+
+MOST_NOTES: Final = 20
+"""Unknown keys that are named one by one; the rest is counted."""
+
+MOST_LISTED: Final = 12
+"""Known keys that a note lists; longer lists are in the schema."""
+
+
+def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, *, also: Mapping[str, str] | None = None) -> Reader:
+    """A reader of objects with ``fields``; ``also`` maps further spellings of keys to fields.
+
+    With ``model`` the value is an instance of it, and what it refuses are faults at the paths that the caller wrote.
+    """
+
+    def read(value: Any, path: str) -> Read:
+        opened = as_object(value, path)
+        if not isinstance(opened.value, Mapping):
+            return opened
+        keys, notes = spelt(opened.value, fields, path, also or {})
+        found = {name: fields[name](opened.value[key], join(path, label(key))) for name, key in keys.items()}
+        values = {name: got.value for name, got in found.items() if got.value is not LEFT_OUT}
+        notes = opened.notes + notes + tuple(note for got in found.values() for note in got.notes)
+        faults = tuple(fault for got in found.values() for fault in got.faults)
+        if model is None:
+            return Read(values, notes, faults)
+        return checked(model, values, path, {name: label(key) for name, key in keys.items()}, Read(LEFT_OUT, notes, faults))
+
+    return read
+
+
+def as_object(value: Any, path: str) -> Read:
+    """An object as it is, ``null`` and blank text as an empty one, the text of an object as that object."""
+    if value is None or isinstance(value, Mapping):
+        return Read(value or {})
+    if isinstance(value, str):
+        try:
+            inner = strict_json(value) if value.strip() else {}
+        except BadSyntax:
+            inner = None
+        if isinstance(inner, Mapping):
+            return Read(inner, (Fault(path, "the text is read as the object in it"),))
+    return wrong(path, "an object")
+
+
+def spelt(given: Mapping[Any, Any], known: Collection[str], path: str, also: Mapping[str, str]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+    """Field -> the key it was written as, in the document's order, without ``null``; and notes on keys."""
+    others = {fold(name): name for name in known} | {fold(key): name for key, name in also.items()}
+    names = {key: key if key in known else others.get(fold(key)) for key in given}
+    exact = {key for key in given if key in known and given[key] is not None}
+    keys: dict[str, Any] = {}
+    notes: list[Fault] = []
+    for key, name in names.items():
+        if name is None or given[key] is None:
+            continue
+        if name in keys or (name in exact and key != name):
+            notes.append(Fault(join(path, label(key)), f"is left out: {name!r} is given too"))
+            continue
+        keys[name] = key
+        if str(key).replace("-", "_") != name:
+            notes.append(Fault(join(path, label(key)), f"the key is read as {name!r}"))
+    return keys, tuple(notes) + unknown_keys([key for key, name in names.items() if name is None], known, path)
+
+
+def unknown_keys(keys: list[Any], known: Collection[str], path: str) -> tuple[Fault, ...]:
+    """A note for each of the first :data:`MOST_NOTES` unknown keys, and one for the rest."""
+    notes = [Fault(join(path, label(key)), _unknown(str(key), known)) for key in keys[:MOST_NOTES]]
+    if len(keys) > MOST_NOTES:
+        notes.append(Fault(path, f"{len(keys) - MOST_NOTES} more unknown keys are left out"))
+    return tuple(notes)
+
+
+def _unknown(key: str, known: Collection[str]) -> str:
+    close = get_close_matches(fold(key[:60]), sorted(known), n=1, cutoff=0.6)
+    listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
+    return "unknown key, left out" + (f"; did you mean {close[0]!r}?" if close else listed)
+
+
+def label(key: Any) -> str:
+    """A key as part of a path: printable ASCII without blanks, at most 60 characters."""
+    return re.sub(r"[^!-~]", "?", str(key)[:60]) or "?"
+
+
+def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: Mapping[str, str], so_far: Read) -> Read:
+    """``values`` as an instance of ``model``, with the notes and faults so far; ``keys`` are the fields as they were written."""
+    try:
+        return Read(model.model_validate(values), so_far.notes, so_far.faults)
+    except ValidationError as error:
+        faults = tuple(_as_written(fault, keys, path) for fault in faults_of(error))
+        return Read(model.model_construct(), so_far.notes, so_far.faults + faults)
+
+
+def _as_written(fault: Fault, keys: Mapping[str, str], path: str) -> Fault:
+    first, _, rest = fault.field.partition(".")
+    return Fault(join(path, keys.get(first, first), rest), fault.message)

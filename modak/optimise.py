@@ -1,0 +1,328 @@
+"""THE MAIN FLOW: a request and what is known become a plan. Pure: values in, values out.
+
+    resolve -> candidates -> predict -> rank -> image -> rules -> job -> script -> plan
+
+Each step takes what the ones before it decided, and says in one line what it decides itself: the reasons are part of
+the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from modak import __version__, advice, jobscript
+from modak.buildscript import render_build
+from modak.candidates import Candidates, Shape, enumerate_candidates
+from modak.dsl import Choice, Configuration, Notice, Plan, Request, Texts
+from modak.errors import UnknownName
+from modak.facts import Facts
+from modak.grammar import clock
+from modak.jobs import build_of, choose_launcher, definition_of, job_of
+from modak.jobspec import JobSpec
+from modak.objective import Ranking, Scored, pareto, rank
+from modak.scoring import Evidence, score
+from modak.software import Software, choose_software
+from modak.target import Target, resolve
+
+MOST_ALTERNATIVES = 6
+MOST_ON_FRONT = 10
+START_UP_S = 120
+"""Added to a wall time where nobody measured the start-up of a job on that system."""
+WALL_TIME_STEP_S = 300
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The plan, and the files that go with it."""
+
+    plan: Plan
+    texts: Texts
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Ranked configurations, best first, and what the reader should know."""
+
+    choices: tuple[Choice, ...]
+    warnings: tuple[Notice, ...]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was chosen before any text is made."""
+
+    target: Target
+    candidates: Candidates
+    scored: Scored
+    evidence: Evidence
+    ranking: Ranking
+
+    @property
+    def best(self) -> int:
+        """Index of the chosen candidate."""
+        return self.ranking.order[0]
+
+
+def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Answer:
+    """The plan for a request; ``warnings`` are those that normalising it gave.
+
+    Raises :class:`modak.errors.Infeasible` where no configuration meets the constraints, and
+    :class:`modak.errors.RequestError` where something cannot be expressed safely.
+    """
+    decision = decide(request, facts)
+    target, shape, nodes = decision.target, _shape(decision), _nodes(decision)
+    launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
+    software = choose_software(request, facts, target, shape, nodes, launcher)
+    wall_time, why_wall_time = _wall_time(request, decision)
+    plan_id = _plan_id(request, facts)
+    job = job_of(request, target, shape, nodes, software, wall_time_s=wall_time, plan_id=plan_id)
+    script = jobscript.render(job.spec, target.scheduler)
+    definition, definition_name = definition_of(software, target)
+    build = build_of(request, job.spec, definition)
+    build_script = render_build(job.spec, build, target.scheduler) if build else None
+    choice = _as_run(choice_of(decision, decision.best, software), job.spec)
+    plan = Plan(
+        id=plan_id,
+        configuration=choice.configuration,
+        prediction=choice.prediction,
+        node_hours=choice.node_hours,
+        efficiency=choice.efficiency,
+        alternatives=alternatives(decision),
+        image=software.image_summary,
+        recipe=software.recipe_summary,
+        rules=software.rules.names,
+        wall_time_s=wall_time,
+        decisions=(*target.decisions, *_why(decision), *software.decisions, *why_wall_time, *job.decisions),
+        advice=(*_advice(request, decision), *software.rules.advice),
+        warnings=_each_once(
+            warnings,
+            target.warnings,
+            decision.candidates.warnings,
+            _without_figures(request, target),
+            software.warnings,
+            job.warnings,
+            script.warnings,
+        ),
+    )
+    texts = Texts(script.text, build_script.text if build_script else "", definition, definition_name)
+    return Answer(plan, texts)
+
+
+def recommend(request: Request, facts: Facts) -> Recommendation:
+    """The best of the objective, then the best of each other layout, then some of the front of time against node-hours.
+
+    Raises :class:`modak.errors.UnknownName` for a system of which neither facts nor results are known.
+    """
+    decision = decide(request, facts)
+    target = decision.target
+    if target.name and target.system is None and not decision.evidence.known:
+        raise UnknownName("system", target.name, facts.systems, field="target.name")
+    first = (decision.best, *_best_of_other_shapes(decision, (decision.best,)))
+    choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *_front(decision, MOST_ON_FRONT))))
+    return Recommendation(choices, _each_once(target.warnings, decision.candidates.warnings, _without_figures(request, target)))
+
+
+def decide(request: Request, facts: Facts) -> Decision:
+    """Steps 1 to 4: where it runs, what can run there, how long each takes, and which is best."""
+    target = resolve(request, facts)
+    candidates = enumerate_candidates(request, target, facts.models)
+    scored, evidence = score(request, target, candidates, facts)
+    ranking = rank(scored, request.optimisation.objective, least_efficiency(request))
+    return Decision(target, candidates, scored, evidence, ranking)
+
+
+def least_efficiency(request: Request) -> float | None:
+    """The parallel efficiency that the request asks for outside its objective."""
+    return request.application.minimal_efficiency or getattr(request.optimisation.options, "scaling_efficiency", None)
+
+
+def choice_of(decision: Decision, index: int, software: Software | None = None, why_not: str | None = None) -> Choice:
+    """One candidate as the answer shows it."""
+    scored = decision.scored
+    shape, nodes = decision.candidates.shapes[int(scored.shape[index])], int(scored.nodes[index])
+    configuration = Configuration(
+        nodes=nodes,
+        ranks_per_node=shape.ranks_per_node,
+        threads_per_rank=shape.threads_per_rank,
+        gpus_per_node=shape.gpus_per_node,
+        hyperthreads=shape.hyperthreads,
+        numa_mode=shape.numa_mode,
+        mpi=shape.mpi,
+        mpi_from=shape.mpi_from,
+        compiler=shape.compiler,
+        framework_version=software.framework_version if software else shape.framework_version,
+        precision=shape.precision,
+        image=software.reference if software else None,
+        batch_size=shape.batch_size,
+        global_batch=advice.global_batch(shape, nodes),
+    )
+    prediction = decision.evidence.prediction(scored, index)
+    known = prediction.value is not None
+    efficiency = float(scored.efficiency[index])
+    return Choice(
+        configuration=configuration,
+        prediction=prediction,
+        node_hours=float(scored.node_hours[index]) if known else None,
+        efficiency=round(efficiency, 4) if known and efficiency == efficiency else None,
+        why_not=why_not,
+    )
+
+
+def _as_run(choice: Choice, spec: JobSpec) -> Choice:
+    """The choice with what only the job says of it."""
+    runtime = spec.container.runtime if spec.container else "none"
+    configuration = choice.configuration.model_copy(update={"runtime": runtime, "total_ranks": spec.resources.total_ranks})
+    return choice.model_copy(update={"configuration": configuration})
+
+
+def alternatives(decision: Decision) -> tuple[Choice, ...]:
+    """What else was close: the next smaller size that misses, the front of time against node-hours, the other layouts."""
+    if not decision.evidence.known:
+        return ()
+    others = _best_of_other_shapes(decision, (decision.best,))
+    picked = dict.fromkeys(index for index in (*_missed(decision), *others, *_front(decision, 3)) if index != decision.best)
+    return tuple(choice_of(decision, index, why_not=_why_not(decision, index)) for index in list(picked)[:MOST_ALTERNATIVES])
+
+
+def _shape(decision: Decision) -> Shape:
+    return decision.candidates.shapes[int(decision.scored.shape[decision.best])]
+
+
+def _nodes(decision: Decision) -> int:
+    return int(decision.scored.nodes[decision.best])
+
+
+def _best_of_other_shapes(decision: Decision, taken: Sequence[int]) -> tuple[int, ...]:
+    """The best feasible candidate of each shape that is not among ``taken``."""
+    seen = {int(decision.scored.shape[index]) for index in taken}
+    found = []
+    for index in decision.ranking.order:
+        shape = int(decision.scored.shape[index])
+        if shape not in seen:
+            seen.add(shape)
+            found.append(index)
+    return tuple(found)
+
+
+def _front(decision: Decision, most: int) -> tuple[int, ...]:
+    """Points of the Pareto front of time against node-hours, fastest first, spread evenly over it."""
+    if not decision.evidence.known:
+        return ()
+    front = pareto(decision.scored, decision.ranking.order)
+    return front[:: max(1, -(-len(front) // most))]
+
+
+def _missed(decision: Decision, *, fewer: int = 1) -> tuple[int, ...]:
+    """Candidates of the chosen shape with the next fewer nodes: what the constraints excluded."""
+    scored, best = decision.scored, decision.best
+    same = [i for i in range(len(scored.nodes)) if scored.shape[i] == scored.shape[best] and scored.nodes[i] < scored.nodes[best]]
+    feasible = set(decision.ranking.order)
+    nearest = sorted(same, key=lambda i: -scored.nodes[i])[:fewer]
+    return tuple(index for index in nearest if index not in feasible)
+
+
+def _why_not(decision: Decision, index: int) -> str:
+    scored, best = decision.scored, decision.best
+    if index not in decision.ranking.order:
+        return "does not meet the constraints"
+    time = scored.time[index] / scored.time[best]
+    hours = scored.node_hours[index] / scored.node_hours[best]
+    return f"{time:.2f} x the time, {hours:.2f} x the node-hours of the choice"
+
+
+def _why(decision: Decision) -> tuple[str, ...]:
+    """One line for each choice that was made among candidates."""
+    lines = [*decision.candidates.decisions, *decision.ranking.decisions]
+    if not decision.evidence.known:
+        return (*lines, "time: not predicted, no result of this application can be used")
+    choice = choice_of(decision, decision.best)
+    shape = _shape(decision)
+    lines.append(_layout_line(decision, shape))
+    lines.append(_nodes_line(decision, choice))
+    return tuple(lines)
+
+
+def _layout_line(decision: Decision, shape: Shape) -> str:
+    """Why this layout: how much faster it is than the next one at the same size."""
+    text = f"layout: {shape.ranks_per_node} ranks x {shape.threads_per_rank} threads a node{_mpi_text(shape)}"
+    scored, best = decision.scored, decision.best
+    rivals = [i for i in range(len(scored.nodes)) if scored.shape[i] != scored.shape[best] and scored.nodes[i] == scored.nodes[best]]
+    rivals = [index for index in rivals if scored.time[index] == scored.time[index]]
+    if not rivals:
+        return f"{text}, the only one with a prediction"
+    by_time = sorted(rivals, key=lambda i: scored.time[i])
+    described = ", ".join(f"{_shape_text(decision, i)} takes {scored.time[i] / scored.time[best]:.2f} x as long" for i in by_time[:3])
+    return f"{text}: at {_nodes(decision)} nodes {described}"
+
+
+def _shape_text(decision: Decision, index: int) -> str:
+    shape = decision.candidates.shapes[int(decision.scored.shape[index])]
+    return f"{shape.ranks_per_node}x{shape.threads_per_rank}{_mpi_text(shape)}"
+
+
+def _mpi_text(shape: Shape) -> str:
+    parts = [f"{shape.mpi or 'MPI'} of the {shape.mpi_from}" if shape.mpi_from else "", "hyper-threads" if shape.hyperthreads else ""]
+    said = ", ".join(part for part in parts if part)
+    return f" ({said})" if said else ""
+
+
+def _nodes_line(decision: Decision, choice: Choice) -> str:
+    predicted, nodes = choice.prediction, choice.configuration.nodes
+    if decision.candidates.given.nodes or decision.candidates.given.ranks:
+        return f"nodes: {nodes}, as the request's counts say"
+    text = f"nodes: {nodes}, predicted {predicted.value:.0f} s ({predicted.basis})"
+    missed = _missed(decision)
+    if not missed:
+        return text
+    fewer, scored = missed[0], decision.scored
+    return f"{text}; {scored.nodes[fewer]} nodes ({scored.time[fewer]:.0f} s predicted) would not meet the constraints"
+
+
+def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:
+    """The wall time in seconds: the request's, else the prediction's upper bound plus start-up, within the partition's limit."""
+    partition = decision.target.partition
+    limit = decision.target.longest(_nodes(decision))
+    asked = request.job_options.wall_time_limit
+    if asked:
+        over = f"; the partition allows {clock(limit)}" if limit and asked > limit else ""
+        return asked, (f"wall time: {clock(asked)}, as requested{over}",)
+    upper = decision.evidence.prediction(decision.scored, decision.best).upper
+    if upper is None:
+        default = partition.default_wall_time_s if partition else None
+        taken = f"{clock(default)}, the partition's default" if default else "left to the scheduler"
+        return default, (f"wall time: {taken}; there is no prediction to take it from",)
+    start_up = 0 if decision.evidence.start_up_s else START_UP_S
+    wanted = -(-int(upper + start_up) // WALL_TIME_STEP_S) * WALL_TIME_STEP_S
+    if limit and wanted > limit:
+        return limit, (f"wall time: {clock(limit)}, the partition's limit; the prediction's upper bound with start-up is {clock(wanted)}",)
+    return wanted, (f"wall time: {clock(wanted)}, the upper bound of the prediction plus start-up",)
+
+
+def _advice(request: Request, decision: Decision) -> tuple[str, ...]:
+    prediction = decision.evidence.prediction(decision.scored, decision.best)
+    curve = decision.evidence.predictions[int(decision.scored.shape[decision.best])].curve
+    return advice.advise(request, decision.target, _shape(decision), _nodes(decision), prediction, curve)
+
+
+def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
+    """Objectives that need a figure which the system's file does not have."""
+    minimise, node, partition = request.optimisation.objective.minimise, target.node, target.partition
+    missing = {"energy": node is None or node.power_w is None, "cost": partition is None or partition.price_per_node_hour is None}
+    if minimise is None or not missing.get(minimise):
+        return ()
+    figure = {"energy": "a node's power", "cost": "a price per node-hour"}[minimise]
+    text = f"no figure for {figure} is known of {target.name or 'the target'}; node-hours are minimised instead"
+    return (Notice(field="optimisation.objective.minimise", message=text),)
+
+
+def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:
+    return tuple(dict.fromkeys(warning for group in groups for warning in group))
+
+
+def _plan_id(request: Request, facts: Facts) -> str:
+    """The same request on the same data gives the same plan, under the same name."""
+    content = json.dumps([__version__, facts.version, request.model_dump(mode="json")], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:20]

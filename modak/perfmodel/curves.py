@@ -1,0 +1,181 @@
+"""From results to fitted curves: one curve for each series and layout shape.
+
+What is one curve is decided here; which forms it is made of, and how much each is trusted, in :mod:`modak.perfmodel.scaling`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from modak.facts import Fact, Layout, Result, SeriesKey
+from modak.metrics import metric
+from modak.perfmodel import scaling
+from modak.perfmodel.scaling import Mixture
+
+Array = npt.NDArray[np.float64]
+Scale = Literal["nodes", "ranks", "gpus"]
+Part = tuple[list[Result], Layout, Scale]
+"""Rows in which one count varies, what is the same in all of them, and which count it is."""
+
+FIT_VERSION = 2
+"""Counts changes of what :func:`fit` gives for the same results; stored curves of another version are fitted anew."""
+FEW_SIZES = 3
+"""With this many sizes or fewer the series alone supports no scaling claim: heuristic, wide interval."""
+
+
+class Curve(Fact):
+    """One scaling curve: a series at one layout shape, over its sizes. Stored as JSON; never a pickle.
+
+    ``costs`` are medians over repeats, in seconds (per sample for throughputs), one for each of ``sizes``.
+    ``layout`` holds what is the same for all sizes; the count that varies is ``scale``.
+    """
+
+    series: SeriesKey
+    layout: Layout
+    scale: Scale
+    sizes: tuple[float, ...]
+    costs: tuple[float, ...]
+    repeats: tuple[int, ...]
+    nodes: tuple[int, ...]
+    """The most nodes at each size."""
+    mixture: Mixture
+    """The forms' coefficients and weights."""
+    result_ids: tuple[int, ...] = ()
+
+    @property
+    def results_used(self) -> int:
+        """How many results the curve rests on."""
+        return sum(self.repeats)
+
+    @property
+    def measured(self) -> scaling.Series:
+        """What was measured, as the models take it."""
+        return scaling.Series(self.sizes, self.costs, self.nodes if self.scale != "nodes" else None)
+
+    @property
+    def amdahl(self) -> tuple[float, float]:
+        """``(a, b)`` of the one form ``a + b / p``, seconds: the part that does not scale, and the part that is divided."""
+        form = next(k for k, form in enumerate(scaling.FORMS) if getattr(form, "exponents", None) == (0.0, -1.0))
+        serial, divided = self.mixture.coefficients[form]
+        return serial, divided * self.sizes[-1]
+
+
+def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
+    """Every curve that ``results`` hold, in a deterministic order; suspect results are left out.
+
+    Results whose metric is neither a time nor a throughput carry no curve.
+    """
+    by_series: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        if result.suspect is None and metric(result.series.metric, result.series.unit).kind in ("time", "throughput"):
+            by_series[result.series.model_dump_json()].append(result)
+    groups = [group for key in sorted(by_series) for group in _shapes(by_series[key])]
+    tables = [_table(rows, scale) for rows, _, scale in groups]
+    series = [
+        scaling.Series(*table[:2], table[3] if scale != "nodes" else None) for table, (_, _, scale) in zip(tables, groups, strict=True)
+    ]
+    return tuple(
+        Curve(
+            series=rows[0].series,
+            layout=layout,
+            scale=scale,
+            sizes=sizes,
+            costs=costs,
+            repeats=repeats,
+            nodes=nodes,
+            mixture=mixture,
+            result_ids=tuple(sorted(row.id for row in rows if row.id is not None)),
+        )
+        for (rows, layout, scale), (sizes, costs, repeats, nodes), mixture in zip(groups, tables, scaling.fit_many(series), strict=True)
+    )
+
+
+def cost(result: Result) -> float:
+    """What a result costs: seconds, or seconds a sample for a throughput."""
+    throughput = metric(result.series.metric, result.series.unit).kind == "throughput"
+    return 1.0 / result.value if throughput else result.value
+
+
+def _shapes(rows: Sequence[Result]) -> list[Part]:
+    """Rows of one series, divided so that one count varies in each part.
+
+    GPU runs that first fill a node and then take several are one curve over GPUs; the models tell the step between nodes
+    from the slope. Rows that share ranks, threads, GPUs and batch scale over nodes. Of what is left (each alone on its node
+    count), GPU runs scale over GPUs and the others over ranks: within a node those are the effect that was measured.
+    """
+    parts, others = _over_gpus(rows)
+    by_shape: dict[tuple[int, ...], list[Result]] = defaultdict(list)
+    for row in others:
+        lay = row.layout
+        by_shape[_key(lay.ranks_per_node, lay.threads_per_rank, lay.gpus_per_node, lay.batch_size)].append(row)
+    rest: dict[tuple[int, ...], list[Result]] = defaultdict(list)
+    for key in sorted(by_shape):
+        group = by_shape[key]
+        lay = group[0].layout
+        if len({row.layout.nodes for row in group}) > 1:
+            parts.append((group, lay.model_copy(update={"nodes": None}), "nodes"))
+        else:
+            rest[_key(None if lay.gpus_per_node else lay.threads_per_rank, 1 if lay.gpus_per_node else 0, lay.batch_size)].extend(group)
+    for key in sorted(rest):
+        parts.append(_within_node(rest[key]))
+    return parts
+
+
+def _over_gpus(rows: Sequence[Result]) -> tuple[list[Part], list[Result]]:
+    """Runs of one batch size on several counts of GPUs a node, where each total was reached in one way; and all other rows."""
+    by_batch: dict[tuple[int, ...], list[Result]] = defaultdict(list)
+    for row in rows:
+        by_batch[_key(row.layout.batch_size, 1 if row.layout.gpus_per_node else 0)].append(row)
+    parts: list[Part] = []
+    others: list[Result] = []
+    for key in sorted(by_batch):
+        group = by_batch[key]
+        ways = {(size_of(row.layout, "gpus"), row.layout.nodes, row.layout.gpus_per_node) for row in group}
+        filled_first = len({way[2] for way in ways}) > 1 and len(ways) == len({way[0] for way in ways})
+        if group[0].layout.gpus_per_node and filled_first:
+            parts.append(_within_node(group))
+        else:
+            others += group
+    return parts, others
+
+
+def _within_node(group: list[Result]) -> Part:
+    first = group[0].layout
+    if first.gpus_per_node:
+        return group, Layout(threads_per_rank=_common(group, "threads_per_rank"), batch_size=first.batch_size), "gpus"
+    ranks = [row.layout.ranks_per_node for row in group]
+    if len(set(ranks)) == 1:
+        return group, first.model_copy(update={"nodes": None}), "nodes"
+    return group, Layout(threads_per_rank=first.threads_per_rank, batch_size=first.batch_size), "ranks"
+
+
+def _common(group: Sequence[Result], name: str) -> int | None:
+    values = {getattr(row.layout, name) for row in group}
+    return values.pop() if len(values) == 1 else None
+
+
+def _key(*values: int | None) -> tuple[int, ...]:
+    return tuple(-1 if value is None else value for value in values)
+
+
+def size_of(layout: Layout, scale: Scale) -> float:
+    """The size of a layout on a curve's axis; an unknown count is one."""
+    nodes = layout.nodes or 1
+    return float({"nodes": nodes, "ranks": nodes * (layout.ranks_per_node or 1), "gpus": nodes * (layout.gpus_per_node or 1)}[scale])
+
+
+def _table(rows: Sequence[Result], scale: Scale) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...], tuple[int, ...]]:
+    """Sizes, the median cost at each, how many results each has, and the most nodes of each."""
+    by_size: dict[float, list[Result]] = defaultdict(list)
+    for row in rows:
+        by_size[size_of(row.layout, scale)].append(row)
+    sizes = tuple(sorted(by_size))
+    costs = tuple(median(cost(row) for row in by_size[size]) for size in sizes)
+    repeats = tuple(len(by_size[size]) for size in sizes)
+    return sizes, costs, repeats, tuple(max(row.layout.nodes or 1 for row in by_size[size]) for size in sizes)

@@ -1,0 +1,128 @@
+"""How wide an interval must be, calibrated on what forecasts have missed by across many series.
+
+The half-width at 90 % is log-linear in what can be known beforehand: how much the forms disagree, how wrong they have been
+so far in the series, how many doublings lie between the forecast and the data. The coefficients come from quantile
+regression (Koenker and Bassett 1978) of the log of the absolute log error, with the condition that none of them makes an
+interval narrower where there is more doubt. Other levels follow from one table of the size of errors relative to that
+half-width (a conformal score). Bounds are exponentials of log costs, and so never cross zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from modak.perfmodel.scaling import Array, Forecast
+
+FLOOR = 0.02
+"""Added to disagreement and validation error before their logs: differences below this mean nothing."""
+NEAR = 0.2
+"""Added to doublings before their log."""
+LEAST = 0.03
+"""Added to absolute log errors before their log: replicates differ as much."""
+UNKNOWN_ERROR = 0.15
+"""Stands for the validation error of a series that is too short to have one."""
+LEAST_SLOPE = 0.1
+"""A doubling or a disagreement more always widens an interval, also where the calibration saw no need."""
+FEATURES = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)", "no error known")
+KNOTS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+"""Levels at which the shape of errors is tabulated."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Coefficients of :data:`FEATURES` for each kind of forecast, and the shape of errors.
+
+    ``shape[k]`` is the absolute log error that the part ``KNOTS[k]`` of errors stays below, in half-widths at 90 %.
+    """
+
+    outside: tuple[float, ...]
+    inside: tuple[float, ...]
+    pooled: tuple[float, ...]
+    shape: tuple[float, ...]
+
+
+PUBLISHED = Calibration(
+    outside=(0.438, 0.41, 0.434, 0.671, 0.0),
+    inside=(1.554, 0.629, 0.471, 0.1, 0.0),
+    pooled=(0.284, 0.854, 0.0, 0.1, 0.0),
+    shape=(0.0, 0.113, 0.272, 0.487, 0.641, 1.0, 1.582, 2.472, 3.094),
+)
+"""From public series, by ``python -m benchmarks.model_quality --data DIR --calibrate``."""
+
+
+def half_width(forecast: Forecast, level: float = 0.9, calibration: Calibration = PUBLISHED) -> Array:
+    """Half the width of the interval in log cost: the interval runs from ``value / e^w`` to ``value * e^w``.
+
+    ``level`` in (0, 1) is the probability that the next run lies inside.
+    """
+    rows = features(forecast)
+    if forecast.relatives:
+        log_width = rows @ np.array(calibration.pooled)
+    else:
+        within = forecast.doublings.ravel() == 0
+        log_width = np.where(within, rows @ np.array(calibration.inside), rows @ np.array(calibration.outside))
+    return np.asarray((np.exp(log_width) * stretch(level, calibration.shape)).reshape(forecast.log_value.shape))
+
+
+def quantile(forecast: Forecast, probability: float, calibration: Calibration = PUBLISHED) -> Array:
+    """The cost that is not exceeded with this probability, in (0, 1); rises with it; positive."""
+    if not 0 < probability < 1:
+        raise ValueError("probability: between 0 and 1, both excluded")
+    reach = half_width(forecast, abs(2 * probability - 1), calibration)
+    return np.exp(forecast.log_value + math.copysign(1.0, probability - 0.5) * reach)
+
+
+def features(forecast: Forecast) -> Array:
+    """One row a size, one column for each of :data:`FEATURES`."""
+    error = forecast.error.ravel()
+    unknown = np.isnan(error)
+    return np.column_stack(
+        [
+            np.ones(error.size),
+            np.log(forecast.disagreement.ravel() + FLOOR),
+            np.log(np.where(unknown, UNKNOWN_ERROR, error) + FLOOR),
+            np.log(forecast.doublings.ravel() + NEAR),
+            unknown.astype(np.float64),
+        ]
+    )
+
+
+def fit_width(rows: Array, misses: Array, weights: Array, level: float = 0.9) -> tuple[float, ...]:
+    """Coefficients of :data:`FEATURES`: quantile regression of ``ln(|miss| + LEAST)``, slopes not negative.
+
+    ``rows [m, feature]`` as :func:`features` gives them, ``misses [m]`` in log cost, ``weights [m]``. A linear programme.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_matrix, hstack, identity
+
+    count, columns = rows.shape
+    equal = hstack([csr_matrix(rows), identity(count), -identity(count)])
+    price = np.concatenate([np.zeros(columns), level * weights, (1 - level) * weights])
+    slopes = [(LEAST_SLOPE if name in ("ln(disagreement)", "ln(doublings)") else 0.0, None) for name in FEATURES[1:]]
+    bounds = [(None, None), *slopes, *[(0, None)] * (2 * count)]
+    answer = linprog(price, A_eq=equal, b_eq=np.log(np.abs(misses) + LEAST), bounds=bounds, method="highs")
+    return tuple(float(value) for value in answer.x[:columns])
+
+
+def fit_shape(relative: Array, weights: Array) -> tuple[float, ...]:
+    """The shape of errors from absolute log errors in half-widths: their weighted quantiles at :data:`KNOTS`, 1 at 0.9."""
+    order = np.argsort(relative)
+    part = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
+    knots = np.interp(KNOTS, part, relative[order])
+    knots[0] = 0.0
+    return tuple(float(value) for value in np.maximum.accumulate(knots / knots[KNOTS.index(0.9)]))
+
+
+def stretch(level: float, shape: Sequence[float] = PUBLISHED.shape) -> float:
+    """Half-width at ``level`` over that at 0.9: between knots and beyond the last linear in ``-ln(1 - level)``, an exponential tail."""
+    if not 0 <= level < 1:
+        raise ValueError("level: from 0 to below 1")
+    at = -math.log1p(-level)
+    knots = [-math.log1p(-knot) for knot in KNOTS]
+    if at > knots[-1]:
+        return shape[-1] + (at - knots[-1]) * (shape[-1] - shape[-2]) / (knots[-1] - knots[-2])
+    return float(np.interp(at, knots, shape))

@@ -1,0 +1,123 @@
+"""A curve as people look at it: measured points, the forecast with its interval, perfect scaling. In the metric's own unit.
+
+The forecast is the fitted line itself, also at measured sizes, where answers give the measured value instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from modak.metrics import metric
+from modak.perfmodel import relatives, scaling
+from modak.perfmodel.curves import Curve
+from modak.perfmodel.intervals import half_width
+from modak.perfmodel.scaling import Array
+
+POINTS = 97
+"""Sizes at which a line is drawn."""
+BEYOND = 2.0
+"""A line ends one doubling beyond the largest measured size: what is chosen without being asked for."""
+LABELS = (
+    *("application", "dataset", "params", "system", "partition", "framework", "framework_version", "image", "compiler", "precision"),
+    *("mpi", "numa_mode", "hyperthreads", "runtime"),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is drawn of one curve. ``x`` are sizes, ``y`` values in ``unit``; ``better`` says where up leads."""
+
+    label: str
+    metric: str
+    unit: str
+    better: str
+    scale: str
+    """What ``x`` counts: nodes, ranks or GPUs."""
+    measured_x: tuple[float, ...]
+    measured_y: tuple[float, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    perfect: tuple[float, ...]
+    """Perfect scaling from the smallest measured size, at ``x``."""
+
+
+def lines(curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0.9) -> tuple[Line, ...]:
+    """One line a curve, labelled by what tells them apart; ``known`` are all curves of the application, for relatives."""
+    names = labels(curves)
+    return tuple(_line(curve, name, known, level) for curve, name in zip(curves, names, strict=True))
+
+
+def labels(curves: Sequence[Curve]) -> tuple[str, ...]:
+    """For each curve a text of what differs between them, and its layout: no two are equal."""
+    telling = [name for name in LABELS if len({_part(curve, name) for curve in curves}) > 1]
+    texts = [", ".join(filter(None, [_layout(curve), *(_part(curve, name) for name in telling)])) for curve in curves]
+    texts = [text or curve.series.application for text, curve in zip(texts, curves, strict=True)]
+    seen = [texts[:place].count(text) for place, text in enumerate(texts)]
+    return tuple(f"{text} ({again + 1})" if again else text for text, again in zip(texts, seen, strict=True))
+
+
+def _layout(curve: Curve) -> str:
+    lay = curve.layout
+    counts = ((lay.ranks_per_node, "rank"), (lay.threads_per_rank, "thread"), (lay.gpus_per_node, "GPU"))
+    parts = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
+    return ", ".join(filter(None, [" × ".join(parts), f"batch {lay.batch_size}" if lay.batch_size else ""]))
+
+
+def _part(curve: Curve, name: str) -> str:
+    value = getattr(curve.series, name)
+    match name:
+        case "hyperthreads":
+            return "hyper-threads" if value else ""
+        case "mpi":
+            return " of the ".join(filter(None, [value, curve.series.mpi_from]))
+        case "numa_mode":
+            return f"{value} NUMA domains" if value else ""
+        case "params":
+            return ", ".join(f"{key} {text}" for key, text in sorted(value.items()))
+    return str(value) if value is not None else f"no {name}" if name == "compiler" else ""
+
+
+def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Line:
+    first, last = curve.sizes[0], curve.sizes[-1]
+    sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]))
+    log_cost, width = _forecast(curve, sizes, known, level)
+    kind = metric(curve.series.metric, curve.series.unit)
+    sign = -1.0 if kind.kind == "throughput" else 1.0
+    values = np.exp(sign * np.array([log_cost, log_cost - width, log_cost + width]))
+    return Line(
+        label=label,
+        metric=curve.series.metric,
+        unit=curve.series.unit,
+        better=kind.better,
+        scale=curve.scale,
+        measured_x=curve.sizes,
+        measured_y=tuple(cost**sign for cost in curve.costs),
+        x=_plain(sizes),
+        y=_plain(values[0]),
+        lower=_plain(values.min(axis=0)),
+        upper=_plain(values.max(axis=0)),
+        perfect=_plain((curve.costs[0] * first / sizes) ** sign),
+    )
+
+
+def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> tuple[Array, Array]:
+    """Log cost and half-width: from the curve alone, and with what relatives say beyond it."""
+    own = scaling.evaluate(curve.mixture, sizes, None if curve.scale == "nodes" else sizes > _one_node(curve))
+    others = [one.measured for one in known if one != curve and (one.scale, one.series.metric) == (curve.scale, curve.series.metric)]
+    pooled = relatives.pool(own, curve.sizes[-1], relatives.compare(curve.measured, others), sizes)
+    heard = (own.doublings > 0) & (pooled.log_value != own.log_value)
+    return np.where(heard, pooled.log_value, own.log_value), np.where(heard, half_width(pooled, level), half_width(own, level))
+
+
+def _one_node(curve: Curve) -> float:
+    """The largest size that ran on one node; where none did, all ran on several."""
+    return max((size for size, nodes in zip(curve.sizes, curve.nodes, strict=True) if nodes == 1), default=0.0)
+
+
+def _plain(values: Array) -> tuple[float, ...]:
+    return tuple(map(float, values))

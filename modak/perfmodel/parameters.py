@@ -1,0 +1,234 @@
+"""Throughput from what an application does and what a system can do: operations, activations, parameters, batch, image, peaks.
+
+Two questions are answered. An *unseen application on a known configuration*: a quadratic in the logs of its parameters, plus
+what similar applications were off by (kernel ridge: linear in the similarities to the measured ones). A *known application on
+a new system* after some calibration runs: its throughput elsewhere, plus a linear correction in its parameters and in how
+the systems that were measured before differ, kept small by ridge (Gaussian-process regression, Rasmussen and Williams 2006,
+eq. 2.25 and 5.12). From peak figures alone only a weak claim follows (:func:`peak_ratio`).
+
+Throughputs are natural logs, in samples/s or any other unit; arrays hold one row an application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from modak.perfmodel.scaling import Array
+
+EXTENSIVE = ("activations", "parameters")
+"""Columns that grow with the operations: what counts of them is how many there are for each operation."""
+SMALLEST = 0.005
+"""Added to operations (in 10^9) before their log: published counts are rounded to two digits."""
+LENGTHS = (1.0, 3.0)
+"""Distances, in standard deviations of features, over which applications are alike."""
+NOISES = (0.05, 0.2)
+"""Variance of a single figure, relative to what similarity explains. Both are chosen by leave-one-out error."""
+QUADRATIC_RIDGE = 0.1
+"""Keeps the quadratic from using what no figure supports."""
+MOST = 1500
+"""At most this many applications support a model; more are thinned evenly."""
+DIRECTIONS = 4
+"""Ways in which the systems measured before differ, that a new one may differ in too: principal components."""
+CLOSE = 0.01
+"""Median deviations below this do not tell one system from another as a stand-in for the new one."""
+LEAST_MISS = 0.02
+"""A calibration run that is off by less is never an outlier."""
+TRUST = 6.0
+"""The power of that deviation by which trust in a stand-in falls."""
+TRANSFER_SCALES: Mapping[str, float] = {"parameters": 3.0, "directions": 3.0, "throughput": 10.0}
+"""Prior precision of the correction's slopes in each group of features."""
+TRANSFER_LENGTH = 5.0
+"""Distance over which corrections of applications are alike."""
+TRANSFER_NOISES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+"""Relative noise of a calibration run; chosen by leave-one-out error."""
+PEAKS_HALF_WIDTH = 1.0
+"""Half-width at 90 %, in log throughput, of a claim from peak figures alone: medians of 16-48 % on public data."""
+
+
+@dataclass(frozen=True)
+class ParameterModel:
+    """Log throughput on one configuration, as plain numbers. ``support`` holds standardised features of measured applications."""
+
+    columns: tuple[str, ...]
+    centre: tuple[float, ...]
+    scale: tuple[float, ...]
+    quadratic: tuple[float, ...]
+    support: tuple[tuple[float, ...], ...]
+    weights: tuple[float, ...]
+    length: float
+    half_width: float
+    """90th percentile of the absolute leave-one-out error of log throughput."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists and numbers."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Log throughputs with the half-width of their 90 % interval."""
+
+    log_throughput: Array
+    half_width: Array
+
+
+def features(columns: Mapping[str, Array]) -> Array:
+    """Logs of the columns, extensive ones for each operation; one row an application. All values positive.
+
+    ``columns`` are named as in :data:`EXTENSIVE`, ``operations`` (10^9), ``image``, ``batch`` or anything else that is positive.
+    """
+    work = np.log(np.asarray(columns["operations"], dtype=np.float64) + SMALLEST) if "operations" in columns else 0.0
+    made = []
+    for name, values in columns.items():
+        log = work if name == "operations" else np.log(np.asarray(values, dtype=np.float64))
+        made.append(log - work if name in EXTENSIVE else log)
+    return np.column_stack(made)
+
+
+def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
+    """The model of one configuration from the applications measured on it: :func:`features` of ``columns``, ``[m]`` throughputs."""
+    from sklearn.linear_model import Ridge
+
+    rows = features(columns)
+    keep = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(int))
+    rows, target = rows[keep], np.asarray(log_throughput, dtype=np.float64)[keep]
+    centre, scale = rows.mean(axis=0), _spread(rows)
+    at = (rows - centre) / scale
+    base = _quadratic(at)
+    coefficients: Array = Ridge(alpha=QUADRATIC_RIDGE, fit_intercept=False).fit(base, target).coef_
+    length, weights, left_out = _similarity(at, target - base @ coefficients)
+    return ParameterModel(
+        columns=tuple(columns),
+        centre=_plain(centre),
+        scale=_plain(scale),
+        quadratic=_plain(coefficients),
+        support=tuple(_plain(row) for row in at),
+        weights=_plain(weights),
+        length=length,
+        half_width=float(np.quantile(np.abs(left_out), 0.9)),
+    )
+
+
+def predict(model: ParameterModel, columns: Mapping[str, Array]) -> Estimate:
+    """Log throughput of applications with these parameters; the interval widens with the distance to all measured ones."""
+    at = (features({name: columns[name] for name in model.columns}) - np.array(model.centre)) / np.array(model.scale)
+    support = np.array(model.support)
+    alike = np.exp(-_distance(at, support) / model.length)
+    log = _quadratic(at) @ np.array(model.quadratic) + alike @ np.array(model.weights)
+    return Estimate(log, model.half_width * (2.0 - alike.max(axis=1)))
+
+
+def transfer(elsewhere: Array, rows: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> Estimate:
+    """Log throughput on a new system of all applications, from calibration runs of some.
+
+    ``elsewhere [application, configuration]``: log throughputs on known configurations, NaN where not measured;
+    ``rows [application, feature]``: :func:`features`; ``measured [k]``: places of the calibration runs;
+    ``log_throughput [k]``: what they gave. The known configurations are averaged by how well each foretells the calibration runs.
+    """
+    filled = _fill(elsewhere)
+    offset = log_throughput[:, None] - filled[measured]
+    deviation = np.median(np.abs(offset - np.median(offset, axis=0)), axis=0)
+    trust = (deviation + CLOSE) ** -TRUST
+    base = filled @ (trust / trust.sum())
+    at = (rows - rows.mean(axis=0)) / _spread(rows)
+    groups = {"parameters": at, "directions": _directions(filled, base), "throughput": _standard(base)}
+    linear = np.column_stack([values / np.sqrt(TRANSFER_SCALES[name]) for name, values in groups.items()])
+    alike = np.exp(-_distance(at, at[measured]) / TRANSFER_LENGTH)
+    covariance = linear @ linear[measured].T + alike + 10.0
+    target = log_throughput - base[measured]
+    level = float(np.median(target))
+    noise, left_out = _transfer_noise(covariance[measured], target - level)
+    log = base + level + covariance @ _robust_solve(covariance[measured], target - level, noise)
+    return Estimate(log, np.full(len(base), float(np.quantile(np.abs(left_out), 0.9))))
+
+
+def peak_ratio(operations: float, bytes_moved: float, here: tuple[float, float], there: tuple[float, float]) -> Estimate:
+    """Log of throughput here over there by the roofline (Williams et al. 2009); ``(FLOP/s, bytes/s)`` of each. A weak claim."""
+    time_here = max(operations / here[0], bytes_moved / here[1])
+    time_there = max(operations / there[0], bytes_moved / there[1])
+    return Estimate(np.array([np.log(time_there / time_here)]), np.array([PEAKS_HALF_WIDTH]))
+
+
+def _similarity(at: Array, residual: Array) -> tuple[float, Array, Array]:
+    """Kernel ridge of residuals: the length and noise with least leave-one-out error (eq. 5.12), its weights and those errors."""
+    from sklearn.kernel_ridge import KernelRidge
+
+    found: list[tuple[float, float, float, Array]] = []
+    distance = _distance(at, at)
+    for length in LENGTHS:
+        values, vectors = np.linalg.eigh(np.exp(-distance / length))
+        for noise in NOISES:
+            inverse = (vectors / (values + noise)) @ vectors.T
+            left_out = inverse @ residual / np.diag(inverse)
+            error = float(np.median(np.abs(left_out)) + 0.1 * np.quantile(np.abs(left_out), 0.9))
+            found.append((error, length, noise, left_out))
+    _, length, noise, left_out = min(found, key=lambda one: one[:3])
+    weights: Array = KernelRidge(kernel="precomputed", alpha=noise).fit(np.exp(-distance / length), residual).dual_coef_
+    return length, weights, left_out
+
+
+def _transfer_noise(covariance: Array, target: Array) -> tuple[float, Array]:
+    found: list[tuple[float, float, Array]] = []
+    for noise in TRANSFER_NOISES:
+        inverse = np.linalg.inv(covariance + noise * np.eye(len(target)))
+        left_out = inverse @ target / np.diag(inverse)
+        found.append((float(np.abs(left_out).mean()), noise, left_out))
+    _, noise, left_out = min(found, key=lambda one: one[:2])
+    return noise, left_out
+
+
+def _robust_solve(covariance: Array, target: Array, noise: float) -> Array:
+    """Weights of the calibration runs; runs far off the others count less (Huber 1964, by reweighting)."""
+    weight: Array = np.ones(len(target))
+    answer: Array = np.zeros(len(target))
+    for _ in range(5):
+        answer = np.asarray(np.linalg.solve(covariance + noise * np.diag(1 / weight), target), dtype=np.float64)
+        off = np.abs(target - covariance @ answer)
+        weight = 1.0 / np.maximum(off / (1.5 * max(1.48 * float(np.median(off)), LEAST_MISS)), 1.0)
+    return answer
+
+
+def _fill(elsewhere: Array) -> Array:
+    """Missing throughputs by the mean of the configuration and what the application is off by on the others."""
+    column = np.nanmean(elsewhere, axis=0)
+    known = np.isfinite(elsewhere)
+    off = np.where(known, elsewhere - column, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return np.where(known, elsewhere, column + off[:, None])
+
+
+def _directions(filled: Array, base: Array) -> Array:
+    """How the known configurations differ from their average: principal components, in units of the first."""
+    difference = filled - base[:, None]
+    difference = difference - difference.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(difference, full_matrices=False)
+    largest = max(float(sizes[0]), np.finfo(np.float64).tiny)
+    return np.asarray(difference @ axes[:DIRECTIONS].T / largest * np.sqrt(len(base)))
+
+
+def _standard(values: Array) -> Array:
+    return np.asarray((values - values.mean()) / max(float(values.std()), 1e-9))[:, None]
+
+
+def _quadratic(at: Array) -> Array:
+    pairs = combinations_with_replacement(range(at.shape[1]), 2)
+    return np.column_stack([np.ones(len(at)), at, *(at[:, i] * at[:, j] for i, j in pairs)])
+
+
+def _distance(a: Array, b: Array) -> Array:
+    square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2 * a @ b.T
+    return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+
+def _spread(rows: Array) -> Array:
+    spread = rows.std(axis=0)
+    return np.where(spread < 1e-6, 1.0, spread)
+
+
+def _plain(values: Array) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

@@ -1,0 +1,103 @@
+"""What other series say of a short one: the same application in other containers, compilers, problem sizes or systems.
+
+Two series are alike as far as the *ratio* of their costs has stayed the same so far; names and labels play no part. Each
+relative forecasts by its own curve, moved to meet the target's measured sizes (a level, and a slope that ridge keeps small), and
+the forecasts are averaged in log space with the target's own: partial pooling, where the weight of each falls with the
+square of how wrong it has been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from modak.perfmodel.scaling import Array, Forecast, Series
+
+FLOOR = 0.03
+"""Errors of log cost below this do not tell series apart: replicates differ as much."""
+UNKNOWN_ERROR = 0.15
+"""What stands for the validation error of a series with too few sizes to have one."""
+UNKNOWN_LIKENESS = 0.1
+"""What stands for the unlikeness of a relative that shares one size with the target."""
+RECENCY = 0.5
+"""Weights of common sizes fall by ``exp`` of this a doubling before the target's last."""
+RIDGE = 0.3
+"""Squared doublings of prior evidence that the ratio of two relatives does not change."""
+POWER = 3.0
+"""Weights fall with this power of the error."""
+MOST = 8
+"""More relatives than this do not change an answer: the most alike are kept."""
+
+
+@dataclass(frozen=True)
+class Kin:
+    """How a relative's curve becomes the target's: ``ln cost = ln relative's cost + level + slope * doublings beyond the last size``."""
+
+    relative: Series
+    level: float
+    slope: float
+    unlikeness: float
+    """Root mean square of the change of the log ratio of costs a doubling."""
+
+
+def compare(series: Series, relatives: Sequence[Series]) -> tuple[Kin, ...]:
+    """Those of ``relatives`` that share a size with ``series`` (measured, or between measured ones), the most alike first."""
+    kin = [_compare(series, relative) for relative in relatives]
+    return tuple(sorted((one for one in kin if one is not None), key=lambda one: one.unlikeness)[:MOST])
+
+
+def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike) -> Forecast:
+    """The forecast ``own`` (at ``sizes``) after ``kin`` have had their say; unchanged where none reaches a size.
+
+    ``last`` is the target's largest measured size. Each weighs ``(error + FLOOR)^-POWER``; relatives share a weight that grows with
+    the square root of their number, since their errors are alike. ``relatives`` of the answer counts those that were asked.
+    """
+    if not kin:
+        return own
+    p = np.asarray(sizes, dtype=np.float64).ravel()
+    rows = np.array([_log_cost(one.relative, p) + one.level + one.slope * np.log2(p / last) for one in kin])
+    unlike = np.array([one.unlikeness for one in kin])
+    heard = np.isfinite(rows)
+    error = np.where(np.isnan(own.error.ravel()), UNKNOWN_ERROR, own.error.ravel())
+    own_weight = (error + FLOOR) ** -POWER
+    weights = np.vstack([own_weight, heard * (unlike[:, None] + FLOOR) ** -POWER / np.sqrt(len(kin))])
+    weights /= weights.sum(axis=0)
+    logs = np.vstack([own.log_value.ravel(), np.where(heard, rows, 0.0)])
+    middle = (weights * logs).sum(axis=0)
+    spread = np.sqrt((weights * (logs - middle) ** 2).sum(axis=0) + weights[0] * own.disagreement.ravel() ** 2)
+    pooled_error = weights[0] * error + (weights[1:] * unlike[:, None]).sum(axis=0)
+    shape = own.log_value.shape
+    return Forecast(
+        middle.reshape(shape), spread.reshape(shape), own.doublings, pooled_error.reshape(shape), own.sizes, int(heard.any(axis=1).sum())
+    )
+
+
+def _compare(series: Series, relative: Series) -> Kin | None:
+    sizes = np.array(series.sizes)
+    ratio = np.log(np.array(series.costs)) - _log_cost(relative, sizes)
+    common = np.isfinite(ratio)
+    if not common.any():
+        return None
+    doublings, ratio = np.log2(sizes[common] / sizes[-1]), ratio[common]
+    weight = np.exp(RECENCY * doublings)
+    centre = (weight * doublings).sum() / weight.sum()
+    slope = (weight * (doublings - centre) * ratio).sum() / ((weight * (doublings - centre) ** 2).sum() + RIDGE)
+    level = (weight * (ratio - slope * doublings)).sum() / weight.sum()
+    return Kin(relative, float(level), float(slope), _unlikeness(doublings, ratio, weight))
+
+
+def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> float:
+    if len(ratio) == 1:
+        return UNKNOWN_LIKENESS
+    change = np.diff(ratio) / np.diff(doublings)
+    return float(np.sqrt((weight[1:] * change**2).sum() / weight[1:].sum()))
+
+
+def _log_cost(relative: Series, sizes: Array) -> Array:
+    """Log of the relative's cost: as measured; work ``ln(y p)`` linear in doublings between measured sizes; NaN beyond them."""
+    known = np.array(relative.sizes)
+    work = np.interp(np.log(sizes), np.log(known), np.log(np.array(relative.costs) * known))
+    return np.where((sizes >= known[0]) & (sizes <= known[-1]), work - np.log(sizes), np.nan)

@@ -1,0 +1,133 @@
+"""A result table without values -> the same rows with a prediction each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from modak.facts import Layout, Result
+from modak.metrics import metric, to_base
+from modak.perfmodel.curves import Curve
+from modak.perfmodel.intervals import stretch
+from modak.perfmodel.predict import SPREAD, Power, Predictions, Question, predict
+from modak.perfmodel.scaling import FORMS
+from modak.perfmodel.unseen import Guess, Run, guesses, run_of
+
+LAYOUT = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
+WEAK = ("none", "transferred", "heuristic")
+"""Bases that a model of parameters may improve on."""
+ADDED = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
+"""Columns that :func:`predict_rows` adds or fills."""
+
+
+def improve_rows(
+    rows: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]], results: Sequence[Result], level: float = 0.9
+) -> list[dict[str, Any]]:
+    """``answered`` with better answers for runs of which no result exists, from all ``results`` of their metrics.
+
+    An answer is better where there was none, or where its interval is narrower. Its basis is ``transferred``.
+    """
+    weak = [place for place, row in enumerate(answered) if row["basis"] in WEAK and rows[place].get("metric")]
+    runs = [_run(rows[place]) for place in weak]
+    changed = [dict(row) for row in answered]
+    for place, guess in zip(weak, guesses(runs, results), strict=True):
+        if guess is not None:
+            told = _guessed(guess, rows[place], level)
+            if changed[place]["basis"] == "none" or told["upper"] / told["lower"] < changed[place]["upper"] / changed[place]["lower"]:
+                changed[place].update(told)
+    return changed
+
+
+def predict_rows(
+    rows: Sequence[Mapping[str, Any]], curves: Mapping[str, Sequence[Curve]], level: float = 0.9, power: Power | None = None
+) -> list[dict[str, Any]]:
+    """Every row, in order, with :data:`ADDED` filled in.
+
+    ``rows`` hold the columns of a result table (text or typed values; empty or absent is unknown); ``curves`` are those
+    of each application by name. ``predicted``, ``lower`` and ``upper`` are in the row's unit (the metric's base unit
+    where none is given) and ``level`` is the probability that the interval holds the next run's value.
+    """
+    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    questions: dict[tuple[Any, ...], Question] = {}
+    for index, row in enumerate(rows):
+        question = _question(row)
+        key = (row["application"], str(sorted(question.attributes.items(), key=str)), question.layout.model_dump_json(), question.metric)
+        groups[key].append(index)
+        questions[key] = question
+    answered: list[dict[str, Any]] = [dict(row) for row in rows]
+    for key, members in groups.items():
+        nodes = np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
+        predictions = predict(curves.get(str(key[0]), ()), questions[key], nodes, power)
+        for place, index in enumerate(members):
+            answered[index].update(_columns(predictions, place, rows[index], level))
+    return answered
+
+
+def describe(curve: Curve | None) -> str | None:
+    """The model behind a number, in words: how many forms over how many sizes, and the three that are trusted most."""
+    if curve is None:
+        return None
+    weights = sorted(zip(curve.mixture.outside, FORMS, strict=True), key=lambda pair: -pair[0])
+    most = ", ".join(f"{form.name} {100 * weight:.0f} %" for weight, form in weights[:3])
+    return f"{len(FORMS)} forms over {len(curve.sizes)} sizes ({curve.scale} {curve.sizes[0]:g} to {curve.sizes[-1]:g}): {most}"
+
+
+def _question(row: Mapping[str, Any]) -> Question:
+    attributes: dict[str, Any] = {name: row[name] for name in SPREAD if name != "params" and row.get(name) not in (None, "")}
+    if "hyperthreads" in attributes:
+        attributes["hyperthreads"] = str(attributes["hyperthreads"]).lower() == "true"
+    if "numa_mode" in attributes:
+        attributes["numa_mode"] = int(attributes["numa_mode"])
+    params = {name[7:]: str(value) for name, value in row.items() if name.startswith("params.") and value not in (None, "")}
+    if params:
+        attributes["params"] = params
+    return Question(attributes, Layout(**{name: _count(row.get(name)) for name in LAYOUT}), row.get("metric") or None)
+
+
+def _count(value: Any) -> int | None:
+    return None if value in (None, "") else int(value)
+
+
+def _run(row: Mapping[str, Any]) -> Run:
+    """The run that a row asks about, as results of it would be labelled."""
+    question = _question(row)
+    kind = metric(str(row["metric"]), row.get("unit") or None)
+    labels = {**question.attributes, "application": row["application"], "metric": kind.name, "unit": kind.unit}
+    return run_of(labels, question.layout.model_copy(update={"nodes": _count(row.get("nodes"))}))
+
+
+def _guessed(guess: Guess, row: Mapping[str, Any], level: float) -> dict[str, Any]:
+    kind = metric(str(row["metric"]), row.get("unit") or None)
+    reach = stretch(level) * guess.half_width
+    cost = np.exp(guess.log_cost + np.array([0.0, -reach, reach]))
+    value, lower, upper = (1.0 / cost)[[0, 2, 1]] if kind.kind == "throughput" else cost
+    unit = row.get("unit") or kind.unit
+    scale = to_base(1.0, unit, kind)
+    numbers = {"predicted": float(value / scale), "lower": float(lower / scale), "upper": float(upper / scale)}
+    rests = {"basis": "transferred", "model": guess.model, "results_used": guess.results_used, "extrapolation": 0.0}
+    return {**numbers, "unit": unit, **rests}
+
+
+def _columns(predictions: Predictions, place: int, row: Mapping[str, Any], level: float) -> dict[str, Any]:
+    curve = predictions.curve
+    unit = row.get("unit") or (curve.series.unit if curve else None)
+    if curve is None or not np.isfinite(predictions.value[place]):
+        return {**dict.fromkeys(ADDED), "unit": unit, "basis": "none", "results_used": 0}
+    kind = metric(curve.series.metric, curve.series.unit)
+    reach = stretch(level) * predictions.spread[place]
+    cost = predictions.value[place] * np.exp(np.array([0.0, -reach, reach]))
+    value, lower, upper = (1.0 / cost)[[0, 2, 1]] if kind.kind == "throughput" else cost
+    scale = to_base(1.0, unit, kind)
+    return {
+        "predicted": float(value / scale),
+        "lower": float(lower / scale),
+        "upper": float(upper / scale),
+        "unit": unit,
+        "basis": predictions.basis[place],
+        "model": describe(curve),
+        "results_used": curve.results_used,
+        "extrapolation": round(float(predictions.doublings[place]), 3),
+    }

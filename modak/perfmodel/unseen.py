@@ -1,0 +1,173 @@
+"""Runs of which no result exists: an application that is new to a configuration, told from its parameters or from elsewhere.
+
+A *configuration* is all of a series but the application and its numeric parameters: system, framework, compiler, precision
+and so on. With many applications measured on it, throughput follows from parameters; with a few, those are calibration runs
+that carry over what other configurations are known to do (:mod:`modak.perfmodel.parameters`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel import parameters
+from modak.perfmodel.curves import Array, cost
+from modak.perfmodel.parameters import Estimate
+
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    "operations": ("operations", "gmacs", "macs", "gflops", "flops"),
+    "activations": ("activations", "macts"),
+    "parameters": ("parameters", "mparams", "param_count"),
+    "image": ("image", "img", "img_size", "image_size"),
+}
+"""Numeric parameters that the models know by these names, after ``params.``; any other one that is positive counts as it is."""
+MANY = 40
+"""With this many applications measured, a configuration has a model of its own."""
+FEW = 5
+"""Calibration runs below this number say too little of a new configuration."""
+SHARED = 5
+"""A configuration is heard where it has this many of the calibration runs."""
+
+Configuration = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One kind of run: its application, what is known of it in numbers, and the configuration around it."""
+
+    application: str
+    numbers: tuple[tuple[str, float], ...]
+    configuration: Configuration
+
+    @cached_property
+    def features(self) -> Mapping[str, float]:
+        """The numbers by name."""
+        return dict(self.numbers)
+
+    @property
+    def identity(self) -> tuple[str, float | None]:
+        """What is the same network elsewhere: the application at its image size; batches differ from device to device."""
+        return self.application, self.features.get("image")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """An answer for one run: log of cost (seconds, or seconds a sample), its half-width at 90 %, and what it rests on."""
+
+    log_cost: float
+    half_width: float
+    model: str
+    results_used: int
+
+
+def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
+    """A run by its series' labels and its layout."""
+    labels = series.model_dump() if isinstance(series, SeriesKey) else dict(series)
+    numbers, words = _divided(labels.pop("params", None) or {})
+    if layout.batch_size:
+        numbers["batch"] = float(layout.batch_size)
+    application = str(labels.pop("application"))
+    labels |= {f"params.{name}": text for name, text in words.items()}
+    shape = {"ranks_per_node": layout.ranks_per_node, "gpus_per_node": layout.gpus_per_node, "nodes": layout.nodes}
+    known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
+    features = tuple(sorted(numbers.items()))
+    return Run(application, features, tuple(sorted((name, str(value)) for name, value in known.items() if value is not None)))
+
+
+def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | None, ...]:
+    """An answer for each run, or none, from all results of the metric; suspect results are left out."""
+    by_configuration: dict[Configuration, dict[Run, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for result in results:
+        if result.suspect is None:
+            run = run_of(result.series, result.layout)
+            by_configuration[run.configuration][run].append(-float(np.log(cost(result))))
+    measured = {name: {run: float(np.median(logs)) for run, logs in runs.items()} for name, runs in by_configuration.items()}
+    found: dict[int, Guess] = {}
+    for configuration in sorted({run.configuration for run in asked}):
+        places = [place for place, run in enumerate(asked) if run.configuration == configuration]
+        found.update(zip(places, _of_configuration([asked[place] for place in places], configuration, measured), strict=False))
+    return tuple(found.get(place) for place in range(len(asked)))
+
+
+def _of_configuration(
+    asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Mapping[Run, float]]
+) -> tuple[Guess, ...]:
+    here = measured.get(configuration, {})
+    columns = _shared_columns([*asked, *here])
+    if len({run.application for run in here}) >= MANY and columns:
+        model = parameters.fit(_table(list(here), columns), np.array(list(here.values())))
+        return _told(parameters.predict(model, _table(asked, columns)), f"{len(columns)} parameters of {len(here)} runs", len(here))
+    return _transferred(asked, configuration, measured) if len(here) >= FEW else ()
+
+
+def _transferred(
+    asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Mapping[Run, float]]
+) -> tuple[Guess, ...]:
+    """From the calibration runs here and what other configurations did with the same applications."""
+    here = {run.identity: log for run, log in measured[configuration].items()}
+    elsewhere = [
+        known
+        for name, runs in sorted(measured.items())
+        if (known := {run.identity: log for run, log in runs.items()}) and name != configuration and len(here.keys() & known) >= SHARED
+    ]
+    wanted = dict.fromkeys(run.identity for run in asked)
+    heard = {identity for known in elsewhere for identity in known}
+    if not elsewhere or not wanted.keys() <= heard:
+        return ()
+    calibration = [identity for identity in here if identity in heard]
+    identities = list(dict.fromkeys((*calibration, *wanted)))
+    described = {run.identity: run for runs in measured.values() for run in runs}
+    runs = [described[identity] for identity in identities]
+    columns = [name for name in _shared_columns(runs) if name != "batch"]
+    if not columns:
+        return ()
+    matrix = np.array([[known.get(identity, np.nan) for known in elsewhere] for identity in identities])
+    logs = np.array([here[identity] for identity in calibration])
+    estimate = parameters.transfer(matrix, parameters.features(_table(runs, columns)), np.arange(len(calibration)), logs)
+    place = {identity: k for k, identity in enumerate(identities)}
+    chosen = [place[run.identity] for run in asked]
+    answer = Estimate(estimate.log_throughput[chosen], estimate.half_width[chosen])
+    return _told(answer, f"{len(calibration)} calibration runs and {len(elsewhere)} other configurations", len(calibration))
+
+
+def _told(estimate: Estimate, model: str, results_used: int) -> tuple[Guess, ...]:
+    pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
+    return tuple(Guess(-float(log), float(width), model, results_used) for log, width in pairs)
+
+
+def _shared_columns(runs: Sequence[Run]) -> list[str]:
+    """Numbers that all runs have; without one of them there is nothing to tell applications apart by."""
+    shared = set.intersection(*(set(run.features) for run in runs)) if runs else set()
+    return sorted(shared) if shared - {"batch", "image"} else []
+
+
+def _table(runs: Sequence[Run], columns: Sequence[str]) -> dict[str, Array]:
+    return {name: np.array([run.features[name] for run in runs]) for name in columns}
+
+
+def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
+    """Positive numbers by the names that models know, and the rest, which belongs to the configuration."""
+    names = {spelling: name for name, spellings in FEATURES.items() for spelling in spellings}
+    numbers: dict[str, float] = {}
+    words: dict[str, str] = {}
+    for name, text in params.items():
+        number = _number(text)
+        if number is None:
+            words[name] = str(text)
+        else:
+            numbers[names.get(name.lower(), name)] = number
+    return numbers, words
+
+
+def _number(text: Any) -> float | None:
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        return None
+    return number if 0 < number < float("inf") else None

@@ -1,0 +1,121 @@
+"""Where a job's data lies while it runs, and what its result is recorded as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from modak.candidates import Shape
+from modak.dsl import Notice, Request
+from modak.facts import FileSystem
+from modak.jobspec import Copy, Report, Staging
+from modak.software import Software
+from modak.target import Target
+from modak.words import Joined, Variable, Word, variables
+
+COMMON: Final = "default-common"
+"""The storage class where the request names none."""
+OWN: Final = frozenset({"local-ssd", "tmpfs"})
+"""Kinds of storage that each node has for itself."""
+SMALL_FILE: Final = 2**20
+FEW_CLIENTS, MANY_CLIENTS = 4, 8
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The place that the script exports as ``MODAK_STORAGE``; ``None``: nobody asks for it, or the system names none."""
+
+    place: Word | None = None
+    decisions: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+
+
+def storage(request: Request, target: Target, software: Software) -> Storage:
+    """The storage class that the request prefers; the common one, where a rule or the command asks for the place without one."""
+    wanted, found = request.application.storage_class_pref, _preferred(request, target)
+    if not (wanted or _asked_for(request, software)):
+        return Storage()
+    if found is None:
+        known = sorted({fs.storage_class for fs in (target.system.filesystems if target.system else ()) if fs.storage_class})
+        text = f"no place of storage class {wanted or COMMON} is known of {target.title}; known: {', '.join(known) or 'none'}"
+        return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),) if wanted else ())
+    why = "as requested" if wanted else "the common one, since nothing else was asked for"
+    return Storage(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
+
+
+def staging(request: Request, target: Target, nodes: int) -> Staging | None:
+    """The job's own directory, where the request has something to copy: in the preferred storage, else in the node's ``TMPDIR``."""
+    application = request.application
+    if not (application.stage_in or application.stage_out):
+        return None
+    found = _preferred(request, target) if application.storage_class_pref else None
+    return Staging(
+        place=_place(found) if found else None,
+        shared=bool(found) and found is not None and found.kind not in OWN,
+        stripes=_stripes(request, nodes) if found and found.kind == "lustre" else None,
+        into=tuple(Copy(copy.source, copy.to) for copy in application.stage_in),
+        out=tuple(Copy(copy.to, copy.source) for copy in application.stage_out),
+    )
+
+
+def report(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Report:
+    """What the script writes about its run, in the columns of the results table."""
+    workload, optimisation = request.optimisation.workload, request.optimisation
+    has: dict[str, str | float | bool | None] = {
+        "application": request.workload_name,
+        "dataset": workload.dataset,
+        **{f"params.{name}": value for name, value in workload.params.items()},
+        "params.epochs": f"{workload.epochs:g}" if workload.epochs else None,
+        "params.steps": f"{workload.steps:g}" if workload.steps else None,
+        "framework": optimisation.framework if software.framework_version else None,
+        "framework_version": software.framework_version,
+        "compiler": shape.compiler,
+        "image": software.reference,
+        "precision": shape.precision,
+        "system": target.name,
+        "partition": target.partition.name if target.partition and target.system and len(target.system.partitions) > 1 else None,
+        "nodes": nodes,
+        "ranks_per_node": shape.ranks_per_node,
+        "threads_per_rank": shape.threads_per_rank,
+        "gpus_per_node": shape.gpus_per_node or None,
+        "batch_size": shape.batch_size,
+        "mpi": shape.mpi,
+        "mpi_from": shape.mpi_from,
+        "hyperthreads": shape.hyperthreads,
+        "numa_mode": shape.numa_mode,
+        "runtime": target.runtime.name if target.runtime and software.reference else None,
+    }
+    printed = workload.metric
+    known = {name: value for name, value in has.items() if value is not None}
+    return Report(
+        record=known if request.workload_name else {},
+        metric=printed.name if printed else None,
+        unit=printed.unit if printed else None,
+        pattern=printed.pattern if printed else None,
+    )
+
+
+def _asked_for(request: Request, software: Software) -> bool:
+    application = request.application
+    commands = (*application.command, *application.pre_execution, *application.post_execution)
+    named = any(name in text.script for text in software.rules.texts for name in ("MODAK_STORAGE", "preferred_storage_location"))
+    return named or "MODAK_STORAGE" in variables(commands)
+
+
+def _preferred(request: Request, target: Target) -> FileSystem | None:
+    """By the request's word, else the common class."""
+    wanted = request.application.storage_class_pref or COMMON
+    known = target.system.filesystems if target.system else ()
+    return next((fs for fs in known if fs.storage_class == wanted and (fs.path or fs.path_variable)), None)
+
+
+def _place(found: FileSystem) -> Word:
+    return found.path if found.path else Joined(parts=(Variable(variable=found.path_variable or ""),))
+
+
+def _stripes(request: Request, nodes: int) -> int:
+    """One for small files, a few for one client, more for many."""
+    data = request.optimisation.data
+    if data and data.files and data.size_bytes and data.size_bytes / data.files < SMALL_FILE:
+        return 1
+    return FEW_CLIENTS if nodes == 1 else MANY_CLIENTS

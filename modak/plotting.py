@@ -1,0 +1,126 @@
+"""Pictures of scaling curves, drawn by matplotlib where it is installed (``pip install 'modak[plot]'``).
+
+One picture has one pair of axes: sizes against values, both by logarithm, so that perfect scaling is a straight line. Figures are
+made without matplotlib's global state, and the same data gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from modak.errors import Unavailable
+from modak.perfmodel.lines import Line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS: Final = ("png", "svg")
+COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f", "#000000")
+"""Told apart by colour-blind readers, too (Okabe and Ito 2008)."""
+MARKERS: Final = "osD^vP>X"
+MOST: Final = len(COLOURS)
+"""More lines than this cannot be told apart."""
+STYLE: Final[dict[Any, Any]] = {"svg.hashsalt": "modak", "svg.fonttype": "none", "font.family": "DejaVu Sans", "font.size": 10}
+INK, PALE = "#333333", "#dddddd"
+SHORT, LONGEST = 45, 100
+"""Letters of labels that stand side by side, and of any label."""
+NEAR: Final = 1.19
+"""Labels of sizes closer than this ratio would touch."""
+
+
+def picture(lines: Sequence[Line], kind: str, title: str, level: float = 0.9) -> bytes:
+    """The picture as PNG or SVG (``kind``). All lines must be of one metric and over one kind of size.
+
+    Raises :class:`~modak.errors.Unavailable` where matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise Unavailable("drawing needs matplotlib: pip install 'modak[plot]' (--json gives the data without it)") from None
+    stream = io.BytesIO()
+    with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
+        warnings.simplefilter("ignore", UserWarning)  # a letter that the font lacks is drawn as a box
+        figure = Figure(figsize=(8, 5 + 0.22 * -(-len(lines) // _columns(lines))), dpi=150, layout="constrained")
+        axes = figure.add_subplot()
+        for place, line in enumerate(lines):
+            _draw(axes, line, place)
+        _dress(axes, lines, title)
+        _legend(axes, lines, level)
+        figure.savefig(stream, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": "MODAK"})
+    return stream.getvalue()
+
+
+def _draw(axes: Axes, line: Line, place: int) -> None:
+    colour = COLOURS[place % MOST]
+    axes.fill_between(line.x, line.lower, line.upper, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(line.x, line.perfect, color=colour, linewidth=1, linestyle=(0, (4, 3)), alpha=0.6)
+    axes.plot(line.x, line.y, color=colour, linewidth=1.8)
+    axes.plot(line.measured_x, line.measured_y, color=colour, linestyle="none", **_marker(place))
+
+
+def _dress(axes: Axes, lines: Sequence[Line], title: str) -> None:
+    """Axes, their names and ticks: the measured sizes along x, round numbers along y."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+    first = lines[0]
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_title(title, loc="left", fontweight="bold", color=INK, parse_math=False)
+    axes.set_xlabel({"gpus": "GPUs"}.get(first.scale, first.scale))
+    better = "less is better" if first.better == "lower" else "more is better"
+    axes.set_ylabel(f"{first.metric.replace('_', ' ')} ({first.unit}; {better})", parse_math=False)
+    plain = FuncFormatter(lambda value, _: f"{value:,.6g}".replace(",", " "))
+    axes.xaxis.set_major_locator(FixedLocator(_apart(size for line in lines for size in (*line.measured_x, line.x[-1]))))
+    axes.xaxis.set_minor_locator(NullLocator())
+    shown = [value for line in lines for value in (*line.y, *line.measured_y)]
+    steps = (1.0, 2.0, 5.0) if max(shown) / min(shown) < 1000 else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=30))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(plain)
+    axes.grid(color=PALE, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=INK)
+
+
+def _apart(sizes: Iterable[float]) -> list[float]:
+    """Sizes whose labels do not touch, the smallest first."""
+    kept: list[float] = []
+    for size in sorted(set(sizes)):
+        if not kept or size / kept[-1] > NEAR:
+            kept.append(size)
+    return kept
+
+
+def _legend(axes: Axes, lines: Sequence[Line], level: float) -> None:
+    """Below the axes: what the marks mean, then the lines."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    marks: list[Any] = [
+        Line2D([], [], color=INK, marker="o", markersize=6, markeredgecolor="white", linestyle="none", label="measured"),
+        Patch(color=INK, alpha=0.15, linewidth=0, label=f"model with its {level:.0%} interval"),
+        Line2D([], [], color=INK, linewidth=1, linestyle=(0, (4, 3)), alpha=0.6, label="perfect scaling from the first point"),
+    ]
+    axes.add_artist(axes.legend(handles=marks, loc="best", frameon=False, fontsize=8.5, labelcolor=INK))
+    keys = [Line2D([], [], color=COLOURS[k % MOST], linewidth=1.8, **_marker(k), label=f"{k}") for k in range(len(lines))]
+    below = axes.legend(
+        handles=keys, ncols=_columns(lines), frameon=False, fontsize=9, labelcolor=INK, loc="upper left", bbox_to_anchor=(-0.02, -0.13)
+    )
+    for text, line in zip(below.get_texts(), lines, strict=True):  # a label of its own would be left out where it starts with "_"
+        text.set_text(line.label if len(line.label) <= LONGEST else f"{line.label[: LONGEST - 1]}…")
+        text.set_parse_math(False)
+
+
+def _columns(lines: Sequence[Line]) -> int:
+    """Columns of the legend below."""
+    return 2 if max(len(line.label) for line in lines) <= SHORT else 1
+
+
+def _marker(place: int) -> dict[str, Any]:
+    return {"marker": MARKERS[place % MOST], "markersize": 6, "markeredgecolor": "white"}

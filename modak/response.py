@@ -1,0 +1,78 @@
+"""The request's own document, filled in: what the service answers and ``response.json`` holds.
+
+What the caller wrote stays as it was written, in its spelling and order; what MODAK decided is put in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from modak.dsl import Plan, Texts
+from modak.normalise.sections import as_object
+from modak.normalise.spellings import fold
+
+Json = dict[str, Any]
+
+
+def filled(document: Mapping[str, Any], plan: Plan, texts: Texts) -> Json:
+    """``document`` with image, counts, ``job_content``, ``build_content`` and ``plan`` in ``job``.
+
+    Absent values are left out. Locations of the texts (``job_script``, ``build_script``) are the caller's: an address or a path.
+    """
+    top, job = job_of(document)
+    for name in ("job_content", "job_script", "build_content", "build_script", "plan"):
+        job.pop(_key(job, name), None)
+    chosen = plan.configuration
+    _fill(job, "application", {"container_runtime": chosen.image, "mpi_ranks": chosen.ranks, "threads": chosen.threads_per_rank})
+    gpus = chosen.gpus_per_node or None
+    _fill(job, "job_options", {"node_count": chosen.nodes, "process_count_per_node": chosen.ranks_per_node, "request_gpus": gpus})
+    job["job_content"] = texts.job_script
+    if texts.build_script:
+        job["build_content"] = texts.build_script
+    job["plan"] = _plan(plan, texts)
+    return {**document, top: job} if top in document else {top: job}
+
+
+def with_image(document: Mapping[str, Any], image: str | None) -> tuple[str, Json]:
+    """The key and the content of the document's job, with ``application.container_runtime`` set where an image is given."""
+    top, job = job_of(document)
+    if image:
+        _fill(job, "application", {"container_runtime": image})
+    return top, job
+
+
+def without_preflight(document: Any) -> Any:
+    """The request for a script without checks; what is no object is left for the reader of requests to refuse."""
+    if not isinstance(document, Mapping):
+        return document
+    top, job = job_of(document)
+    _fill(job, "application", {"preflight": False})
+    return {**document, top: job} if top in document else job
+
+
+def job_of(document: Mapping[str, Any]) -> tuple[str, Json]:
+    """The key that the job stands under and a copy of it; a document of bare sections is a job itself."""
+    top = _key(document, "job")
+    return (top, dict(document[top])) if top in document else ("job", dict(document))
+
+
+def _fill(job: Json, name: str, values: Mapping[str, Any]) -> None:
+    """Put ``values`` into one section of ``job``, which is our copy; ``None`` leaves what is there."""
+    key = _key(job, name)
+    own = as_object(job.get(key), "").value
+    section = dict(own) if isinstance(own, Mapping) else {}
+    section |= {_key(section, field): value for field, value in values.items() if value is not None}
+    job[key] = section
+
+
+def _key(given: Mapping[str, Any], name: str) -> str:
+    """The key that ``given`` writes ``name`` as."""
+    return name if name in given else next((key for key in given if fold(key[:100]) == fold(name)), name)
+
+
+def _plan(plan: Plan, texts: Texts) -> Json:
+    shown = plan.model_dump(mode="json", exclude_none=True)
+    if texts.definition:
+        shown["recipe"] = {**shown.get("recipe", {}), "file": texts.definition_name, "content": texts.definition}
+    return shown

@@ -1,0 +1,214 @@
+"""Which rules of sites, applications and features hold, and what they add to a script.
+
+A rule holds where every key of its condition matches; what is unknown of a situation matches nothing, so a rule for one
+site, application or version never leaks to another. Where two set one variable, the stronger one wins: the higher
+priority, then the one with more conditions, then the name that sorts first. Who lost is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from packaging.version import InvalidVersion, Version
+
+from modak.errors import Fault, RequestError
+from modak.facts import Condition, Rule
+from modak.grammar import sound, version_range
+from modak.jobspec import RuleText
+from modak.scriptparts import allowed
+from modak.shelltext import rule_fault
+
+EXCLUSIVE: Final = (frozenset({"KMP_AFFINITY"}), frozenset({"GOMP_CPU_AFFINITY"}), frozenset({"OMP_PROC_BIND", "OMP_PLACES"}))
+"""Ways to bind threads, of which one script uses one: Intel's OpenMP runtime lets KMP_AFFINITY override OpenMP's own."""
+_SAME_RUNTIME: Final[Mapping[str, str]] = {"singularity": "apptainer"}
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a job is and where it runs, as far as rules can ask. ``None`` and empty: unknown or not there."""
+
+    application: str | None = None
+    application_version: str | None = None
+    framework: str | None = None
+    framework_version: str | None = None
+    """The version inside the image."""
+    compilers: tuple[str, ...] = ()
+    """Graph compilers that are switched on."""
+    distribution: str | None = None
+    system: str | None = None
+    system_aliases: tuple[str, ...] = ()
+    partition: str | None = None
+    scheduler: str | None = None
+    launcher: str | None = None
+    runtime: str | None = None
+    processor_vendor: str | None = None
+    accelerator: str | None = None
+    """``nvidia``, ``amd`` or ``none``."""
+    interconnect: str | None = None
+    mpi: str | None = None
+    mpi_from: str | None = None
+    mpi_version: str | None = None
+    storage_class: str | None = None
+    multi_node: bool | None = None
+    threaded: bool | None = None
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What the rules that hold add, and why."""
+
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    modules: tuple[str, ...] = ()
+    texts: tuple[RuleText, ...] = ()
+    """Shell texts, the strongest rule's last, so that what it sets stands."""
+    names: tuple[str, ...] = ()
+    """Names of the rules that hold, the strongest first."""
+    advice: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+
+
+def apply(rules: Iterable[Rule], situation: Situation) -> Applied:
+    """What the rules add to a job; their order does not matter."""
+    strongest_first = sorted((rule for rule in rules if holds(rule.when, situation)), key=_strength)
+    set_by, lost = _settled(strongest_first)
+    return Applied(
+        environment=MappingProxyType({name: rule.environment[name] for name, rule in sorted(set_by.items())}),
+        modules=tuple(dict.fromkeys(module for rule in strongest_first for module in rule.modules)),
+        texts=tuple(RuleText(rule.name, rule.stage, rule.script) for rule in reversed(strongest_first) if rule.script),
+        names=tuple(rule.name for rule in strongest_first),
+        advice=tuple(dict.fromkeys(rule.advice for rule in strongest_first if rule.advice)),
+        decisions=(*(line for rule in strongest_first if (line := _line(rule, set_by))), *lost),
+    )
+
+
+def holds(when: Condition, situation: Situation) -> bool:
+    """Whether every given key of the condition matches the situation.
+
+    >>> holds(Condition(system=("supermuc-ng",)), Situation(system="supermuc_ng")), holds(Condition(system=("supermuc-ng",)), Situation())
+    (True, False)
+    """
+    systems = () if situation.system is None else (situation.system, *situation.system_aliases)
+    return (
+        _any(when.application, situation.application)
+        and _in(when.application_version, situation.application_version)
+        and _any(when.framework, situation.framework)
+        and _in(when.framework_version, situation.framework_version)
+        and _any(when.compiler, *situation.compilers)
+        and _any(when.distribution, situation.distribution)
+        and _any(when.system, *systems)
+        and _any(when.partition, situation.partition)
+        and _any(when.scheduler, situation.scheduler)
+        and _any(when.launcher, situation.launcher)
+        and _any(when.runtime, situation.runtime)
+        and _any(when.processor_vendor, situation.processor_vendor)
+        and _any(when.accelerator, situation.accelerator)
+        and _any(when.interconnect, situation.interconnect)
+        and _any(when.mpi, situation.mpi)
+        and _any(when.mpi_from, situation.mpi_from)
+        and _in(when.mpi_version, situation.mpi_version)
+        and _any(when.storage_class, situation.storage_class)
+        and when.multi_node in (None, situation.multi_node)
+        and when.threaded in (None, situation.threaded)
+    )
+
+
+def check(rule: Rule) -> tuple[Fault, ...]:
+    """What is wrong with a rule beyond its schema: names a script may not set, text that is no bash, nothing to add."""
+    found = [*_bad_variables(rule.environment), *_bad_script(rule.script)]
+    if not (rule.environment or rule.modules or rule.script or rule.advice):
+        found.append(Fault("", "the rule adds nothing: give environment, modules, script or advice"))
+    return tuple(found)
+
+
+def _strength(rule: Rule) -> tuple[int, int, str]:
+    """Sorts the strongest rule first."""
+    return (-rule.priority, -_conditions(rule.when), rule.name)
+
+
+def _conditions(when: Condition) -> int:
+    """How many keys a condition gives."""
+    return sum(getattr(when, name) not in (None, ()) for name in type(when).model_fields)
+
+
+def _settled(strongest_first: Iterable[Rule]) -> tuple[Mapping[str, Rule], tuple[str, ...]]:
+    """Which rule sets each variable, and one line for each that lost one."""
+    set_by: dict[str, Rule] = {}
+    lost: list[str] = []
+    for rule in strongest_first:
+        for name, value in sorted(rule.environment.items()):
+            rival = next((other for other in (name, *_rivals(name)) if other in set_by and set_by[other] is not rule), None)
+            if rival is None:
+                set_by[name] = rule
+            elif rival != name:
+                lost.append(f"rule {rule.name}: {name} is left out, {rival} of rule {set_by[rival].name} binds threads already")
+            elif set_by[name].environment[name] != value:
+                winner = set_by[name]
+                lost.append(
+                    f"rule {rule.name}: {name}={value} is left out, {winner.name} sets {winner.environment[name]} ({_why(winner, rule)})"
+                )
+    return set_by, tuple(lost)
+
+
+def _rivals(name: str) -> tuple[str, ...]:
+    """Variables that must not be set beside this one."""
+    if not any(name in family for family in EXCLUSIVE):
+        return ()
+    return tuple(sorted(other for family in EXCLUSIVE if name not in family for other in family))
+
+
+def _why(winner: Rule, loser: Rule) -> str:
+    if winner.priority != loser.priority:
+        return f"priority {winner.priority} over {loser.priority}"
+    ours, theirs = _conditions(winner.when), _conditions(loser.when)
+    return f"{ours} conditions over {theirs}" if ours != theirs else "its name sorts first"
+
+
+def _line(rule: Rule, set_by: Mapping[str, Rule]) -> str:
+    """What a rule adds; empty for one that only has advice."""
+    exported = [f"{name}={value}" for name, value in sorted(rule.environment.items()) if set_by.get(name) is rule]
+    added = [f"sets {', '.join(exported)}" if exported else "", f"loads {', '.join(rule.modules)}" if rule.modules else ""]
+    added.append(f"adds its text to the stage {rule.stage!r}" if rule.script else "")
+    said = ", ".join(part for part in added if part)
+    return f"rule {rule.name}: {said} ({rule.title})" if said else ""
+
+
+def _any(allowed_names: tuple[str, ...], *actual: str | None) -> bool:
+    if not allowed_names:
+        return True
+    names = {_folded(name) for name in allowed_names}
+    return any(name is not None and _folded(name) in names for name in actual)
+
+
+def _folded(name: str) -> str:
+    plain = name.lower().replace("_", "-")
+    return _SAME_RUNTIME.get(plain, plain)
+
+
+def _in(versions: str | None, actual: str | None) -> bool:
+    if versions is None:
+        return True
+    try:
+        return actual is not None and version_range(versions).contains(Version(actual))
+    except InvalidVersion:
+        return False
+
+
+def _bad_variables(environment: Mapping[str, str]) -> Iterable[Fault]:
+    for name, value in sorted(environment.items()):
+        try:
+            allowed(name)
+            sound(value)
+        except (RequestError, ValueError) as wrong:
+            message = wrong.faults[0].message if isinstance(wrong, RequestError) else str(wrong)
+            yield Fault(f"environment.{name}", message)
+        clash = [other for other in _rivals(name) if other in environment and name < other]
+        if clash:
+            yield Fault(f"environment.{name}", f"not together with {', '.join(clash)}: each binds threads in its own way")
+
+
+def _bad_script(script: str | None) -> Iterable[Fault]:
+    wrong = rule_fault(script) if script else ""
+    return (Fault("script", wrong),) if wrong else ()

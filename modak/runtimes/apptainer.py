@@ -1,0 +1,55 @@
+"""Apptainer and SingularityCE: one image format (SIF), the same options; the site says what the command is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from modak.bash import Line, run, variable, word
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.runtimes import hostmpi
+from modak.runtimes.image import IMAGE, bind_paths, container, image_present, locate, origin, places_in, runtime_present
+from modak.words import Word
+
+GPU: Final = {"nvidia": "--nv", "amd": "--rocm"}
+_LIBRARIES: Final = ":/.singularity.d/libs"
+"""Where both put the GPU driver's libraries inside the container."""
+
+
+@dataclass(frozen=True)
+class Apptainer:
+    """``apptainer exec`` or ``singularity exec``."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+
+    def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
+        """None."""
+        return ()
+
+    def setup(self, job: JobSpec) -> tuple[Line, ...]:
+        """``$SINGULARITY_DIR/<file>.sif``; the submit directory where that variable is not set."""
+        return (locate(job, "SINGULARITY_DIR:-${PWD}", container(job).file), *hostmpi.setup(job, _LIBRARIES))
+
+    def preflight(self, job: JobSpec) -> tuple[Line, ...]:
+        """The command, the image, the host MPI."""
+        has = container(job)
+        how = origin(job, f"{self.name} pull {has.file} {has.reference} fetches it", "SINGULARITY_DIR")
+        return (runtime_present(self.name), image_present("-r", how), *bind_paths(job), *hostmpi.preflight(job, None))
+
+    def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
+        """GPU flags go before the image; directories that the command names are bound in (home and the submit directory are there)."""
+        has = container(job)
+        gpu = (GPU[has.gpu_vendor],) if has.gpu_vendor in GPU else ()
+        named = (word(variable(name)) for name in places_in(command) if name != "HOME")
+        binds: tuple[Word, ...] = (*(has.policy.binds if has.policy else ()), *named, *hostmpi.binds(job))
+        bound = (each for bind in binds for each in ("--bind", bind))
+        return (self.name, "exec", *gpu, *bound, word(IMAGE), *hostmpi.inside(job, command))
+
+    def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
+        """An unprivileged build; it replaces an image of that name."""
+        return (
+            runtime_present(self.name),
+            run(self.name, "build", "--fakeroot", "--force", word(IMAGE), definition),
+        )

@@ -1,0 +1,160 @@
+"""Charliecloud: an image is a directory (SquashFS from 0.26 on), read-only; what its ``ch-run`` can do depends on the version.
+
+Where the site's version is not known, only options are used that every version since 0.9 has. A read-only image takes binds
+only where a directory exists: the submit directory goes to ``/mnt/0``, other directories that the command names by
+a variable to ``/mnt/1`` and on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from packaging.version import Version
+
+from modak.bash import Expansion, Line, assign, need, run, variable, word
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.runtimes import hostmpi
+from modak.runtimes.image import (
+    IMAGE,
+    NO_BIND,
+    NO_IMAGE,
+    bind_paths,
+    container,
+    image_present,
+    locate,
+    newer,
+    origin,
+    places_in,
+    runtime_present,
+)
+from modak.words import Joined, Variable, Word
+
+DEFAULT_ENVIRONMENT: Final = Version("0.27")
+"""From here on ``--set-env`` without a value reads the image's own environment."""
+_SUBMIT: Final = "/mnt/0"
+_MPI: Final = frozenset({"srun", "mpirun"})
+
+
+@dataclass(frozen=True)
+class Charliecloud:
+    """``ch-run``."""
+
+    name: str = "charliecloud"
+    aliases: tuple[str, ...] = ("ch-run",)
+
+    def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
+        """GPUs need an image that was prepared for them."""
+        if not container(job).gpu_vendor:
+            return ()
+        advice = "Charliecloud has no GPU flag: run ch-fromhost --nvidia on the image once, on a node with the driver"
+        return (Notice(field="target.container_runtime", message=advice),)
+
+    def setup(self, job: JobSpec) -> tuple[Line, ...]:
+        """``$CHARLIECLOUD_DIR/<name>``, else ``$SINGULARITY_DIR/<name>``, else the submit directory."""
+        image = locate(job, "CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job))
+        group = (assign("MODAK_GROUP", Expansion("SLURM_JOB_ID:-${PBS_JOBID:-$$}")),) if _peers(job) else ()
+        return (image, *group, *hostmpi.setup(job))
+
+    def preflight(self, job: JobSpec) -> tuple[Line, ...]:
+        """The command, the image and its environment, the host MPI and its place in the image."""
+        squash = _squashed(job)
+        checks = [runtime_present("ch-run"), image_present("-r" if squash else "-d", _origin(job))]
+        if not squash:
+            file = word(IMAGE, "/ch/environment")
+            advice = "/ch/environment is not in the image: make it, empty where the image sets no variables"
+            checks.append(need(run("test", "-r", file), NO_IMAGE, IMAGE, advice))
+        else:
+            checks.append(newer("ch-run", "0.26", "an image in one file"))
+        if (version := _version(job)) and version >= DEFAULT_ENVIRONMENT:
+            checks.append(newer("ch-run", str(DEFAULT_ENVIRONMENT), "the image's own environment"))
+        return (*checks, *bind_paths(job), *_targets(job), *hostmpi.preflight(job, None if squash else IMAGE))
+
+    def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The image's environment first, so that the host's library path goes before it where the host MPI is bound in."""
+        has = container(job)
+        places = {name: f"/mnt/{at}" for at, name in enumerate(places_in(command), start=1)}
+        binds: list[Word] = [word(variable("PWD"), f":{_SUBMIT}")]
+        binds += [word(variable(name), f":{target}") for name, target in places.items()]
+        binds += [f"{path}:{path}" for path in (has.policy.binds if has.policy else ())]
+        inner = tuple(_moved(each, {**places, "PWD": _SUBMIT, "TMPDIR": "/tmp"}) for each in command)  # noqa: S108 - ch-run binds it there
+        bound = (_bind(each) for each in (*binds, *hostmpi.binds(job)))
+        options = (*_environment(job), *bound, f"--cd={_SUBMIT}", *_joined(job))
+        return ("ch-run", *options, word(IMAGE), "--", *hostmpi.inside(job, inner))
+
+    def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
+        """Built in Charliecloud's own storage without privileges, then put where jobs look for it."""
+        tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower())
+        form = "squash" if _squashed(job) else "dir"
+        return (
+            runtime_present("ch-image"),
+            run("ch-image", "build", "--force", "-t", tag, "-f", definition, context),
+            run("ch-convert", "-i", "ch-image", "-o", form, tag, word(IMAGE)),
+        )
+
+
+def _targets(job: JobSpec) -> tuple[Line, ...]:
+    """A read-only image has a place for each directory that the site binds in."""
+    policy = container(job).policy
+    if _squashed(job) or not policy:
+        return ()
+    advice = " is not in the image: make it there, empty; the site binds that directory in"
+    return tuple(need(run("test", "-d", word(IMAGE, path)), NO_BIND, path, advice) for path in policy.binds)
+
+
+def file_name(job: JobSpec) -> str:
+    """The directory's name: the file's, without ``.sif``; a ``.sqfs`` stays a file."""
+    return re.sub(r"\.(sif|simg)$", "", container(job).file)
+
+
+def _squashed(job: JobSpec) -> bool:
+    return container(job).file.endswith(".sqfs")
+
+
+def _version(job: JobSpec) -> Version | None:
+    policy = container(job).policy
+    return Version(policy.version) if policy and policy.version else None
+
+
+def _environment(job: JobSpec) -> tuple[Word, ...]:
+    """The image's own variables: by the option without a value where the version has it, else from the file in the image."""
+    version = _version(job)
+    if version and version >= DEFAULT_ENVIRONMENT:
+        return ("--set-env",)
+    return () if _squashed(job) else (word("--set-env=", IMAGE, "/ch/environment"),)
+
+
+def _bind(of: Word) -> Word:
+    return f"--bind={of}" if isinstance(of, str) else word("--bind=", *of.parts)
+
+
+def _peers(job: JobSpec) -> int:
+    """Ranks of a node that MPI connects; 0: there are none to connect."""
+    here = job.resources.ranks_per_node
+    return here if job.launcher in _MPI and here > 1 else 0
+
+
+def _joined(job: JobSpec) -> tuple[Word, ...]:
+    """Ranks of a node in one container: else MPI cannot share their memory.
+
+    The group is named after the job: Slurm's step number, which ch-run would take, is the same in other jobs on a shared node.
+    """
+    here = _peers(job)
+    return ("--join", f"--join-ct={here}", word("--join-tag=", variable("MODAK_GROUP"))) if here else ()
+
+
+def _origin(job: JobSpec) -> str:
+    name, form = file_name(job), "squash" if _squashed(job) else "dir"
+    reference = container(job).reference.split("://", 1)[-1]
+    pull = f"ch-image pull {reference} and ch-convert -i ch-image -o {form} {reference} {name} make it"
+    return origin(job, pull, "CHARLIECLOUD_DIR")
+
+
+def _moved(of: Word, places: dict[str, str]) -> Word:
+    """The word with host directories replaced by where they are bound."""
+    if isinstance(of, str):
+        return of
+    parts = [places.get(part.variable, part) if isinstance(part, Variable) else part for part in of.parts]
+    return Joined(parts=tuple(parts)) if any(isinstance(part, Variable) for part in parts) else "".join(map(str, parts))

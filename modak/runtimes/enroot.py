@@ -1,0 +1,74 @@
+"""Enroot: an image is a SquashFS file. Under ``srun`` Slurm's Pyxis starts it, by options of srun (never of sbatch)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from modak.bash import Line, holds, need, run, variable, word
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.runtimes.image import IMAGE, NO_RUNTIME, bind_paths, bound, container, image_present, locate, origin, runtime_present
+from modak.words import Word
+
+_STEPS: Final = frozenset({"srun", "torchrun"})
+
+
+@dataclass(frozen=True)
+class Enroot:
+    """``enroot start``, or Pyxis' options of ``srun``."""
+
+    name: str = "enroot"
+    aliases: tuple[str, ...] = ("pyxis",)
+
+    def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
+        """A host MPI cannot be bound in by an option that everybody has."""
+        if not container(job).host_mpi:
+            return ()
+        advice = "Enroot takes MPI from the image: the host's is not bound in"
+        return (Notice(field="target.container_runtime", message=advice),)
+
+    def setup(self, job: JobSpec) -> tuple[Line, ...]:
+        """``$ENROOT_DIR/<name>.sqsh``, else ``$SINGULARITY_DIR/…``, else the submit directory."""
+        return (locate(job, "ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job)),)
+
+    def preflight(self, job: JobSpec) -> tuple[Line, ...]:
+        """The command, or Pyxis; the image; what is bound in."""
+        name = container(job).reference.split("://", 1)[-1]
+        how = origin(job, f"enroot import -o {file_name(job)} docker://{name} fetches it", "ENROOT_DIR")
+        advice = "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
+        there = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice) if _pyxis(job) else runtime_present(self.name)
+        return (there, image_present("-r", how), *bind_paths(job))
+
+    def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The submit directory is bound in, and is where the command starts."""
+        places = bound(job, command)
+        here = variable("PWD")
+        if _pyxis(job):
+            mounts = [part for at, place in enumerate(places) for part in ("," if at else "", *place, ":", *place)]
+            return (word("--container-image=", IMAGE), word("--container-mounts=", *mounts), word("--container-workdir=", here), *command)
+        exported = (each for name in job.environment for each in ("--env", name))
+        mounted = (each for place in places for each in ("--mount", word(*place, ":", *place)))
+        inside: tuple[Word, ...] = ("env", word("--chdir=", here), *command)
+        return (self.name, "start", *exported, *mounted, word(IMAGE), *inside)
+
+    def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
+        """Enroot builds nothing: Podman does, and Enroot reads it from there."""
+        tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower().removesuffix(".sqsh"))
+        return (
+            runtime_present("podman"),
+            runtime_present(self.name),
+            run("podman", "build", "-t", tag, "-f", definition, context),
+            run(self.name, "import", "--output", word(IMAGE), f"podman://{tag}"),
+        )
+
+
+def file_name(job: JobSpec) -> str:
+    """The file's name: ``.sif`` becomes ``.sqsh``; another SquashFS file keeps its name."""
+    return re.sub(r"\.(sif|simg)$", ".sqsh", container(job).file)
+
+
+def _pyxis(job: JobSpec) -> bool:
+    """Whether srun starts the container: torchrun has it do so on several nodes."""
+    return job.launcher in _STEPS and not (job.launcher == "torchrun" and job.resources.nodes == 1)

@@ -1,0 +1,65 @@
+"""A host's MPI inside a container: its directory bound over the same directory of the image, and found before the image's own.
+
+Intel MPI under srun also needs Slurm's process-management library, at its own place.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from modak.bash import Expansion, Line, assign, need, require, run, variable, word
+from modak.facts import HostMpi
+from modak.jobspec import JobSpec
+from modak.words import Variable, Word
+
+MISSING: Final = 73
+"""Exit status where the host's MPI, or its place in the image, is missing."""
+
+Place = tuple[str | Variable, ...]
+
+
+def setup(job: JobSpec, more: str = "") -> tuple[Line, ...]:
+    """``MODAK_LIBRARY_PATH``: where the loader looks inside the container. ``more`` is added behind it."""
+    mpi = _mpi(job)
+    if not mpi:
+        return ()
+    if mpi.library_dir:
+        return (assign("MODAK_LIBRARY_PATH", mpi.library_dir, Expansion("LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}"), more),)
+    why = f"load the module of the host MPI, {mpi.module or mpi.family}"
+    return require(mpi.library_dir_variable or "", why), assign("MODAK_LIBRARY_PATH", Expansion(f"LD_LIBRARY_PATH:?{why}"), more)
+
+
+def preflight(job: JobSpec, image: Variable | None) -> tuple[Line, ...]:
+    """What is bound is on the host, and has a place in the image where that is a directory whose ``image`` is given."""
+    found = []
+    for place in _places(job):
+        found.append(need(run("test", "-e", word(*place)), MISSING, *place, " is not on this node: the host MPI cannot be bound in"))
+        if image:
+            advice = " is not in the image: make it there, empty; the host MPI is bound over it"
+            found.append(need(run("test", "-e", word(image, *place)), MISSING, *place, advice))
+    return tuple(found)
+
+
+def binds(job: JobSpec) -> tuple[Word, ...]:
+    """``SOURCE:DESTINATION`` of each, both the same."""
+    return tuple(word(*place, ":", *place) for place in _places(job))
+
+
+def inside(job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The command with the host's library path, whatever the image's own environment says."""
+    return ("env", word("LD_LIBRARY_PATH=", variable("MODAK_LIBRARY_PATH")), *command) if _mpi(job) else command
+
+
+def _mpi(job: JobSpec) -> HostMpi | None:
+    """The host MPI to bind, if it is known where it lies."""
+    mpi = job.container.host_mpi if job.container else None
+    return mpi if mpi and (mpi.library_dir or mpi.library_dir_variable) else None
+
+
+def _places(job: JobSpec) -> tuple[Place, ...]:
+    mpi = _mpi(job)
+    if not mpi:
+        return ()
+    library: Place = (mpi.library_dir,) if mpi.library_dir else (variable(mpi.library_dir_variable or ""),)
+    managed = mpi.family == "intel-mpi" and mpi.pmi_library and job.launcher == "srun"
+    return (library, (mpi.pmi_library,)) if managed and mpi.pmi_library else (library,)

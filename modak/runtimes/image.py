@@ -1,0 +1,94 @@
+"""Where an image lies, and the first two questions about it: is the runtime there, is the image there."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from modak import words
+from modak.bash import Expansion, Line, Part, assign, need, quiet, run, variable, word
+from modak.errors import Conflict
+from modak.jobspec import Container, JobSpec
+from modak.shelltext import ours
+from modak.words import Variable, Word
+
+NO_RUNTIME: Final = 71
+NO_IMAGE: Final = 72
+OLD_RUNTIME: Final = 76
+NO_BIND: Final = 78
+PLACES: Final = ("HOME", "MODAK_SCRATCH", "MODAK_STORAGE", "PROJECT", "SCRATCH", "WORK", "WORKSPACE_DIR")
+"""Variables that hold a host directory: where the command uses one, the directory is bound in."""
+
+Place = tuple[str | Variable, ...]
+IMAGE: Final[Variable] = variable("MODAK_IMAGE")
+
+
+def container(job: JobSpec) -> Container:
+    """The job's container; asking for it in a job without one is a mistake in the program."""
+    if not job.container:
+        raise ValueError("the job has no container")
+    return job.container
+
+
+def places_in(command: tuple[Word, ...]) -> tuple[str, ...]:
+    """Those of :data:`PLACES` that the command uses."""
+    used = words.variables(command)
+    return tuple(name for name in PLACES if name in used)
+
+
+def bound(job: JobSpec, command: tuple[Word, ...]) -> tuple[Place, ...]:
+    """Host directories that go into the container at their own place: the submit directory, the site's, those that the command names."""
+    policy = container(job).policy
+    named = ((variable(name),) for name in places_in(command))
+    return ((variable("PWD"),), *((path,) for path in (policy.binds if policy else ())), *named)
+
+
+def bind_paths(job: JobSpec) -> tuple[Line, ...]:
+    """What the site binds into every container, and what the command names, is there: a runtime's own message comes late, or not at all."""
+    policy = container(job).policy
+    named = ((variable(name),) for name in places_in(job.command) if name not in {"HOME", "MODAK_SCRATCH"})
+    places: tuple[Place, ...] = (*((path,) for path in (policy.binds if policy else ())), *named)
+    advice = " is not on this node, though it is bound into the container: is the file system mounted?"
+    return tuple(need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in places)
+
+
+def registry_name(job: JobSpec, runtime: str) -> str:
+    """The image's name without its scheme. Raises :class:`modak.errors.Conflict` for a file: the runtime knows registries alone."""
+    reference = container(job).reference
+    if "://" not in reference:
+        raise Conflict(f"{runtime} runs images of a registry, not the file {reference}", field="application.container_runtime")
+    return reference.split("://", 1)[1]
+
+
+def newer(program: str, least: str, needed_for: str) -> Line:
+    """The runtime is of that version or a later one: else it would refuse an option of the script."""
+    told = f"$({program} --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)"
+    check = ours(f"printf '%s\\n' {least} \"{told}\" | sort -V -C")
+    return need(check, OLD_RUNTIME, f"{program} is older than {least}, which {needed_for} needs: correct its version in the system's file")
+
+
+def locate(job: JobSpec, folder: str, name: str) -> Line:
+    """``MODAK_IMAGE``: the caller's own absolute path, else ``name`` in the folder that the variable names (or the submit directory)."""
+    own = container(job).reference
+    where: tuple[Part, ...] = (own,) if own.startswith("/") else (Expansion(folder), f"/{name}")
+    return assign("MODAK_IMAGE", *where)
+
+
+def runtime_present(program: str) -> Line:
+    """The runtime's command is found."""
+    advice = f"{program} is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    return need(quiet(run("command", "-v", program)), NO_RUNTIME, advice)
+
+
+def image_present(test: str, how: str) -> Line:
+    """The image can be read; ``how`` says where it comes from."""
+    return need(run("test", test, word(IMAGE)), NO_IMAGE, IMAGE, f" cannot be read: {how}")
+
+
+def origin(job: JobSpec, pull: str, folder: str) -> str:
+    """What to do about a missing image. Where jobs start without the submitter's environment, a variable would not arrive."""
+    has = container(job)
+    if has.to_build:
+        return "submit the build job first, it makes the image"
+    arrives = not (job.system and job.system.export_policy == "NONE")
+    place = f"set {folder} to the directory that holds it" if arrives else "copy it into the directory that you submit from"
+    return f"{pull}, or {place}" if "://" in has.reference else place

@@ -1,0 +1,39 @@
+"""No container: the command runs as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modak.bash import Line
+from modak.dsl import Notice
+from modak.errors import Conflict
+from modak.jobspec import JobSpec
+from modak.words import Word
+
+
+@dataclass(frozen=True)
+class NoContainer:
+    """The node's own software."""
+
+    name: str = "none"
+    aliases: tuple[str, ...] = ()
+
+    def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
+        """None."""
+        return ()
+
+    def setup(self, job: JobSpec) -> tuple[Line, ...]:
+        """Nothing."""
+        return ()
+
+    def preflight(self, job: JobSpec) -> tuple[Line, ...]:
+        """Nothing: a missing program says so itself."""
+        return ()
+
+    def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The command."""
+        return command
+
+    def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
+        """Without a container there is no image."""
+        raise Conflict("an image cannot be built without a container runtime", field="target.container_runtime")

@@ -1,0 +1,64 @@
+"""Podman-HPC: images by name, from its own storage; modules of the site bring GPUs and the host's MPI in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from modak.bash import Line, assign, need, quiet, run, variable, word
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, registry_name, runtime_present
+from modak.words import Word
+
+_MPI: Final = {("openmpi", "pmix"): "--openmpi-pmix", ("openmpi", "pmi2"): "--openmpi-pmi2"}
+
+
+@dataclass(frozen=True)
+class PodmanHpc:
+    """``podman-hpc run``."""
+
+    name: str = "podman-hpc"
+    aliases: tuple[str, ...] = ()
+
+    def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
+        """The host's MPI comes by a module of the site's, never by a bind."""
+        has = container(job)
+        if not (has.host_mpi and has.host_mpi.library_dir):
+            return ()
+        advice = "Podman-HPC brings the host's MPI in by a module of the site's (--mpich, --openmpi-pmix): its library is not bound by hand"
+        return (Notice(field="target.container_runtime", message=advice),)
+
+    def setup(self, job: JobSpec) -> tuple[Line, ...]:
+        """The image's name."""
+        return (assign("MODAK_IMAGE", registry_name(job, self.name)),)
+
+    def preflight(self, job: JobSpec) -> tuple[Line, ...]:
+        """The command; the image in its storage; what is bound in."""
+        has = container(job)
+        how = "submit the build job first, it makes the image" if has.to_build else "podman-hpc pull fetches it, once"
+        there = quiet(run(self.name, "image", "exists", word(IMAGE)))
+        return (runtime_present(self.name), need(there, NO_IMAGE, IMAGE, f" is not among podman-hpc's images: {how}"), *bind_paths(job))
+
+    def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The host's environment goes in; the submit directory is where the command starts."""
+        has = container(job)
+        gpu = ("--gpu",) if has.gpu_vendor else ()
+        binds = (each for place in bound(job, command) for each in ("--volume", word(*place, ":", *place)))
+        here = word(variable("PWD"))
+        return (self.name, "run", "--rm", "--env-host", *gpu, *self._mpi(job), *binds, "--workdir", here, word(IMAGE), *command)
+
+    def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
+        """Built by an ordinary user, then made readable for jobs."""
+        return (
+            runtime_present(self.name),
+            run(self.name, "build", "-t", word(IMAGE), "-f", definition, context),
+            run(self.name, "migrate", word(IMAGE)),
+        )
+
+    def _mpi(self, job: JobSpec) -> tuple[str, ...]:
+        """The module that connects the ranks, where there is more than one."""
+        if job.resources.ranks == 1 or job.launcher not in {"srun", "mpirun"}:
+            return ()
+        family = container(job).mpi or job.launcher_flavour
+        return (_MPI.get((family or "", job.pmi or ""), "--mpich" if family in {"mpich", "mvapich", "intel-mpi"} else "--openmpi-pmix"),)

@@ -1,0 +1,57 @@
+"""Sarus: images by name, from its own store; the host's environment goes in, and hooks bring GPUs and the host's MPI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modak.bash import Line, assign, holds, need, run, variable, word
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, registry_name, runtime_present
+from modak.words import Word
+
+
+@dataclass(frozen=True)
+class Sarus:
+    """``sarus run``."""
+
+    name: str = "sarus"
+    aliases: tuple[str, ...] = ()
+
+    def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
+        """The host's MPI comes by a hook, which wants one of MPICH's interface in the image."""
+        if container(job).mpi != "openmpi" or job.resources.ranks == 1:
+            return ()
+        advice = (
+            "Sarus' MPI hook replaces libraries of MPICH's interface; the image holds Open MPI, whose ranks use the image's own library"
+        )
+        return (Notice(field="target.container_runtime", message=advice),)
+
+    def setup(self, job: JobSpec) -> tuple[Line, ...]:
+        """The image's name."""
+        return (assign("MODAK_IMAGE", registry_name(job, self.name)),)
+
+    def preflight(self, job: JobSpec) -> tuple[Line, ...]:
+        """The command; the image in its store; what is bound in."""
+        name = registry_name(job, self.name)
+        how = "submit the build job first, it makes the image" if container(job).to_build else "sarus pull fetches it, once"
+        listed = holds(run(self.name, "images"), name.rsplit(":", 1)[0].removeprefix("library/"))
+        return (runtime_present(self.name), need(listed, NO_IMAGE, IMAGE, f" is not among sarus' images: {how}"), *bind_paths(job))
+
+    def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The submit directory is where the command starts."""
+        has = container(job)
+        hook = ("--mpi",) if job.resources.ranks > 1 and job.launcher in {"srun", "mpirun"} and has.mpi != "openmpi" else ()
+        mounts = (word("--mount=type=bind,source=", *place, ",destination=", *place) for place in bound(job, command))
+        return (self.name, "run", *hook, *mounts, word("--workdir=", variable("PWD")), word(IMAGE), *command)
+
+    def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
+        """Sarus builds nothing: Podman does, and Sarus reads what it saves."""
+        archive = word(context, "/image.tar") if isinstance(context, str) else "image.tar"
+        return (
+            runtime_present("podman"),
+            runtime_present(self.name),
+            run("podman", "build", "-t", word(IMAGE), "-f", definition, context),
+            run("podman", "save", "-o", archive, word(IMAGE)),
+            run(self.name, "load", archive, word(IMAGE)),
+        )

@@ -1,0 +1,60 @@
+"""Schedulers: each turns a job into the header of its script, in its own words.
+
+A variant is a frozen dataclass that keeps :class:`Scheduler`: a table from the job's fields to the scheduler's options
+(:mod:`modak.schedulers.header` has the vocabulary), and a warning for every field that it has no option for.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from modak.jobspec import JobSpec
+from modak.schedulers.flux import Flux
+from modak.schedulers.gridengine import GridEngine
+from modak.schedulers.header import Directives
+from modak.schedulers.lsf import Lsf
+from modak.schedulers.pbspro import PbsPro
+from modak.schedulers.shell import Shell
+from modak.schedulers.slurm import Slurm
+from modak.schedulers.torque import Torque
+
+
+class Scheduler(Protocol):
+    """What a scheduler has to say about a job."""
+
+    @property
+    def name(self) -> str:
+        """Its name in requests."""
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names that find it."""
+
+    @property
+    def prefix(self) -> str:
+        """What starts a header line: ``#SBATCH``; empty: there is no header."""
+
+    @property
+    def submit(self) -> tuple[str, ...]:
+        """The command that a script is handed to."""
+
+    @property
+    def submit_dir(self) -> str | None:
+        """The variable that holds the directory of submission; ``None``: the script starts there."""
+
+    @property
+    def job_id(self) -> str | None:
+        """The variable that holds the job's number."""
+
+    @property
+    def host_file(self) -> str | None:
+        """The variable that names a file with the job's hosts, where there is one."""
+
+    def directives(self, job: JobSpec) -> Directives:
+        """The header lines of a job, without the prefix."""
+
+    def signals(self, job: JobSpec) -> bool:
+        """Whether it sends the job's signal before the limit itself; where it does not, a timer in the script does."""
+
+
+BUILTIN: Final[tuple[Scheduler, ...]] = (Slurm(), PbsPro(), Torque(), Lsf(), Flux(), GridEngine(), Shell())

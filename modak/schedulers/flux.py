@@ -1,0 +1,117 @@
+"""Flux: ``# flux:`` options, in the words of flux-batch's manual. The job is one slot a node."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.schedulers.header import Directives, checked, folders, mandatory, note, options, overruled
+from modak.schedulers.pbs import environment_policy
+
+KINDS: Final = ("after", "afterany", "afterok", "afternotok")
+
+_SIGNS: Final = {"%j": "{{id}}", "%A": "{{id}}", "%x": "{{name}}"}
+_UNITS: Final = {"minutes": "m", "hours": "h", "days": "d", "": "s"}
+
+
+@dataclass(frozen=True)
+class Flux:
+    """The Flux framework."""
+
+    name: str = "flux"
+    aliases: tuple[str, ...] = ()
+    prefix: str = "# flux:"
+    submit: tuple[str, ...] = ("flux", "batch")
+    submit_dir: str | None = None
+    job_id: str | None = "FLUX_JOB_ID"
+    host_file: str | None = None
+
+    def directives(self, job: JobSpec) -> Directives:
+        """Options of flux batch."""
+        says, has = job.attributes, job.resources
+        table = {
+            "job-name": says.name,
+            "bank": says.account,
+            "queue": says.queue or says.partition,
+            "nodes": has.nodes,
+            "nslots": has.nodes,
+            "cores-per-slot": has.ranks_per_node * has.cores_per_rank,
+            "gpus-per-slot": has.gpus_per_node or None,
+            "time-limit": f"{says.wall_time_s}s" if says.wall_time_s else None,
+            "requires": _requires(job),
+            "output": _file(says.output),
+            "error": None if says.join else _file(says.error or ("{{name}}-{{id}}.err" if says.join is False else None)),
+            "begin-time": _begin(says.begin),
+            "exclusive": says.exclusive,
+            "signal": f"SIG{says.signal.name}@{says.signal.seconds}s" if says.signal else None,
+        }
+        waits = tuple((f"--dependency={each}",) for each in _dependencies(says.dependency))
+        chosen = (*options(table), *waits, *_environment(job))
+        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *environment_policy(job), *overruled(job, chosen))))
+
+    def signals(self, job: JobSpec) -> bool:
+        """With ``--signal``."""
+        return True
+
+
+def _requires(job: JobSpec) -> str | None:
+    says, has = job.attributes, job.resources
+    wanted = [text for text in (says.constraint, has.numa_constraint, f"hosts:{says.node_list}" if says.node_list else None) if text]
+    return "&".join(f"({text})" if "|" in text and len(wanted) > 1 else text for text in wanted) or None
+
+
+def _file(path: str | None) -> str | None:
+    for sign, ours in _SIGNS.items():
+        path = path.replace(sign, ours) if path else None
+    return path if path and "%" not in path else None
+
+
+def _begin(begin: str | None) -> str | None:
+    """A date and time, or ``+2h`` for a time from now."""
+    found = re.fullmatch(r"now\+([0-9]+)([a-z]*)", begin or "")
+    return f"+{found[1]}{_UNITS[found[2]]}" if found else begin
+
+
+def _dependencies(dependency: str | None) -> tuple[str, ...]:
+    """One option a job; all must hold."""
+    if not dependency or "?" in dependency or any(part.split(":")[0] not in KINDS for part in dependency.split(",")):
+        return ()
+    return tuple(f"{kind}:{number}" for kind, *numbers in (part.split(":") for part in dependency.split(",")) for number in numbers)
+
+
+def _environment(job: JobSpec) -> tuple[tuple[str, ...], ...]:
+    """flux batch takes the whole environment along unless it is told otherwise."""
+    says, policy = job.attributes, job.system.export_policy if job.system else "site"
+    names = tuple((f"--env={name}",) for name in says.copy_variables)
+    empty = policy == "NONE" or (policy == "site" and says.copy_environment is False)
+    whole = (("--env=*",),) if says.copy_environment or policy == "ALL" else ()
+    return (("--env-remove=*",), *names) if empty else (*whole, *names)
+
+
+def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+    says, has = job.attributes, job.resources
+    found = [note(field, "Flux mails nothing: it is left out") for field in ("notify", "email") if getattr(says, field)]
+    found += [
+        note(field, "Flux does not share out memory: take more cores, or whole nodes (node_exclusive)")
+        for field in ("memory_per_node", "memory_per_core")
+        if getattr(has, field)
+    ]
+    found += [
+        note(field, f"Flux knows %j and %x in file names: {path} is left out")
+        for field, path in (("output", says.output), ("error", says.error))
+        if path and not _file(path)
+    ]
+    if says.queue and says.partition and says.queue != says.partition:
+        found.append(note("partition", f"Flux has queues alone: {says.queue} is taken, partition {says.partition} is left out"))
+    if says.requeue is not None:
+        found.append(note("requeue", "Flux starts no job a second time: it is left out"))
+    if says.array:
+        found.append(note("array", "flux batch has no arrays: it is left out"))
+    if says.join and says.error:
+        found.append(note("error", "standard error goes to the output file, so Flux is given no error file"))
+    if says.dependency and not _dependencies(says.dependency):
+        found.append(note("dependency", f"{says.dependency} is left out: Flux knows {', '.join(KINDS)}, and only 'and' between them"))
+    return (*found, *folders(job, "Flux"))

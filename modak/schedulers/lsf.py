@@ -1,0 +1,151 @@
+"""LSF: ``#BSUB`` options, in the words of bsub's manual. A slot is taken to be a core."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.schedulers.header import Directives, checked, expand_nodes, folders, mandatory, mib, note, overruled
+from modak.schedulers.pbs import environment_policy
+
+EVENTS: Final = {"begin": "-B", "end": "-N", "fail": "-N"}
+STATES: Final = {"after": "started", "afterok": "done", "afternotok": "exit", "afterany": "ended"}
+
+_SIGNS: Final = {"%j": "%J", "%A": "%J", "%a": "%I"}
+
+
+@dataclass(frozen=True)
+class Lsf:
+    """IBM Spectrum LSF. The script goes to bsub's standard input: ``bsub <job.sh``."""
+
+    name: str = "lsf"
+    aliases: tuple[str, ...] = ("bsub",)
+    prefix: str = "#BSUB"
+    submit: tuple[str, ...] = ("bsub",)
+    submit_dir: str | None = "LS_SUBCWD"
+    job_id: str | None = "LSB_JOBID"
+    host_file: str | None = "LSB_DJOB_HOSTFILE"
+
+    def directives(self, job: JobSpec) -> Directives:
+        """Options of bsub."""
+        says, has = job.attributes, job.resources
+        cores = has.ranks_per_node * has.cores_per_rank
+        table: tuple[tuple[str, str | None], ...] = (
+            ("-J", f"{says.name}{_array(says.array) or ''}"),
+            ("-P", says.account),
+            ("-q", says.queue or says.partition),
+            ("-n", str(has.nodes * cores)),
+            ("-R", f"span[ptile={cores}]"),
+            ("-R", f"rusage[mem={mib(has.memory_per_node)}MB/host]" if has.memory_per_node else None),
+            ("-R", f"rusage[mem={mib(has.memory_per_core)}MB/task]" if has.memory_per_core and not has.memory_per_node else None),
+            ("-R", f"select[{_selection(job)}]" if _selection(job) else None),
+            ("-gpu", f"num={has.gpus_per_node}/host" if has.gpus_per_node else None),
+            ("-W", _limit(says.wall_time_s)),
+            ("-m", says.node_list if says.node_list and len(expand_nodes(says.node_list)) == 1 else None),
+            ("-o", _file(says.output, says.name)),
+            ("-e", None if says.join else _file(says.error or (f"{says.name}.%j.err" if says.join is False else None), says.name)),
+            ("-u", says.email),
+            ("-w", _condition(says.dependency)),
+            ("-b", _begin(says.begin)),
+            ("-env", _environment(job)),
+            ("-wa", says.signal.name if says.signal and says.wall_time_s else None),
+            ("-wt", str(max(1, -(-says.signal.seconds // 60))) if says.signal and says.wall_time_s else None),
+        )
+        events = tuple((flag,) for flag in dict.fromkeys(EVENTS[event] for event in says.notify if event in EVENTS))
+        exclusive = (("-x",),) if says.exclusive else ()
+        again = () if says.requeue is None else (("-r",),) if says.requeue else (("-rn",),)
+        chosen = (*((flag, value) for flag, value in table if value), *events, *exclusive, *again)
+        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *environment_policy(job), *overruled(job, chosen))))
+
+    def signals(self, job: JobSpec) -> bool:
+        """Where there is a limit."""
+        return bool(job.attributes.wall_time_s)
+
+
+def _array(array: str | None) -> str | None:
+    """``[indices]%limit`` behind the name; indices start at 1."""
+    indices, percent, limit = (array or "").partition("%")
+    return f"[{indices}]{percent}{limit}" if indices and not re.search(r"(^|,)0+(\b|-)", indices) else None
+
+
+def _limit(seconds: int | None) -> str | None:
+    """``H:MM``, rounded up: LSF knows no seconds."""
+    minutes = -(-(seconds or 0) // 60)
+    return f"{minutes // 60}:{minutes % 60:02d}" if minutes else None
+
+
+def _selection(job: JobSpec) -> str:
+    """Boolean resources of hosts."""
+    wanted = [text.replace("&", "&&").replace("|", "||") for text in (job.attributes.constraint, job.resources.numa_constraint) if text]
+    return "&&".join(f"({text})" if len(wanted) > 1 else text for text in wanted)
+
+
+def _file(path: str | None, name: str) -> str | None:
+    """Slurm's signs in LSF's words."""
+    for sign, ours in {**_SIGNS, "%x": name}.items():
+        path = path.replace(sign, ours) if path else None
+    return path if path and "%N" not in path else None
+
+
+def _condition(dependency: str | None) -> str | None:
+    """``done(1)&&ended(2)``; ``None`` where there is no such state."""
+    if not dependency:
+        return None
+    parts = re.split(r"([,?])", dependency)
+    if any(part.split(":")[0] not in STATES for part in parts[::2]):
+        return None
+    clauses = ["&&".join(f"{STATES[kind]}({number})" for number in numbers) for kind, *numbers in (part.split(":") for part in parts[::2])]
+    joints = ["&&" if sign == "," else "||" for sign in parts[1::2]]
+    return clauses[0] + "".join(joint + clause for joint, clause in zip(joints, clauses[1:], strict=True))
+
+
+def _begin(begin: str | None) -> str | None:
+    """``year:month:day:hour:minute``, or ``hour:minute``."""
+    if not begin or begin.startswith("now"):
+        return None
+    day, _, time = begin.partition("T") if "-" in begin else ("", "", begin)
+    clock = ":".join((time or "00:00").split(":")[:2])
+    return f"{day.replace('-', ':')}:{clock}" if day else clock
+
+
+def _environment(job: JobSpec) -> str | None:
+    says, policy = job.attributes, job.system.export_policy if job.system else "site"
+    if policy == "NONE" or (policy == "site" and says.copy_environment is False):
+        return ",".join(says.copy_variables) or "none"
+    return ",".join(("all", *says.copy_variables)) if policy == "ALL" or says.copy_environment or says.copy_variables else None
+
+
+def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+    says, has = job.attributes, job.resources
+    found = [
+        note("notify", f"LSF mails nothing on {event}: it mails at the begin and at the end")
+        for event in says.notify
+        if event not in EVENTS and event != "none"
+    ]
+    found += [
+        note(field, f"LSF does not know %N in file names: {path} is left out")
+        for field, path in (("output", says.output), ("error", says.error))
+        if path and "%N" in path
+    ]
+    if says.signal and not says.wall_time_s:
+        found.append(note("signal", "LSF warns a job before its run limit (-W), and this one has none: it is left out"))
+    elif says.signal and says.signal.seconds % 60:
+        found.append(note("signal", f"LSF counts in minutes: the signal comes {-(-says.signal.seconds // 60)} min before the limit"))
+    if says.queue and says.partition and says.queue != says.partition:
+        found.append(note("partition", f"LSF has queues alone: {says.queue} is taken, partition {says.partition} is left out"))
+    if says.node_list and len(expand_nodes(says.node_list)) > 1:
+        found.append(note("node_list", "hosts that are named in LSF are alternatives, not all of the job's: they are left out"))
+    if says.array and not _array(says.array):
+        found.append(note("array", "LSF's indices start at 1: the array is left out"))
+    if says.join and says.error:
+        found.append(note("error", "standard error goes to the output file, so LSF is given no error file"))
+    if says.dependency and not _condition(says.dependency):
+        found.append(note("dependency", f"{says.dependency} is left out: LSF knows {', '.join(STATES)}"))
+    if says.begin and not _begin(says.begin):
+        found.append(note("begin", "LSF takes a date and time, none relative to now: it is left out"))
+    if has.memory_per_core and has.memory_per_node:
+        found.append(note("memory_per_core", "the memory per node is what LSF reserves: memory per core is left out"))
+    return (*found, *folders(job, "LSF"))

@@ -1,0 +1,122 @@
+"""What Torque and PBS Pro have in common: names, times, letters, and what neither of them can say."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.schedulers.header import Option, folders, note, own_timer
+
+EVENTS: Final = {"begin": "b", "end": "e", "fail": "a", "none": "n"}
+
+_DEPENDENCIES: Final = {"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"}
+
+
+def common(job: JobSpec) -> tuple[Option, ...]:
+    """Options that both write alike."""
+    says = job.attributes
+    table: tuple[tuple[str, str | None], ...] = (
+        ("-o", plain_path(says.output)),
+        ("-e", None if says.join else plain_path(says.error)),
+        ("-j", "oe" if says.join else None),
+        ("-m", letters(says.notify)),
+        ("-M", says.email),
+        ("-r", None if says.requeue is None else "y" if says.requeue else "n"),
+        ("-W", f"depend={says.dependency}" if says.dependency and _knows(says.dependency) else None),
+        ("-a", date_time(says.begin)),
+        ("-v", ",".join(says.copy_variables) or None),
+    )
+    return (*((flag, value) for flag, value in table if value), *((("-V",),) if _whole_environment(job) else ()))
+
+
+def job_name(name: str) -> str:
+    """The name with a letter first, as both want it."""
+    return name if name[:1].isalpha() else f"j{name}"
+
+
+def walltime(seconds: int) -> str:
+    """``HH:MM:SS`` with as many hours as it takes: PBS knows no days.
+
+    >>> walltime(108000)
+    '30:00:00'
+    """
+    return f"{seconds // 3600:02d}:{seconds % 3600 // 60:02d}:{seconds % 60:02d}"
+
+
+def plain_path(path: str | None) -> str | None:
+    """An output file without Slurm's ``%j`` and the like, which would be taken literally."""
+    return path if path and "%" not in path else None
+
+
+def letters(events: tuple[str, ...]) -> str | None:
+    """Mail letters of events, in the order that the manual has them.
+
+    >>> letters(("end", "begin", "fail"))
+    'abe'
+    """
+    found = {EVENTS[event] for event in events if event in EVENTS}
+    return "".join(sorted(found - {"n"} or found)) or None
+
+
+def date_time(begin: str | None) -> str | None:
+    """``[CCYYMMDD]hhmm[.SS]`` of a start time; ``None`` where it is relative to now.
+
+    >>> date_time("2026-01-31T14:00"), date_time("14:00:30"), date_time("2026-01-31")
+    ('202601311400', '1400.30', '202601310000')
+    """
+    if not begin or begin.startswith("now"):
+        return None
+    day, _, time = begin.partition("T") if "-" in begin else ("", "", begin)
+    hours, minutes, *seconds = (time or "00:00").split(":")
+    return day.replace("-", "") + hours + minutes + "".join(f".{second}" for second in seconds)
+
+
+def limits(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+    """What of the job neither dialect can say; the messages name the scheduler."""
+    says = job.attributes
+    found = [
+        note("notify", f"{scheduler} mails nothing on {event}: its events are a, b and e") for event in says.notify if event not in EVENTS
+    ]
+    found += [
+        note(field, f"{scheduler} does not expand % in file names: {path} is left out, the default NAME.{field[0]}JOB is kept")
+        for field, path in (("output", says.output), ("error", says.error))
+        if path and "%" in path
+    ]
+    if job_name(says.name) != says.name:
+        found.append(note("name", f"{scheduler} wants a letter first: the job is called {job_name(says.name)}"))
+    if says.queue and says.partition and says.queue != says.partition:
+        found.append(note("partition", f"{scheduler} has queues alone: {says.queue} is taken, partition {says.partition} is left out"))
+    if says.join and says.error:
+        found.append(note("error", f"standard error goes to the output file, so {scheduler} is given no error file"))
+    return (*found, *own_timer(job, scheduler), *_start_limits(job, scheduler), *environment_policy(job), *folders(job, scheduler))
+
+
+def environment_policy(job: JobSpec) -> tuple[Notice, ...]:
+    """Where the site's policy on the submitter's environment goes before the request's wish."""
+    says, site = job.attributes, job.system
+    if site and site.export_policy == "NONE" and says.copy_environment:
+        return (note("copy_environment", f"{site.name} starts jobs without the submitter's environment: its policy is kept"),)
+    if site and site.export_policy == "ALL" and says.copy_environment is False:
+        return (note("copy_environment", f"{site.name} starts jobs with the submitter's environment: its policy is kept"),)
+    return ()
+
+
+def _start_limits(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+    says = job.attributes
+    found = []
+    if says.dependency and not _knows(says.dependency):
+        known = ", ".join(sorted(_DEPENDENCIES))
+        found.append(note("dependency", f"{says.dependency} is left out: {scheduler} knows {known}, and only 'and' between them"))
+    if says.begin and not date_time(says.begin):
+        found.append(note("begin", f"{scheduler} takes a date and time, none relative to now: it is left out"))
+    return tuple(found)
+
+
+def _knows(dependency: str) -> bool:
+    return "?" not in dependency and all(part.split(":")[0] in _DEPENDENCIES for part in dependency.split(","))
+
+
+def _whole_environment(job: JobSpec) -> bool:
+    policy = job.system.export_policy if job.system else "site"
+    return policy == "ALL" or (policy == "site" and bool(job.attributes.copy_environment))

@@ -1,0 +1,80 @@
+"""PBS Pro and OpenPBS: ``#PBS`` options, in the words of its qsub manual (``select`` and ``place``, arrays are ``-J``)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.schedulers.header import Directives, checked, expand_nodes, mandatory, mib, note, overruled
+from modak.schedulers.pbs import common, job_name, limits, walltime
+
+
+@dataclass(frozen=True)
+class PbsPro:
+    """Altair's PBS Professional, and OpenPBS."""
+
+    name: str = "pbspro"
+    aliases: tuple[str, ...] = ("pbs", "openpbs")
+    prefix: str = "#PBS"
+    submit: tuple[str, ...] = ("qsub",)
+    submit_dir: str | None = "PBS_O_WORKDIR"
+    job_id: str | None = "PBS_JOBID"
+    host_file: str | None = "PBS_NODEFILE"
+
+    def directives(self, job: JobSpec) -> Directives:
+        """Options of qsub."""
+        says = job.attributes
+        table: tuple[tuple[str, str | None], ...] = (
+            ("-N", job_name(says.name)),
+            ("-A", says.account),
+            ("-q", says.queue or says.partition),
+            ("-l", f"select={_select(job)}"),
+            ("-l", f"place=scatter{':exclhost' if says.exclusive else ''}"),
+            ("-l", f"walltime={walltime(says.wall_time_s)}" if says.wall_time_s else None),
+            ("-J", _array(says.array)),
+        )
+        chosen = (*((flag, value) for flag, value in table if value), *common(job))
+        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *limits(job, "PBS Pro"), *overruled(job, chosen))))
+
+    def signals(self, job: JobSpec) -> bool:
+        """Never."""
+        return False
+
+
+def _select(job: JobSpec) -> str:
+    """One chunk a node; the first ``select`` counts, and it is never mixed with ``nodes=``."""
+    says, has = job.attributes, job.resources
+    cores = has.ranks_per_node * has.cores_per_rank
+    memory = max(has.memory_per_node or 0, (has.memory_per_core or 0) * cores)
+    parts = (
+        f"ncpus={cores}",
+        f"mpiprocs={has.ranks_per_node}",
+        f"ompthreads={has.threads_per_rank}",
+        *((f"ngpus={has.gpus_per_node}",) if has.gpus_per_node else ()),
+        *((f"mem={mib(memory)}mb",) if memory else ()),
+    )
+    chunk = ":".join(parts)
+    if says.node_list:
+        return "+".join(f"1:{chunk}:host={host}" for host in expand_nodes(says.node_list))
+    return f"{has.nodes}:{chunk}"
+
+
+def _array(array: str | None) -> str | None:
+    """``-J`` takes one range, with a step and a limit."""
+    return array if array and re.fullmatch(r"[0-9]+-[0-9]+(:[0-9]+)?(%[0-9]+)?", array) else None
+
+
+def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+    """What PBS Pro alone cannot say."""
+    says, has = job.attributes, job.resources
+    found = []
+    if says.constraint or has.numa_constraint:
+        found.append(note("constraint", "PBS Pro has no node features, only resources with names of the site's own: it is left out"))
+    if says.array and not _array(says.array):
+        found.append(note("array", "PBS Pro takes one range of indices, for instance 0-99:2%10: it is left out"))
+    named = len(expand_nodes(says.node_list or ""))
+    if says.node_list and named != has.nodes:
+        found.append(note("node_list", f"{named} nodes are named for a job of {has.nodes}: PBS Pro gives it the named ones"))
+    return tuple(found)

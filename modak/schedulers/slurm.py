@@ -1,0 +1,159 @@
+"""Slurm: ``#SBATCH`` options, in the words of sbatch's manual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from modak.dsl import Notice
+from modak.grammar import clock
+from modak.jobspec import JobSpec
+from modak.schedulers.header import Directives, Option, checked, folders, mandatory, mib, note, options, overruled
+
+EVENTS: Final = {
+    "begin": "BEGIN",
+    "end": "END",
+    "fail": "FAIL",
+    "requeue": "REQUEUE",
+    "time_limit": "TIME_LIMIT",
+    "array_tasks": "ARRAY_TASKS",
+    "none": "NONE",
+}
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """SchedMD's Slurm."""
+
+    name: str = "slurm"
+    aliases: tuple[str, ...] = ("sbatch",)
+    prefix: str = "#SBATCH"
+    submit: tuple[str, ...] = ("sbatch",)
+    submit_dir: str | None = "SLURM_SUBMIT_DIR"
+    job_id: str | None = "SLURM_JOB_ID"
+    host_file: str | None = None
+
+    def directives(self, job: JobSpec) -> Directives:
+        """Options of sbatch."""
+        says, has = job.attributes, job.resources
+        table = {
+            "job-name": says.name,
+            "account": says.account,
+            "partition": says.partition or says.queue,
+            "nodes": has.nodes,
+            **_tasks(job),
+            "hint": hint(job),
+            **_gpus(job),
+            "time": clock(says.wall_time_s) if says.wall_time_s else None,
+            **_memory(job),
+            "constraint": _constraint(job),
+            "nodelist": says.node_list,
+            "array": says.array,
+            "output": says.output,
+            "error": _error(job),
+            "mail-type": ",".join(EVENTS[event] for event in says.notify),
+            "mail-user": says.email,
+            "dependency": says.dependency,
+            "begin": says.begin,
+            "exclusive": says.exclusive or has.oversubscribed,
+            "overcommit": has.oversubscribed,
+            "requeue": says.requeue,
+            "no-requeue": says.requeue is False,
+            "signal": f"B:{says.signal.name}@{says.signal.seconds}" if says.signal else None,
+            "export": _export(job),
+        }
+        chosen: tuple[Option, ...] = options(table)
+        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *overruled(job, chosen))))
+
+    def signals(self, job: JobSpec) -> bool:
+        """With ``--signal=B:``, to the script alone."""
+        return True
+
+
+def _tasks(job: JobSpec) -> dict[str, int]:
+    """Tasks a node and their CPUs. More tasks than CPUs are taken as a total alone, whatever the manual says of ``--overcommit``."""
+    has = job.resources
+    if has.oversubscribed:
+        return {"ntasks": has.ranks}
+    return {"ntasks-per-node": has.ranks_per_node, "cpus-per-task": cpus_per_task(job)}
+
+
+def cpus_per_task(job: JobSpec) -> int:
+    """CPUs of a task as this system's Slurm counts them: hardware threads where they are its unit and the job uses them, else cores."""
+    has = job.resources
+    return has.threads_per_rank if has.hyperthreads and _counts_threads(job) else has.cores_per_rank
+
+
+def hint(job: JobSpec) -> str | None:
+    """``nomultithread`` where Slurm counts hardware threads and the job wants whole cores: else it would get half of them."""
+    return "nomultithread" if _counts_threads(job) and not job.resources.hyperthreads else None
+
+
+def _counts_threads(job: JobSpec) -> bool:
+    return job.system is not None and job.system.cpu_unit == "thread"
+
+
+def _gpus(job: JobSpec) -> dict[str, str | int]:
+    """All GPUs of the node for all its ranks: one GPU a rank would cut NCCL's and CUDA's paths between them."""
+    count = job.resources.gpus_per_node
+    if not count:
+        return {}
+    return {"gres": f"gpu:{count}"} if job.system and job.system.gpu_directive == "gres" else {"gpus-per-node": count}
+
+
+def _memory(job: JobSpec) -> dict[str, str]:
+    """Slurm takes one of the two; per node is the stronger word."""
+    has = job.resources
+    if has.memory_per_node:
+        return {"mem": f"{mib(_node_memory(job))}M"}
+    if not has.memory_per_core:
+        return {}
+    per_cpu = has.memory_per_core // (has.threads_per_core if has.hyperthreads and _counts_threads(job) else 1)
+    return {"mem-per-cpu": f"{mib(per_cpu)}M"}
+
+
+def _node_memory(job: JobSpec) -> int:
+    has = job.resources
+    return max(has.memory_per_node or 0, (has.memory_per_core or 0) * has.cores_per_rank * has.ranks_per_node)
+
+
+def _constraint(job: JobSpec) -> str | None:
+    both = [text for text in (job.attributes.constraint, job.resources.numa_constraint) if text]
+    if len(set(both)) < 2:
+        return both[0] if both else None
+    return "&".join(f"({text})" if "|" in text else text for text in both)
+
+
+def _error(job: JobSpec) -> str | None:
+    """sbatch joins the streams unless an error file is named."""
+    says = job.attributes
+    return None if says.join else says.error or ("%x-%j.err" if says.join is False else None)
+
+
+def _export(job: JobSpec) -> str | None:
+    """``ALL,A,B``: names alone would drop the rest of the environment. The site's policy goes before the request."""
+    says, policy = job.attributes, job.system.export_policy if job.system else "site"
+    if policy == "NONE" or (policy == "site" and says.copy_environment is False):
+        return ",".join(says.copy_variables) or "NONE"
+    if policy == "ALL" or says.copy_environment or says.copy_variables:
+        return ",".join(("ALL", *says.copy_variables))
+    return None
+
+
+def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+    says, has, site = job.attributes, job.resources, job.system
+    found = []
+    if says.queue and says.partition and says.queue != says.partition:
+        found.append(note("queue", f"a queue is a partition in Slurm, and partition is {says.partition}: queue {says.queue} is left out"))
+    if says.join and says.error:
+        found.append(note("error", "standard error goes to the output file, so Slurm is given no error file"))
+    if has.memory_per_node and has.memory_per_core:
+        covers = f"{mib(_node_memory(job))}M per node covers both"
+        found.append(note("memory_per_core", f"Slurm takes memory per node or per CPU, not both: {covers}"))
+    if says.email and not set(says.notify) - {"none"}:
+        found.append(note("email", "Slurm mails nothing until request_event_notification names an event"))
+    if site and site.export_policy == "NONE" and says.copy_environment:
+        found.append(note("copy_environment", f"{site.name} starts jobs without the submitter's environment: its policy is kept"))
+    if site and site.export_policy == "ALL" and says.copy_environment is False:
+        found.append(note("copy_environment", f"{site.name} starts jobs with the submitter's environment: its policy is kept"))
+    return (*found, *folders(job, "Slurm"))

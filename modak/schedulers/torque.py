@@ -1,0 +1,97 @@
+"""Torque: ``#PBS`` options, in the words of its qsub manual (arrays are ``-t``, nodes are ``nodes=N:ppn=P``)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from modak.dsl import Notice
+from modak.jobspec import JobSpec
+from modak.schedulers.header import Directives, checked, expand_nodes, mandatory, mib, note, overruled
+from modak.schedulers.pbs import common, job_name, limits, walltime
+
+LONGEST_NAME: Final = 15
+MOST_INDICES: Final = 1000
+
+
+@dataclass(frozen=True)
+class Torque:
+    """Adaptive Computing's Torque."""
+
+    name: str = "torque"
+    aliases: tuple[str, ...] = ()
+    prefix: str = "#PBS"
+    submit: tuple[str, ...] = ("qsub",)
+    submit_dir: str | None = "PBS_O_WORKDIR"
+    job_id: str | None = "PBS_JOBID"
+    host_file: str | None = "PBS_NODEFILE"
+
+    def directives(self, job: JobSpec) -> Directives:
+        """Options of qsub."""
+        says, has = job.attributes, job.resources
+        table: tuple[tuple[str, str | None], ...] = (
+            ("-N", job_name(says.name)),
+            ("-A", says.account),
+            ("-q", says.queue or says.partition),
+            ("-l", f"nodes={_nodes(job)}"),
+            ("-l", f"walltime={walltime(says.wall_time_s)}" if says.wall_time_s else None),
+            ("-l", f"mem={mib(has.memory_per_node)}mb" if has.memory_per_node and has.nodes == 1 else None),
+            ("-l", f"pmem={mib(has.memory_per_core)}mb" if has.memory_per_core else None),
+            ("-t", _array(says.array)),
+        )
+        exclusive = (("-n",),) if says.exclusive else ()
+        chosen = (*((flag, value) for flag, value in table if value), *exclusive, *common(job))
+        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *limits(job, "Torque"), *overruled(job, chosen))))
+
+    def signals(self, job: JobSpec) -> bool:
+        """Never."""
+        return False
+
+
+def _nodes(job: JobSpec) -> str:
+    """``N:ppn=P:gpus=G:property``; named hosts stand one by one. ``ppn`` counts the job's cores on a node."""
+    says, has = job.attributes, job.resources
+    extra = f":ppn={has.ranks_per_node * has.cores_per_rank}" + (f":gpus={has.gpus_per_node}" if has.gpus_per_node else "")
+    wanted = (says.constraint, has.numa_constraint)
+    properties = "".join(f":{name}" for text in wanted if text and "|" not in text for name in text.split("&"))
+    if says.node_list:
+        return "+".join(f"{host}{extra}" for host in expand_nodes(says.node_list))
+    return f"{has.nodes}{extra}{properties}"
+
+
+def _array(array: str | None) -> str | None:
+    """Torque's ``-t`` knows ranges and lists, but no steps: those are written out."""
+    if not array or ":" not in array:
+        return array
+    indices, percent, limit = array.partition("%")
+    written = ",".join(_stepped(part) for part in indices.split(","))
+    return f"{written}{percent}{limit}" if written.count(",") < MOST_INDICES else None
+
+
+def _stepped(part: str) -> str:
+    found = re.fullmatch(r"([0-9]+)-([0-9]+):([0-9]+)", part)
+    if not found:
+        return part
+    return ",".join(map(str, range(int(found[1]), int(found[2]) + 1, max(1, int(found[3])))))
+
+
+def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+    """What Torque alone cannot say."""
+    says, has = job.attributes, job.resources
+    found = []
+    if len(says.name) > LONGEST_NAME:
+        found.append(note("name", f"Torque before version 4 takes {LONGEST_NAME} characters: {says.name} may be refused there"))
+    if has.memory_per_node and has.nodes > 1:
+        found.append(note("memory_per_node", "Torque's mem holds for one node: it is left out; memory per core (pmem) holds for any job"))
+    if any("|" in (text or "") for text in (says.constraint, has.numa_constraint)):
+        found.append(note("constraint", "Torque's node properties cannot be alternatives (|): the constraint is left out"))
+    if says.node_list and (says.constraint or has.numa_constraint):
+        found.append(note("constraint", "nodes that are named one by one take no properties in Torque: the constraint is left out"))
+    if says.array and _array(says.array) is None:
+        why = f"Torque has no steps in arrays, and more than {MOST_INDICES} indices are not written out"
+        found.append(note("array", f"{why}: it is left out"))
+    named = len(expand_nodes(says.node_list or ""))
+    if says.node_list and named != has.nodes:
+        found.append(note("node_list", f"{named} nodes are named for a job of {has.nodes}: Torque gives it the named ones"))
+    return tuple(found)

@@ -1,0 +1,204 @@
+"""The last look at a script: an independent parser must find in the text what was meant, and nothing else.
+
+``bash -n`` and shellcheck accept ``curl … | bash``. This compares the syntax tree of the finished text (tree-sitter's
+grammar of bash) with the events that :mod:`modak.bash` wrote down while it made each line.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from modak.bash import Event, Expansion, Part, Parts, merged
+from modak.errors import RequestError
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+LONGEST_SCRIPT: Final = 1 << 20
+LONGEST_HEADER: Final = 64
+DIRECTIVE: Final = re.compile(r"#(?:SBATCH|PBS|BSUB|\$|\s*flux:)")
+"""What some scheduler would read as an option of the job."""
+
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_OPERATORS: Final = frozenset({"&&", "||", "|", "|&", "&", "!"})
+_SILENT: Final = frozenset(
+    {
+        *("program", "list", "pipeline", "compound_statement", "redirected_statement", "comment", "command_name"),
+        *("file_descriptor", "heredoc_start", "heredoc_body", "heredoc_content", "heredoc_end"),
+    }
+)
+_WORDS: Final = frozenset(
+    {"word", "number", "raw_string", "string", "string_content", "concatenation", "simple_expansion", "ansi_c_string", "variable_name"}
+)
+
+
+class Unparsable(ValueError):
+    """Text in which the parser found no bash."""
+
+
+def check(text: str, options: Sequence[tuple[str, ...]], events: Sequence[Event], prefix: str) -> None:
+    """Raise :class:`modak.errors.RequestError` unless ``text`` holds exactly the planned options and events.
+
+    ``options`` are the words of each header line after ``prefix`` (``#SBATCH``).
+    """
+    if len(text) > LONGEST_SCRIPT or len(options) > LONGEST_HEADER:
+        raise _refused(f"it has more than {LONGEST_SCRIPT} characters or {LONGEST_HEADER} header lines")
+    if bad := _CONTROL.search(text):
+        raise _refused(f"character {bad.start() + 1} is a control character")
+    if header(text, prefix) != list(options):
+        raise _refused("its header would not be read as planned")
+    try:
+        found = meaning(text)
+    except Unparsable as wrong:
+        raise _refused(str(wrong)) from None
+    if found != list(events):
+        raise _refused(f"it would not do what was planned: {_difference(found, events)}")
+
+
+def header(text: str, prefix: str) -> list[tuple[str, ...]]:
+    """Words of the options as a scheduler reads them: every line up to the first command that starts with ``prefix``.
+
+    Options of another scheduler, and options below the first command, are read as one that nobody planned.
+    """
+    first, *lines = text.split("\n")
+    found: list[tuple[str, ...]] = [] if first == "#!/bin/bash" else [("stray", first)]
+    commands = False
+    for line in lines:
+        commands = commands or not (line.startswith("#") or not line.strip())
+        if DIRECTIVE.match(line):
+            ours = prefix and not commands and line.startswith(prefix + " ")
+            found.append(tuple(shlex.split(line[len(prefix) :], comments=True)) if ours else ("stray", line))
+    return found
+
+
+def meaning(text: str) -> list[Event]:
+    """What the text does, in its order. Raises :class:`Unparsable`."""
+    from tree_sitter import Parser
+
+    tree = Parser(_language()).parse(text.encode())
+    if tree.root_node.has_error:
+        raise Unparsable(f"line {_first_error(tree.root_node).start_point[0] + 1} is no bash that can be checked")
+    return list(_events(tree.root_node))
+
+
+@cache
+def _language() -> Any:
+    import tree_sitter_bash
+    from tree_sitter import Language
+
+    return Language(tree_sitter_bash.language())
+
+
+def _events(node: Node) -> Iterator[Event]:
+    """Pre-order walk: one event for each command, assignment, redirect and construct."""
+    kind = node.type
+    if not node.is_named:
+        if kind in _OPERATORS:
+            yield (kind,)
+        return
+    if kind == "command":
+        yield ("command", *(decoded(child) for child in node.named_children if child.type not in {"variable_assignment", "file_redirect"}))
+    elif kind == "variable_assignment":
+        yield ("set", _text(node.children[0]), decoded(node.children[-1]) if len(node.children) > 2 else ())
+    elif kind == "file_redirect":
+        yield ("redirect", *_redirect(node))
+    elif kind == "heredoc_redirect":
+        yield ("heredoc", *_heredoc(node))
+    elif kind == "function_definition":
+        yield ("function", _text(node.named_children[0]))
+    elif kind == "declaration_command":
+        yield (_text(node.children[0]), *(decoded(child) for child in node.named_children if child.type != "variable_assignment"))
+    elif kind == "unset_command":
+        yield ("unset", *map(_text, node.named_children))
+    elif kind in {"subshell", "command_substitution", "process_substitution"}:
+        yield (kind,)
+    elif kind in {"expansion", "arithmetic_expansion"}:
+        yield from _substitutions(node)
+        return
+    elif kind not in _SILENT | _WORDS:
+        yield (kind, "" if node.named_child_count else _text(node))
+    for child in node.children:
+        yield from _events(child)
+
+
+def _substitutions(node: Node) -> Iterator[Event]:
+    """Commands inside an expansion; what else it computes is part of its word."""
+    for child in node.named_children:
+        yield from _events(child) if child.type.endswith("_substitution") else _substitutions(child)
+
+
+def decoded(node: Node) -> Parts:
+    """The value of a word: literal text, and expansions. What else bash would compute stays as its text."""
+    return merged(tuple(_parts(node)))
+
+
+def _parts(node: Node) -> Iterator[Part]:
+    kind, text = node.type, _text(node)
+    if kind in {"command_name", "concatenation"}:
+        end = node.start_byte
+        for child in node.children:
+            yield from _parts(child) if child.start_byte == end else (Expansion(text),)
+            end = child.end_byte
+    elif kind == "raw_string":
+        yield text[1:-1]
+    elif kind in {"word", "number", "string_content"}:
+        yield re.sub(r'\\([$`"\\])' if kind == "string_content" else r"\\(.)", r"\1", text)
+    elif kind == "string":
+        yield from _inside(node)
+    elif kind == "expansion":
+        yield Expansion(text[2:-1])
+    elif kind == "simple_expansion":
+        yield Expansion(text[1:])
+    else:
+        yield Expansion(text)
+
+
+def _inside(node: Node) -> Iterator[Part]:
+    """Parts of a double-quoted string; blanks that the grammar leaves between them belong to the text."""
+    at = node.start_byte + 1
+    raw = _text(node).encode()
+    for child in node.named_children:
+        yield raw[at - node.start_byte : child.start_byte - node.start_byte].decode()
+        yield from _parts(child)
+        at = child.end_byte
+    yield raw[at - node.start_byte : -1].decode()
+
+
+def _redirect(node: Node) -> tuple[str, str, Parts]:
+    descriptor = next((_text(child) for child in node.children if child.type == "file_descriptor"), "")
+    operator = next(child.type for child in node.children if not child.is_named)
+    return descriptor, operator, decoded(node.children[-1])
+
+
+def _heredoc(node: Node) -> tuple[str, str]:
+    """Delimiter and text: all that stands between the line of the first and the line of the second."""
+    start, end = (next((child for child in node.children if child.type == kind), node) for kind in ("heredoc_start", "heredoc_end"))
+    raw = node.text or b""
+    first = raw.find(b"\n", start.end_byte - node.start_byte) + 1
+    return _text(start), raw[first : end.start_byte - node.start_byte].decode()
+
+
+def _first_error(node: Node) -> Node:
+    """The first node that is an error, or is missing."""
+    if node.is_error or node.is_missing:
+        return node
+    return next((_first_error(child) for child in node.children if child.has_error), node)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode()
+
+
+def _difference(found: Sequence[Event], planned: Sequence[Event]) -> str:
+    for at, event in enumerate(found):
+        if at >= len(planned) or event != planned[at]:
+            return f"{event!r:.200} was not planned"
+    return f"{planned[len(found)]!r:.200} is missing"
+
+
+def _refused(why: str) -> RequestError:
+    return RequestError(f"the script cannot be written safely: {why}", field="job")

@@ -1,0 +1,114 @@
+"""What every script has, whether it runs a job or builds one: its first lines, modules, exported variables, its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from modak import scriptgate
+from modak.bash import STOP, Expansion, Line, comment, either, export, fixed, need, run, together, variable, word
+from modak.dsl import Notice
+from modak.errors import RequestError
+from modak.grammar import CopiedName
+from modak.jobspec import JobSpec
+from modak.schedulers import Scheduler
+
+NO_MODULE: Final = 70
+_OURS: Final = frozenset({"PYTHONNOUSERSITE", "PYTHONUNBUFFERED", "PYTHONHASHSEED"})
+PLAN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script, the command that it is handed to, and what of the job it could not say."""
+
+    text: str
+    submit: tuple[str, ...]
+    warnings: tuple[Notice, ...] = ()
+
+
+def finish(job: JobSpec, door: Scheduler, body: Iterable[Line], warnings: Iterable[Notice] = ()) -> Script:
+    """Header and body as text, after the last look at it."""
+    header = door.directives(job)
+    whole = together([*body])
+    plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
+    shown = "".join(f"{door.prefix} {' '.join(option)}\n" for option in header.options)
+    text = f"#!/bin/bash\n{shown}# written by MODAK\n{plan}{whole.text}\n"
+    scriptgate.check(text, header.options, whole.events, door.prefix)
+    return Script(text, door.submit, (*header.warnings, *warnings))
+
+
+def preamble(door: Scheduler) -> tuple[Line, ...]:
+    """Stop at the first failure, take over nothing that runs code, start where the job was submitted.
+
+    There is no ``set -u``: module functions and Conda break under it. Variables of our own are checked where they are used.
+    """
+    to = word(variable(door.submit_dir)) if door.submit_dir else ""
+    return (
+        *section("the first failure ends the job; nothing inherited may run code"),
+        run("set", "-e", "-o", "pipefail"),
+        fixed("IFS=$' \\t\\n'", ("set", "IFS", (Expansion("$' \\t\\n'"),))),
+        fixed("unset BASH_ENV ENV CDPATH", ("unset", "BASH_ENV", "ENV", "CDPATH")),
+        *((run("cd", "--", to),) if to else ()),
+        _stop(),
+    )
+
+
+def section(title: str, lines: Iterable[Line] = ()) -> tuple[Line, ...]:
+    """Lines under a remark that says what they are for."""
+    return (Line(""), comment(title), *lines)
+
+
+def modules(job: JobSpec) -> tuple[Line, ...]:
+    """``module load``, each with a sentence where it fails."""
+    names = job.all_modules
+    if not names:
+        return ()
+    init = job.system.module_init if job.system else None
+    start: tuple[Line, ...] = ()
+    if init:
+        advice = " is not on this node: it makes the command module known"
+        found = need(run("test", "-r", init), NO_MODULE, init, advice)
+        start = (found, Line("# shellcheck source=/dev/null"), either(run(".", init), run(":")))
+    advice = " could not be loaded: module avail lists what there is"
+    return section("modules", (*start, *(need(run("module", "load", name), NO_MODULE, "module ", name, advice) for name in names)))
+
+
+def exports(variables: Mapping[str, str], title: str = "environment") -> tuple[Line, ...]:
+    """Exported variables; names that would run code are refused."""
+    return section(title, [export(allowed(name), value) for name, value in variables.items()]) if variables else ()
+
+
+def allowed(name: str) -> str:
+    """The name, if a script may set it; else :class:`modak.errors.RequestError`."""
+    return name if name in _OURS else valid(CopiedName, name, "environment")
+
+
+def valid(grammar: Any, value: str, field: str) -> str:
+    """The value, if it is of the grammar (one of :mod:`modak.grammar`); else :class:`modak.errors.RequestError`."""
+    try:
+        return str(_adapter(grammar).validate_python(value))
+    except ValidationError as wrong:
+        raise RequestError(f"{value!r:.80}: {wrong.errors()[0]['msg']}", field=field) from None
+
+
+@cache
+def _adapter(grammar: Any) -> TypeAdapter[Any]:
+    """The checker of a grammar; making one costs more than a script does."""
+    return TypeAdapter(grammar)
+
+
+def _stop() -> Line:
+    """``modak_stop STATUS SENTENCE``."""
+    return fixed(
+        f'{STOP}() {{\n    printf \'modak: %s\\n\' "$2" >&2\n    exit "$1"\n}}',
+        ("function", STOP),
+        ("command", ("printf",), ("modak: %s\\n",), (Expansion("2"),)),
+        ("redirect", "", ">&", ("2",)),
+        ("command", ("exit",), (Expansion("1"),)),
+    )

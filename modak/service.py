@@ -1,0 +1,395 @@
+"""The use cases: load facts, ask the core, save what was answered. One code path for the command line and the service.
+
+Documents go in and come out as JSON values, so that a caller over HTTP sees what a caller in this process sees.
+"""
+
+from __future__ import annotations
+
+import difflib
+import getpass
+import hashlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from modak.dsl import Plan, Prediction, Texts
+from modak.errors import DataError, Fault, ModakError, RequestError, Unavailable, unknown
+from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
+from modak.normalise import Normalised, normalise
+from modak.optimise import optimise, recommend
+from modak.perfmodel import Curve
+from modak.response import filled
+from modak.scoring import node_power
+from modak.settings import Settings
+from modak.store import LoadReport, Store, open_store
+
+if TYPE_CHECKING:
+    from modak.ingest.table import Options
+
+Json = dict[str, Any]
+Known = System | Processor | Accelerator | Image | Rule
+MOST_RESULTS: Final = 50_000
+"""Results of other applications that a prediction from parameters looks at."""
+REPORTED: Final = ("version", "rows", "new", "duplicates", "replaced", "series_count", "models", "suspicious_count", "dry_run")
+CACHED: Final = 32
+"""Applications whose facts are kept in memory."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """The use cases on one open store. Every method may be called from several threads."""
+
+    store: Store
+    max_points: int = 10_000
+    plan_days: int | None = None
+    """Days for which plans are kept; ``None``: for good."""
+    _facts: OrderedDict[str | None, Facts] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    # --- asking
+
+    def optimise(self, document: Any, *, strict: bool = False, keep: bool = True) -> Json:
+        """The request's own document, filled in; the plan is kept under its id unless ``keep`` is false.
+
+        Raises :class:`~modak.errors.RequestError` for a document that is wrong (with ``strict``: that gives any warning) and
+        :class:`~modak.errors.Infeasible` where no configuration meets the constraints.
+        """
+        read = normalise(document, strict=strict)
+        facts = self.facts(read.request.workload_name)
+        answer = optimise(read.request, facts, read.warnings)
+        _refuse_warnings(answer.plan.warnings if strict else ())
+        response = filled(read.document, answer.plan, answer.texts)
+        if keep:
+            self._keep(read, facts, answer.plan, response, answer.texts)
+        return response
+
+    def recommend(self, document: Any, *, strict: bool = False) -> Json:
+        """``choices``, best first, and the ``warnings`` of reading the request."""
+        read = normalise(document, strict=strict)
+        found = recommend(read.request, self.facts(read.request.workload_name))
+        warnings = dict.fromkeys((*read.warnings, *found.warnings))
+        _refuse_warnings(tuple(warnings) if strict else ())
+        return {
+            "choices": [choice.model_dump(mode="json", exclude_none=True) for choice in found.choices],
+            "warnings": [warning.model_dump() for warning in warnings],
+        }
+
+    def predict(self, content: bytes, name: str, *, level: float = 0.9) -> Json:
+        """The rows of a result table without values, each with its prediction, under ``rows``; and ``warnings``.
+
+        ``name`` is what faults call the table. Raises :class:`~modak.errors.DataError` with faults ``name:LINE``.
+        """
+        from modak.ingest.reading import points
+        from modak.ingest.sources import from_bytes
+        from modak.perfmodel.rows import ADDED, improve_rows, predict_rows
+
+        asked = points(from_bytes(content, name))
+        if len(asked) > self.max_points:
+            raise DataError(f"{len(asked)} rows; at most {self.max_points} are predicted at once (MODAK_MAX_POINTS)", field=name)
+        curves = {application: self.store.models(application) for application in sorted({point.series.application for point in asked})}
+        questions = [_flat(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
+        answered = predict_rows(questions, curves, level, node_power(self.facts()))
+        answered = improve_rows(questions, answered, self._results_with_parameters(questions, answered), level)
+        rows = [{**point.cells, **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
+        return {"rows": rows, "level": level, "warnings": _weak(rows)}
+
+    def _results_with_parameters(self, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
+        """Results, of any application, of the metrics of weakly answered rows that tell numeric parameters; up to a bound."""
+        from modak.perfmodel.rows import WEAK
+
+        told = [
+            row for row, answer in zip(questions, answered, strict=True)
+            if answer["basis"] in WEAK and any(name.startswith("params.") for name, value in row.items() if value not in (None, ""))
+        ]  # fmt: skip
+        found: list[Result] = []
+        for metric in sorted({str(row["metric"]) for row in told if row.get("metric")}):
+            cursor: str | None = None
+            while len(found) < MOST_RESULTS:
+                page = self.store.results({"metric": metric}, cursor, 1000)
+                found += [result for result in page.items if result.series.params]
+                cursor = page.next
+                if not cursor:
+                    break
+        return found
+
+    # --- what is kept
+
+    def plan(self, plan_id: str) -> Json:
+        """The document that was answered with this plan. Raises :class:`~modak.errors.NotFound`."""
+        return dict(self.store.plan(plan_id).response)
+
+    def texts(self, plan_id: str) -> Texts:
+        """The files of a plan, likewise."""
+        return self.store.plan(plan_id).texts
+
+    def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:
+        """A page of results in the columns of the results table: ``items``, and ``next`` where there are more."""
+        page = self.store.results(filters, cursor, limit)
+        return {"items": [_record(result) for result in page.items]} | ({"next": page.next} if page.next else {})
+
+    def used_by(self, plan_id: str) -> Json:
+        """The results that a plan's prediction rests on, also those that were replaced since. Raises :class:`~modak.errors.NotFound`."""
+        return {"items": [_record(result) for result in self.store.numbered(self.store.plan(plan_id).result_ids)]}
+
+    def replaced(self, filters: Mapping[str, str], *, limit: int = 100) -> Json:
+        """Results whose place others took, the last first: when, by whom and from which file."""
+        found = self.store.replaced(filters, limit)
+        return {
+            "items": [
+                {**_record(each.result), "replaced_at": each.at.isoformat(), "replaced_by": each.principal, "replaced_from": each.file}
+                for each in found
+            ]
+        }
+
+    def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
+        """All results that the filters leave: the columns, and rows of text."""
+        export = self.store.export_rows(filters)
+        return export.columns, export.rows
+
+    def listing(self, kind: str) -> list[Json]:
+        """Every item of ``systems``, ``images``, ``rules`` or ``models``."""
+        if kind == "models":
+            return [_model(identity, curve) for identity, curve in self.curves().items()]
+        facts = self.facts()
+        items = {"systems": tuple(facts.systems.values()), "images": facts.images, "rules": facts.rules}[kind]
+        return [item.model_dump(mode="json", exclude_unset=True) for item in items]
+
+    def curves(self, application: str | None = None) -> dict[str, Curve]:
+        """The fitted curves of one application, or of all, by their ids."""
+        return {_identity(curve): curve for curve in self.store.models(application)}
+
+    def next_runs(self, document: Any, *, most: int = 5, budget: float | None = None, scripts: bool = False, strict: bool = False) -> Json:
+        """The ``runs`` that are worth measuring next for the decision of a request, and what is ``likely`` to be the right choice.
+
+        Intervals are factors: from ``value / interval`` to ``value * interval``. With ``scripts`` each run has its ``texts``.
+        Raises as :meth:`optimise` does.
+        """
+        from modak.nextruns import as_json, measurement, next_runs
+
+        read = normalise(document, strict=strict)
+        facts = self.facts(read.request.workload_name)
+        found = next_runs(read.request, facts, most, budget)
+        warnings = tuple(dict.fromkeys((*read.warnings, *found.warnings)))
+        _refuse_warnings(warnings if strict else ())
+        answer = as_json(found) | {"warnings": [warning.model_dump() for warning in warnings]}
+        if scripts:
+            for run, proposal in zip(answer["runs"], found.proposals, strict=True):
+                run["texts"] = asdict(measurement(read.request, facts, found, proposal).texts)
+        return answer
+
+    # --- what changes the data; never over HTTP without a token
+
+    def load(
+        self,
+        paths: Sequence[str],
+        options: Options,
+        stdin: BinaryIO,
+        *,
+        dry_run: bool = False,
+        replace: bool = False,
+        progress: Callable[[float, int], None] = lambda done, rows: None,
+    ) -> Json:
+        """Load files, folders and (for ``-``) standard input: all rows or none. What changed, as JSON.
+
+        ``replace``: a row takes the place of those of the same run with another value. ``progress`` is told the part that is
+        done and the rows so far. Raises :class:`~modak.errors.DataError` with faults ``FILE:LINE``.
+        """
+        from modak.ingest.reading import table, tables
+        from modak.ingest.sources import from_stream
+
+        files = [Path(path) for path in paths if path != "-"]
+        found = tables(files, options) if files else None
+        piped = (table(from_stream(stdin), options),) if "-" in paths else ()
+        report = self.store.load(
+            (*(found.tables if found else ()), *piped), principal(), dry_run=dry_run, replace=replace, progress=progress
+        )
+        skipped = tuple(f"{name}: of no known format, skipped" for name in (found.skipped if found else ()))
+        return _report(report, skipped)
+
+    def confirm(self, numbers: Sequence[int]) -> int:
+        """Let models rest on results that loading doubted; how many of them it had doubted."""
+        return self.store.confirm(numbers)
+
+    def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
+        """Add what is known: all or none; whether anything changed.
+
+        Raises :class:`~modak.errors.Conflict` for a taken name, :class:`~modak.errors.DataError` for a system of unknown hardware.
+        """
+        _refuse_unknown_hardware(values, self.facts())
+        before = self.store.version()
+        return self.store.add(values, principal(), replace=replace) != before
+
+    def preview(self, rules: Sequence[Rule], *, last: int = 20) -> Json:
+        """What adding the rules changes in the scripts of the last stored requests: ``plans``, the newest first; nothing is stored.
+
+        Each has its ``id``, its ``diff`` (unified; empty: the same script) and, where it can no longer be answered, an ``error``.
+        """
+        return {"plans": [self._previewed(plan.id, plan.request, rules) for plan in self.store.last_plans(last)]}
+
+    def fit(self, application: str | None = None) -> int:
+        """Fit what changed; the number of models of the application, or of all."""
+        return len(self.store.models(application))
+
+    # --- within
+
+    def facts(self, application: str | None = None) -> Facts:
+        """What is known, with the models of one application: the newest version of the data, from memory where it is there."""
+        version = self.store.version()
+        with self._lock:
+            known = self._facts.get(application)
+        if known is not None and known.version == version:
+            return known
+        facts = self.store.snapshot(application)
+        with self._lock:
+            self._facts[application] = facts
+            self._facts.move_to_end(application)
+            while len(self._facts) > CACHED:
+                self._facts.popitem(last=False)
+        return facts
+
+    def _previewed(self, plan_id: str, request: Mapping[str, Any], rules: Sequence[Rule]) -> Json:
+        """Today's answer to a request without and with the rules; one of a name that is there takes that one's place."""
+        names = {rule.name for rule in rules}
+        try:
+            read = normalise(request)
+            facts = self.facts(read.request.workload_name)
+            then = replace(facts, rules=(*(rule for rule in facts.rules if rule.name not in names), *rules))
+            before, after = (_scripts(optimise(read.request, known, read.warnings).texts) for known in (facts, then))
+        except ModakError as error:
+            return {"id": plan_id, "diff": "", "error": str(error)}
+        lines = difflib.unified_diff(before, after, f"{plan_id} as it is", f"{plan_id} with the rules")
+        return {"id": plan_id, "diff": "".join(lines)}
+
+    def _keep(self, read: Normalised, facts: Facts, plan: Plan, response: Json, texts: Texts) -> None:
+        expires = None if self.plan_days is None else datetime.now(UTC) + timedelta(days=self.plan_days)
+        application = read.request.workload_name
+        self.store.save_plan(
+            plan.id,
+            read.document,
+            response,
+            texts,
+            data_version=facts.version,
+            application=application,
+            expires_at=expires,
+            result_ids=_behind(plan.prediction, facts.models),
+        )
+
+
+def open_service(settings: Settings, *, plan_days: int | None = None) -> Service:
+    """The use cases on the database of the settings; a missing SQLite database is created and filled.
+
+    Raises :class:`~modak.errors.Unavailable` where the database cannot be used.
+    """
+    return Service(open_store(database(settings)), settings.max_points, plan_days)
+
+
+def database(settings: Settings) -> str:
+    """The address of the database. Raises :class:`~modak.errors.Unavailable` where the environment gives no default."""
+    if not settings.database_url:
+        raise Unavailable(
+            "HOME is not set, so there is no default; give an address, for instance sqlite:///modak.db", field="MODAK_DATABASE_URL"
+        )
+    return settings.database_url
+
+
+def principal() -> str:
+    """Who changes the data, for the record: the user of this process."""
+    try:
+        return f"local:{getpass.getuser()}"
+    except (KeyError, OSError):  # a container's user need not have a name
+        return f"local:{os.getuid()}"
+
+
+def _behind(prediction: Prediction, curves: Sequence[Curve]) -> list[int]:
+    """The results of the curve that a prediction names."""
+    from modak.perfmodel.rows import describe
+
+    named = (curve for curve in curves if prediction.model is not None and describe(curve) == prediction.model)
+    return sorted({number for curve in named if curve.results_used == prediction.results_used for number in curve.result_ids})
+
+
+def _refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
+    processors = {*facts.processors, *(value.name for value in values if isinstance(value, Processor))}
+    accelerators = {*facts.accelerators, *(value.name for value in values if isinstance(value, Accelerator))}
+    partitions = [(value, partition) for value in values if isinstance(value, System) for partition in value.partitions]
+    wanted = [(at, "processor", at[1].node.processor, processors) for at in partitions]
+    wanted += [(at, "accelerator", at[1].node.accelerator, accelerators) for at in partitions if at[1].node.accelerator]
+    faults = [
+        Fault(f"{system.name}: partitions.{partition.name}.node.{what}", unknown(what, name, known))
+        for (system, partition), what, name, known in wanted
+        if name not in known
+    ]
+    if faults:
+        raise DataError(faults=faults)
+
+
+def _scripts(texts: Texts) -> list[str]:
+    """The lines of the job script and of the build script."""
+    return [*texts.job_script.splitlines(keepends=True), *texts.build_script.splitlines(keepends=True)]
+
+
+def _refuse_warnings(warnings: Sequence[Any]) -> None:
+    if warnings:
+        raise RequestError(faults=[Fault(warning.field, warning.message) for warning in warnings])
+
+
+def _report(report: LoadReport, notes: Sequence[str]) -> Json:
+    files = [
+        {"name": file.name, "format": file.format, "sha256": file.sha256, "rows": file.rows, "new": file.new, "duplicates": file.duplicates}
+        | ({"already_loaded": file.already.isoformat()} if file.already else {})
+        for file in report.files
+    ]
+    counts = {name: getattr(report, name) for name in REPORTED}
+    lists = {"series": report.series, "suspicious": report.suspicious, "notes": (*report.notes, *notes)}
+    return {**counts, **{name: list(lines) for name, lines in lists.items()}, "files": files}
+
+
+def _flat(series: Mapping[str, Any]) -> Json:
+    """A series under the columns of the results table: ``params.NAME`` for each parameter."""
+    rest = {name: value for name, value in series.items() if name != "params"}
+    return rest | {f"params.{name}": value for name, value in series.get("params", {}).items()}
+
+
+def _record(result: Result) -> Json:
+    """A result in the columns of the results table; what is unknown is left out."""
+    dumped = result.model_dump(mode="json", exclude_none=True, exclude={"series", "layout"})
+    series, layout = (part.model_dump(mode="json", exclude_none=True) for part in (result.series, result.layout))
+    return {**_flat(series), **layout, **dumped}
+
+
+def _model(identity: str, curve: Curve) -> Json:
+    dumped = curve.model_dump(mode="json", exclude_none=True)
+    return {"id": identity, "application": curve.series.application, **dumped, "results_used": curve.results_used}
+
+
+def _identity(curve: Curve) -> str:
+    key = f"{curve.series.model_dump_json()}{curve.layout.model_dump_json()}{curve.scale}"
+    return hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+def _weak(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """One warning for each weak basis among the rows."""
+    means = {
+        "transferred": "from results of relatives alone",
+        "heuristic": "from too few sizes to know how the program scales",
+        "none": "without a prediction: no results of that application can be used",
+    }
+    counts = {basis: sum(row["basis"] == basis for row in rows) for basis in means}
+    return [
+        {"field": "basis", "message": f"{count} of {len(rows)} rows {means[basis]} ({basis})"} for basis, count in counts.items() if count
+    ]

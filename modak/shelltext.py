@@ -1,0 +1,66 @@
+"""Shell text that others wrote and that is code by its nature: rules of a site, build commands of an application.
+
+It stays as it is. The published placeholders become variables; values never become text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from modak import scriptgate
+from modak.bash import Line, fixed, function
+
+PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_STORAGE", "BUILD_PARALLELISM": "BUILD_PARALLELISM"}
+"""The published placeholders ``{{ NAME }}``, and the variable that each stands for."""
+
+_PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+
+
+def rule_fault(text: str) -> str:
+    """Why a rule's shell text cannot stand in a script; empty where it can.
+
+    >>> rule_fault("export A=${#list[@]}"), rule_fault("echo 'open")
+    ('', 'it is no bash that can be checked: line 1 is no bash that can be checked')
+    """
+    if re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", text):
+        return "it holds control characters (a carriage return is one)"
+    if any(scriptgate.DIRECTIVE.match(line) for line in text.split("\n")):
+        return "it holds options for a scheduler, which would be ignored below the first command"
+    if unknown := [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]:
+        return f"it holds the placeholder {{{{{unknown[0]}}}}}; known: {', '.join(sorted(PLACEHOLDERS))}"
+    try:
+        inside = function("modak_rule", code(text))
+        closed = scriptgate.meaning(inside.text) == list(inside.events)
+    except (scriptgate.Unparsable, RecursionError) as wrong:
+        return f"it is no bash that can be checked: {wrong}"
+    return "" if closed else "it goes on where its text ends (an open quote, here-document or backslash)"
+
+
+def substituted(text: str) -> str:
+    """Shell text with the published placeholders as variables (one that is not set stops the script); other braces stay.
+
+    >>> substituted("make -j {{BUILD_PARALLELISM}} ${#a[@]}")
+    'make -j ${BUILD_PARALLELISM:?} ${#a[@]}'
+    """
+    return _PLACEHOLDER.sub(lambda found: f"${{{PLACEHOLDERS[found[1]]}:?}}" if found[1] in PLACEHOLDERS else found[0], text)
+
+
+@cache
+def ours(text: str) -> Line:
+    """Text of this program, without a value of anybody's in it: what it does is what the parser finds in it by itself."""
+    whole = text.strip("\n")
+    return fixed(whole, *scriptgate.meaning(whole))
+
+
+def code(text: str) -> Line:
+    """Trusted shell text as it is; its own meaning is what is planned."""
+    whole = substituted(text).strip("\n")
+    return fixed(whole, *scriptgate.meaning(whole))
+
+
+def placeholders(text: str) -> tuple[str, ...]:
+    """Variables that the published placeholders in the text stand for, sorted."""
+    return tuple(sorted({PLACEHOLDERS[name] for name in _PLACEHOLDER.findall(text) if name in PLACEHOLDERS}))

@@ -1,0 +1,127 @@
+"""Data near the job: a directory of its own in the preferred storage, what is copied into it and out of it, its end.
+
+Under Slurm a directory in the nodes' own storage is made on every node, and files go there by broadcast.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from modak.bash import Expansion, Line, Part, assign, named, need, parts, run, variable, word
+from modak.errors import Conflict
+from modak.jobspec import Copy, JobSpec, Staging
+from modak.schedulers import Scheduler
+from modak.scriptparts import section
+from modak.shelltext import ours
+
+NO_SCRATCH: Final = 79
+NOT_STAGED: Final = 80
+_EACH: Final = 'srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL '
+_HERE: Final = """
+modak_copy_in() {
+    mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -- "$1" "${MODAK_SCRATCH:?}/$2"
+}
+"""
+_EVERYWHERE: Final = f"""
+modak_copy_in() {{
+    {_EACH}mkdir -p -- "$(dirname -- "${{MODAK_SCRATCH:?}}/$2")" || return
+    if test -d "$1"; then
+        {_EACH}cp -R -- "$1" "${{MODAK_SCRATCH:?}}/$2"
+    else
+        sbcast --force "$1" "${{MODAK_SCRATCH:?}}/$2"
+    fi
+}}
+"""
+_OUT: Final = """
+modak_copy_out() {
+    mkdir -p -- "$(dirname -- "$2")" && cp -R -- "${MODAK_SCRATCH:?}/$1" "$2"
+}
+"""
+_STRIPE: Final = '! command -v lfs >/dev/null 2>&1 || lfs setstripe -c "${MODAK_STRIPES}" "${MODAK_SCRATCH:?}" || :'
+_ADVICE: Final = "no directory could be made for the job in its storage: is there space, and may you write there?"
+_TIDY: Final = """
+modak_tidy() {
+    test -n "${MODAK_MADE:-}" || return 0
+    cd -- "${MODAK_HERE}" || return 0
+    if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
+        printf 'modak: not everything could be copied out of %%s on %%s, so it is left there\\n' "${MODAK_SCRATCH}" "${HOSTNAME:-}" >&2
+        return 0
+    fi
+    %srm -rf -- "${MODAK_SCRATCH:?}"
+}
+"""
+
+
+def writable(job: JobSpec) -> tuple[Line, ...]:
+    """The storage that rules or the job write to can be written."""
+    if not job.storage:
+        return ()
+    advice = " cannot be written on this node: is it the right storage for this system?"
+    return (need(run("test", "-w", word(variable("MODAK_STORAGE"))), NO_SCRATCH, variable("MODAK_STORAGE"), advice),)
+
+
+def scratch(job: JobSpec, door: Scheduler) -> tuple[Line, ...]:
+    """The directory, and the functions that fill and empty it.
+
+    Raises :class:`modak.errors.Conflict` where it would lie on several nodes and nothing could make it there.
+    """
+    has = job.staging
+    if has is None:
+        return ()
+    each = _on_each(job, has, door)
+    outwards = [run("modak_copy_out", copy.inside, copy.outside) for copy in has.out]
+    stripes = _striped(has.stripes) if has.stripes else ()
+    return section(
+        "the job's own directory",
+        (
+            assign("MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?")),
+            *(ours(text) for text in (_EVERYWHERE if each else _HERE, _OUT)),
+            named("modak_stage_out", *(outwards or [run(":")])),
+            ours(_TIDY % (_EACH if each else "")),
+            need(_made(each), NO_SCRATCH, _ADVICE),
+            ours("MODAK_MADE=1"),
+            *stripes,
+        ),
+    )
+
+
+def stage_in(job: JobSpec) -> tuple[Line, ...]:
+    """Copies before the run."""
+    copies = job.staging.into if job.staging else ()
+    return section("data in", [_copied(copy) for copy in copies]) if copies else ()
+
+
+def stage_out(job: JobSpec) -> tuple[Line, ...]:
+    """Copies after the run; where the run fails, the end does it."""
+    if not job.staging or not job.staging.out:
+        return ()
+    advice = "results could not be copied to where they belong: is there space?"
+    return section("data out", (need(run("modak_stage_out"), NOT_STAGED, advice), ours("MODAK_COPIED=1")))
+
+
+def _on_each(job: JobSpec, has: Staging, door: Scheduler) -> bool:
+    if has.shared or job.resources.nodes == 1:
+        return False
+    if door.name != "slurm":
+        why = f"nothing but Slurm reaches the own storage of {job.resources.nodes} nodes"
+        raise Conflict(f"{why}; name a shared one (application.storage_class_pref) or use one node", field="application.stage_in")
+    return True
+
+
+def _place(has: Staging) -> tuple[Part, ...]:
+    return (Expansion("TMPDIR:-/tmp"),) if has.place is None else parts(has.place)
+
+
+def _made(each: bool) -> Line:
+    """Made anew and for nobody else: what is there already belongs to somebody."""
+    return ours(f'{_EACH if each else ""}mkdir -m 700 -- "${{MODAK_SCRATCH:?}}"')
+
+
+def _striped(count: int) -> tuple[Line, ...]:
+    """A layout holds for files that are written afterwards."""
+    return (assign("MODAK_STRIPES", str(count)), ours(_STRIPE))
+
+
+def _copied(copy: Copy) -> Line:
+    advice = "data could not be copied in: is it there, may you read it, and is there space?"
+    return need(run("modak_copy_in", copy.outside, copy.inside), NOT_STAGED, advice)

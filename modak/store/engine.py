@@ -1,0 +1,160 @@
+"""Connections: one engine a database, readers that never wait, writers one at a time, and errors in one line.
+
+SQLite runs in WAL mode with ``BEGIN IMMEDIATE`` for writers: a writer that began with a read and then finds the database
+locked would fail at once or, worse, lose an update. On network file systems, where WAL's shared memory does not work, the
+rollback journal is used.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, InternalError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from modak.errors import Unavailable
+
+BUSY_MS: Final = 30_000
+WRITERS: Final = 0x6D6F6461
+"""Key of the PostgreSQL advisory lock that writers of data take in turn."""
+NETWORK: Final = frozenset(
+    ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "afs", "ceph", "panfs", "9p", "fuse.sshfs", "fuse.glusterfs")
+)
+"""Kinds of file systems, as /proc/mounts names them, on which WAL does not work."""
+
+
+def supported(url: str) -> URL:
+    """The address of a database, with the driver named. Raises :class:`modak.errors.Unavailable` for one that is not supported."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING) from None
+    if parsed.drivername in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise Unavailable(f"{parsed.drivername!r} is no supported database; allowed: {_ALLOWED}", field=_SETTING)
+    if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise Unavailable("a database in memory would be lost; allowed: sqlite:///FILE", field=_SETTING)
+    return parsed
+
+
+_ALLOWED: Final = "sqlite:///FILE, postgresql://USER@HOST/NAME"
+_SETTING: Final = "MODAK_DATABASE_URL"
+
+
+def connect(url: URL) -> Engine:
+    """An engine for the database. Nothing is opened yet, but SQLite's folder is made."""
+    if url.drivername == "sqlite":
+        return _sqlite(url)
+    try:
+        return create_engine(url, pool_pre_ping=True, pool_timeout=5, connect_args={"connect_timeout": 10, "application_name": "modak"})
+    except (ModuleNotFoundError, NoSuchModuleError):
+        raise Unavailable("PostgreSQL needs the extra 'postgres': pip install 'modak[postgres]'", field=_SETTING) from None
+
+
+def _sqlite(url: URL) -> Engine:
+    path = Path(url.database or "")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(f"the folder {path.parent} cannot be made: {error.strerror}") from None
+    journal = "DELETE" if on_network(path) else "WAL"
+    engine = create_engine(url, pool_timeout=5)
+
+    @event.listens_for(engine, "connect")
+    def _open(connection: sqlite3.Connection, _record: Any) -> None:
+        connection.isolation_level = None  # transactions begin below, not where the driver thinks best
+        for pragma in (
+            f"busy_timeout={BUSY_MS}",
+            f"journal_mode={journal}",
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "trusted_schema=OFF",
+            "cache_size=-65536",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("write") else "BEGIN")
+
+    return engine
+
+
+def on_network(path: Path, mounts: Path = Path("/proc/mounts")) -> bool:
+    """Whether a file lies on a network file system (Linux; elsewhere: no)."""
+    try:
+        table = [line.split(" ")[1:3] for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines()]
+    except OSError:
+        return False
+    resolved = path.resolve()
+    found = [(len(point), kind) for point, kind in table if resolved.is_relative_to(point.replace("\\040", " "))]
+    return max(found, default=(0, ""))[1] in NETWORK
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection that sees one state of the database, whatever others write meanwhile."""
+    with translated(engine), engine.connect() as plain:
+        connection = plain if engine.dialect.name == "sqlite" else plain.execution_options(isolation_level="REPEATABLE READ")
+        with connection.begin():
+            yield connection
+
+
+@contextmanager
+def writing(engine: Engine, *, shared: bool = False) -> Iterator[Connection]:
+    """A transaction that is committed as a whole at the end, or not at all; one at a time, unless it is ``shared``.
+
+    ``shared`` transactions only add rows that nobody counts on (plans): PostgreSQL lets them run beside a long load.
+    """
+    with translated(engine), engine.connect() as plain:
+        connection = plain.execution_options(write=True)
+        with connection.begin():
+            if engine.dialect.name == "postgresql" and not shared:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITERS})
+            yield connection
+
+
+@contextmanager
+def translated(engine: Engine) -> Iterator[None]:
+    """A database that cannot answer is :class:`modak.errors.Unavailable`, in one line without the password.
+
+    Violated constraints and statements that make no sense are slips of ours, and stay what they are.
+    """
+    driver: Any = engine.dialect.loaded_dbapi
+    try:
+        yield
+    except (OperationalError, InterfaceError, InternalError) as error:
+        raise Unavailable(_reason(engine.url, error.orig)) from error
+    except DatabaseError as error:
+        if type(error) is not DatabaseError:
+            raise
+        raise Unavailable(_reason(engine.url, error.orig)) from error
+    except (driver.OperationalError, driver.InterfaceError, PoolTimeout) as error:
+        raise Unavailable(_reason(engine.url, error)) from error
+
+
+def shown(url: URL) -> str:
+    """The database as a message names it: the file, or the address without the password."""
+    return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
+
+
+_REASONS: Final = {
+    "database is locked": "another process holds it; try again when that has ended",
+    "attempt to write a readonly database": "it is read-only",
+    "unable to open database file": "it cannot be opened: look at the rights on the file and its folder",
+    "database or disk is full": "the disk is full",
+    "disk I/O error": "the disk answers with errors (full, or a quota is reached)",
+    "database disk image is malformed": "the file is damaged; restore a backup",
+    "file is not a database": "the file is no SQLite database",
+}
+
+
+def _reason(url: URL, error: BaseException | None) -> str:
+    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return f"the database {shown(url)} is out of reach: {_REASONS.get(first, first)}"

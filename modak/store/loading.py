@@ -1,0 +1,273 @@
+"""Results in: batches of checked rows into narrow tables, in one transaction, each row only once.
+
+Rows are sorted by series and layout before they go in, so that the unique index is filled page after page; SQLite takes
+them by ``executemany``, PostgreSQL by a binary ``COPY`` into a temporary table.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Final
+
+import numpy as np
+from sqlalchemy import Connection, Row, func, insert, or_, select, text, update
+
+from modak import __version__
+from modak.facts import SeriesKey
+from modak.ingest.reading import options_text
+from modak.ingest.table import Batch, Cells, Int32, Table
+from modak.store import replacing, suspects, versions
+from modak.store.schema import ONCE, loads, models, results, series, systems, texts
+from modak.store.series import COLUMNS, from_row, ids, label
+from modak.store.staging import Progress as Tell
+from modak.store.staging import Staged, silent
+from modak.store.times import instant, now, stored
+from modak.store.values import FileReport, LoadReport
+
+SHOWN: Final = 100
+"""Most suspicious rows, and most series, that a report lists."""
+AT_ONCE: Final = 50_000
+_KEY: Final = tuple(column.name for column in ONCE)
+_INSERTED: Final = ("load_id", *_KEY)
+_PACKED: Final = {"measured_at": ">i8", "value": ">f8"}
+
+
+@dataclass
+class _Progress:
+    """What a load has done so far."""
+
+    number: int
+    version: str
+    tell: Tell = silent
+    highest: int = 0
+    """The last result before this load."""
+    expected: int = 0
+    rows: int = 0
+    new: int = 0
+    replaced: int = 0
+    changed: set[int] = field(default_factory=set)
+    """Series that lost rows."""
+    suspicious: list[str] = field(default_factory=list)
+    files: list[FileReport] = field(default_factory=list)
+    systems: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    load_ids: list[int] = field(default_factory=list)
+
+    def told(self, rows: int) -> None:
+        """Tell how far the load has come; ``rows`` of the file at hand are stored."""
+        at = self.rows + rows
+        self.tell(0.5 + at / self.expected / 2 if self.expected else 1.0, at)
+
+
+def load(
+    connection: Connection, tables: Iterable[Staged | Table], principal: str, *, replace: bool = False, progress: Tell = silent
+) -> LoadReport:
+    """Store the rows of ``tables`` within the connection's transaction.
+
+    With ``replace`` a row takes the place of those that tell of the same run with another value: they stay, as history.
+    Where nothing is new, the report says so, and the caller should roll back: the version was counted up.
+    Raises :class:`modak.errors.DataError` from a table that was not checked before and has a fault.
+    """
+    found = _Progress(*versions.bump(connection), tell=progress)
+    found.highest = connection.execute(select(func.max(results.c.id))).scalar() or 0
+    waiting = list(tables)
+    found.expected = sum(each.rows for each in waiting if isinstance(each, Staged))
+    for each in waiting:
+        if isinstance(each, Staged):
+            _load_file(connection, each.table, each.parts, principal, found, replace=replace)
+        else:
+            _load_file(connection, each, each.batches, principal, found, replace=replace)
+    touched = _mark_touched(connection, found) if found.new or found.replaced else {}
+    found.suspicious += suspects.note(connection, touched, found.highest, found.load_ids) if found.new else []
+    return LoadReport(
+        version=found.version,
+        rows=found.rows,
+        new=found.new,
+        duplicates=found.rows - found.new,
+        replaced=found.replaced,
+        series=tuple(label(key) for key in list(touched.values())[:SHOWN]),
+        series_count=len(touched),
+        models=sum(has_models(connection, touched)),
+        suspicious=tuple(found.suspicious[:SHOWN]),
+        suspicious_count=len(found.suspicious),
+        notes=(*found.notes, *_unknown_systems(connection, found.systems)),
+        files=tuple(found.files),
+    )
+
+
+def loaded(connection: Connection, table: Table) -> Row[Any] | None:
+    """The load of the same bytes with the same options, if there was one: they were the same rows and need not be read again."""
+    same = (loads.c.sha256 == table.source.sha256, loads.c.format == table.format, loads.c.options == options_text(table.options))
+    return connection.execute(select(loads).where(*same).order_by(loads.c.id).limit(1)).first()
+
+
+def _load_file(
+    connection: Connection, table: Table, parts: Callable[[], Iterator[Batch]], principal: str, progress: _Progress, *, replace: bool
+) -> None:
+    source = table.source
+    there = None if replace else loaded(connection, table)
+    if there is not None:
+        progress.rows += there.rows
+        progress.files.append(FileReport(source.name, table.format, source.sha256, there.rows, 0, there.rows, instant(there.loaded_at)))
+        return
+    values = {
+        "file": source.name,
+        "sha256": source.sha256,
+        "format": table.format,
+        "options": options_text(table.options),
+        "principal": principal,
+        "loaded_at": stored(now()),
+        "tool_version": __version__,
+        "rows": 0,
+        "new": 0,
+        "duplicates": 0,
+    }
+    load_id = connection.execute(insert(loads).values(**values).returning(loads.c.id)).scalar_one()
+    progress.load_ids.append(load_id)
+    rows = new = 0
+    with _no_collection():
+        for batch in parts():
+            progress.notes += batch.notes
+            if not len(batch):
+                continue
+            columns = _arrays(connection, batch, load_id, progress.number)
+            if replace:
+                replacing.note(connection, columns)
+            new += _insert(connection, columns)
+            rows += len(batch)
+            progress.systems.update(key.system for key in batch.series if key.system)
+            _note_suspects(batch, source.name, progress)
+            progress.told(rows)
+    if replace:
+        progress.replaced += replacing.settle(connection, load_id, progress)
+    connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
+    progress.rows += rows
+    progress.new += new
+    progress.files.append(FileReport(source.name, table.format, source.sha256, rows, new, rows - new))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Millions of small tuples without a cycle among them: looking for one takes longer than making them."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _arrays(connection: Connection, batch: Batch, load_id: int, number: int) -> dict[str, Any]:
+    """The columns to insert, sorted by what the unique index is sorted by."""
+    series_ids = np.array(ids(connection, batch.series, number), dtype=np.int32)
+    columns: dict[str, Any] = {
+        "load_id": np.full(len(batch), load_id, dtype=np.int32),
+        "series_id": series_ids[batch.series_of],
+        **batch.numbers,
+        "measured_at": batch.measured_at,
+        "value": batch.values,
+        "source_id": _text_ids(connection, batch.sources),
+        "suspect_id": _text_ids(connection, batch.suspects),
+    }
+    varying = [columns[name] for name in reversed(_KEY) if columns[name].min() != columns[name].max()]
+    order = np.lexsort(varying) if varying else np.arange(len(batch))
+    return {name: columns[name][order] for name in _INSERTED}
+
+
+def _text_ids(connection: Connection, cells: Cells) -> Int32:
+    """The number of each row's text; new texts get one."""
+    found: dict[str, int] = {"": 0}
+    wanted = [each for each in dict.fromkeys(cells.texts) if each]
+    for start in range(0, len(wanted), 500):
+        part = wanted[start : start + 500]
+        there = dict(connection.execute(select(texts.c.text, texts.c.id).where(texts.c.text.in_(part))).all())
+        missing = [each for each in part if each not in there]
+        if missing:
+            connection.execute(insert(texts), [{"text": each} for each in missing])
+            there |= dict(connection.execute(select(texts.c.text, texts.c.id).where(texts.c.text.in_(missing))).all())
+        found |= there
+    return np.array([found[each] for each in cells.texts], dtype=np.int32)[cells.codes]
+
+
+def _insert(connection: Connection, columns: dict[str, Any]) -> int:
+    """Insert rows that are not there yet; returns how many those were."""
+    insert_rows = _insert_sqlite if connection.dialect.name == "sqlite" else _insert_postgresql
+    return insert_rows(connection, [columns[name] for name in _INSERTED])
+
+
+def _insert_sqlite(connection: Connection, columns: Sequence[Any]) -> int:
+    statement = (
+        f"INSERT INTO results ({', '.join(_INSERTED)}) VALUES ({', '.join('?' * len(_INSERTED))}) "  # noqa: S608 - names of our own columns
+        f"ON CONFLICT ({', '.join(_KEY)}) DO NOTHING"
+    )
+    new = 0
+    for start in range(0, len(columns[0]), AT_ONCE):
+        rows = list(zip(*(column[start : start + AT_ONCE].tolist() for column in columns), strict=True))
+        new += connection.exec_driver_sql(statement, rows).rowcount
+    return new
+
+
+def _insert_postgresql(connection: Connection, columns: Sequence[Any]) -> int:
+    names = ", ".join(_INSERTED)
+    connection.execute(text(f"CREATE TEMPORARY TABLE IF NOT EXISTS incoming AS SELECT {names} FROM results LIMIT 0"))  # noqa: S608
+    connection.execute(text("TRUNCATE incoming"))
+    cursor: Any = connection.connection.cursor()
+    with cursor.copy(f"COPY incoming ({names}) FROM STDIN (FORMAT BINARY)") as copy:
+        copy.write(_packed(columns))
+    moved = connection.execute(
+        text(f"INSERT INTO results ({names}) SELECT {names} FROM incoming ON CONFLICT ({', '.join(_KEY)}) DO NOTHING")  # noqa: S608
+    )
+    return moved.rowcount
+
+
+def _packed(columns: Sequence[Any]) -> bytes:
+    """PostgreSQL's binary COPY: a header, then for each row the number of fields, and for each field its length and its bytes."""
+    kinds = [_PACKED.get(name, ">i4") for name in _INSERTED]
+    fields = [field for i, kind in enumerate(kinds) for field in ((f"n{i}", ">i4"), (f"v{i}", kind))]
+    layout = np.dtype([("fields", ">i2"), *fields])
+    rows = np.empty(len(columns[0]), dtype=layout)
+    rows["fields"] = len(columns)
+    for i, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+        rows[f"n{i}"] = np.dtype(kind).itemsize
+        rows[f"v{i}"] = column
+    return b"PGCOPY\n\xff\r\n\0" + bytes(8) + rows.tobytes() + b"\xff\xff"
+
+
+def _note_suspects(batch: Batch, name: str, progress: _Progress) -> None:
+    reasons = batch.suspects
+    flagged = np.flatnonzero(np.array([bool(each) for each in reasons.texts])[reasons.codes])
+    progress.suspicious += [f"{name}:{batch.lines[row]}: {reasons[int(row)]}" for row in flagged]
+
+
+def _mark_touched(connection: Connection, progress: _Progress) -> dict[int, SeriesKey]:
+    """Mark the series whose rows changed, so that their models are fitted anew; they, by number."""
+    got = select(results.c.series_id).where(results.c.id > progress.highest, results.c.load_id.in_(progress.load_ids)).distinct()
+    here = or_(series.c.id.in_(got), series.c.id.in_(sorted(progress.changed)))
+    connection.execute(update(series).where(here).values(changed=progress.number))
+    chosen = select(series.c.id, *(series.c[name] for name in COLUMNS)).where(series.c.changed == progress.number).order_by(series.c.id)
+    return {row.id: from_row(row) for row in connection.execute(chosen)}
+
+
+def has_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> Iterator[int]:
+    """For each model of these series a 1."""
+    numbers = list(touched)
+    for start in range(0, len(numbers), 500):
+        chosen = select(func.count()).select_from(models).where(models.c.series_id.in_(numbers[start : start + 500]))
+        yield connection.execute(chosen).scalar_one()
+
+
+def _unknown_systems(connection: Connection, named: set[str]) -> tuple[str, ...]:
+    known = set(connection.execute(select(systems.c.name)).scalars())
+    plain = {name.replace("_", "-") for name in known}
+    strange = sorted(name for name in named if name.replace("_", "-") not in plain)
+    return tuple(f"unknown system {name!r}{_meant(name, known)}; its rows are kept" for name in strange)
+
+
+def _meant(name: str, known: set[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,102 @@
+"""The schema's versions: which one a database has, and the way up and down. Alembic is imported only where something is to be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from sqlalchemy import Connection, inspect, text
+
+from modak.errors import Unavailable
+from modak.store.engine import connect, shown, supported, writing
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+HEAD: Final = "0002"
+"""The newest migration, so that opening a database need not read the folder; a test compares it."""
+
+State = Literal["empty", "current", "older", "foreign"]
+
+
+def migrations() -> Path:
+    """The folder of migrations: inside an installed package, or beside it in a checkout."""
+    here = Path(__file__).resolve().parents[1]
+    return next(path for path in (here / "_data" / "alembic", here.parent / "alembic") if (path / "env.py").is_file())
+
+
+def state(connection: Connection) -> State:
+    """What the database holds: nothing, our schema (this version or an older one), or something else."""
+    tables = set(inspect(connection).get_table_names())
+    if not tables:
+        return "empty"
+    if "alembic_version" not in tables:
+        return "foreign"
+    revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    if revision == HEAD:
+        return "current"
+    known = {path.name.split("_")[0] for path in (migrations() / "versions").glob("[0-9]*.py")}
+    if revision is None:
+        return "empty" if tables == {"alembic_version"} else "foreign"
+    return "older" if revision in known else "foreign"
+
+
+def refuse(found: State, name: str) -> None:
+    """Raise :class:`modak.errors.Unavailable` unless the database can be used as it is."""
+    if found == "empty":
+        raise Unavailable(f"the database {name} is empty; 'modak db upgrade' creates the tables")
+    if found == "older":
+        raise Unavailable(f"the database {name} was made by an older MODAK; 'modak db upgrade' brings it up to date (make a backup first)")
+    if found == "foreign":
+        raise Unavailable(f"the database {name} was made by a newer MODAK or by another program; nothing was changed")
+
+
+def upgrade(url: str, *, fill: bool = True) -> bool:
+    """Create the tables, or bring them up to date; with ``fill`` an empty database gets the packaged knowledge.
+
+    All of it happens in one transaction. Returns whether anything was done. Raises :class:`modak.errors.Unavailable` for a
+    database that is not ours or newer than this MODAK.
+    """
+    from modak.store import filling
+
+    engine = connect(supported(url))
+    try:
+        with writing(engine) as connection:
+            found = state(connection)
+            if found == "current":
+                return False
+            if found == "foreign":
+                refuse(found, shown(engine.url))
+            to(connection, "head")
+            if fill and found == "empty":
+                filling.fill(connection)
+        return True
+    finally:
+        engine.dispose()
+
+
+def to(connection: Connection, revision: str) -> None:
+    """Migrate within the connection's transaction: up to ``head``, or to an earlier revision (``base``: no tables)."""
+    from alembic import command
+
+    config = _config(connection)
+    if revision == "head":
+        command.upgrade(config, revision)
+    else:
+        command.downgrade(config, revision)
+
+
+def differences(connection: Connection) -> None:
+    """Raise alembic's error where the migrations and :mod:`modak.store.schema` disagree."""
+    from alembic import command
+
+    command.check(_config(connection))
+
+
+def _config(connection: Connection) -> Config:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(migrations()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config

@@ -1,0 +1,54 @@
+"""A corrected row takes the place of its predecessor, which stays in the table with the load that replaced it.
+
+Two rows tell of the same run where they agree in everything but value and suspicion. What a file says of a run is all there is of
+it: other rows of that run are replaced, and one that was replaced before and is said again stands again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from sqlalchemy import Column, Connection, Index, MetaData, Table, and_, insert, select, text, update
+from sqlalchemy import Double as Number
+
+from modak.store.schema import ONCE, SAME_RUN, results
+
+AT_ONCE: Final = 20_000
+_SAID: Final = Table(
+    "said",
+    MetaData(),
+    *(Column(column.name, type(column.type)() if column.name != "value" else Number(), nullable=False) for column in ONCE),
+    Index("ix_said", *(column.name for column in SAME_RUN)),
+    prefixes=["TEMPORARY"],
+)
+
+
+class Loading(Protocol):
+    """What a load keeps count of."""
+
+    changed: set[int]
+
+
+def note(connection: Connection, columns: dict[str, Any]) -> None:
+    """Remember rows that the file says."""
+    _SAID.create(connection, checkfirst=True)
+    for start in range(0, len(columns["value"]), AT_ONCE):
+        parts = [columns[column.name][start : start + AT_ONCE].tolist() for column in ONCE]
+        connection.execute(insert(_SAID), [dict(zip(_SAID.columns.keys(), row, strict=True)) for row in zip(*parts, strict=True)])
+
+
+def settle(connection: Connection, load_id: int, progress: Loading) -> int:
+    """Put aside what the file contradicts, and set up again what it confirms; returns how many rows were put aside."""
+    run = and_(*(results.c[column.name] == _SAID.c[column.name] for column in SAME_RUN))
+    whole = and_(*(results.c[column.name] == _SAID.c[column.name] for column in ONCE))
+    said = select(_SAID.c.series_id).where(whole).exists()
+    again = and_(results.c.replaced_by != 0, said)
+    aside = and_(results.c.replaced_by == 0, select(_SAID.c.series_id).where(run).exists(), ~said)
+    rows = connection.execute(select(results.c.id, results.c.series_id, again.label("again")).where(again | aside)).all()
+    for back, number in ((True, 0), (False, load_id)):
+        numbers = [row.id for row in rows if bool(row.again) == back]
+        for start in range(0, len(numbers), 500):
+            connection.execute(update(results).where(results.c.id.in_(numbers[start : start + 500])).values(replaced_by=number))
+    progress.changed.update(row.series_id for row in rows)
+    connection.execute(text("DELETE FROM said"))
+    return sum(not row.again for row in rows)

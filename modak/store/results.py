@@ -1,0 +1,165 @@
+"""Results out: as values, page by page, or as rows of text for a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, select, tuple_
+
+from modak.errors import RequestError
+from modak.facts import Layout, Result, SeriesKey
+from modak.store.schema import loads, results, series, texts
+from modak.store.series import from_row, has_params, matching
+from modak.store.times import instant
+from modak.store.values import Export, Page, Replaced
+
+PAGE: Final = 5_000
+SERIES_AT_ONCE: Final = 200
+MOST: Final = 1_000
+UNKNOWN: Final = -1
+_LAYOUT: Final = tuple(Layout.model_fields)
+_CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+
+Place = tuple[int, int]
+"""Number of a series, and of a result in it: the order in which results are listed."""
+Found = tuple[SeriesKey, Row[Any]]
+
+
+def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page:
+    """At most ``limit`` (1 to 1,000) results after ``cursor``; equal filters and cursor give the same page."""
+    if not 1 <= limit <= MOST:
+        raise RequestError(f"allowed: 1 to {MOST}", field="limit")
+    found: list[tuple[Result, Place]] = []
+    for key, row in walk(connection, filters, _place(cursor), limit + 1):
+        if len(found) == limit:
+            return Page(tuple(result for result, _ in found), "{}-{}".format(*found[-1][1]))
+        found.append((_value(key, row), (row.series_id, row.id)))
+    return Page(tuple(result for result, _ in found))
+
+
+def _place(cursor: str | None) -> Place:
+    if not cursor:
+        return (0, 0)
+    found = _CURSOR.fullmatch(cursor)
+    if not found:
+        raise RequestError("no cursor; take 'next' of the page before", field="cursor")
+    return (int(found[1]), int(found[2]))
+
+
+def of_application(connection: Connection, application: str) -> tuple[Result, ...]:
+    """All results of one application, by series."""
+    return tuple(_value(key, row) for key, row in walk(connection, {"application": application}))
+
+
+def walk(connection: Connection, filters: Mapping[str, str], after: Place = (0, 0), at_once: int = PAGE) -> Iterator[Found]:
+    """Results with their series, in order, ``at_once`` a query: the cost of a step does not grow with the table."""
+    chosen = matching(filters)
+    first = max(after[0], 1)
+    while True:
+        rows = connection.execute(chosen.where(series.c.id >= first).limit(SERIES_AT_ONCE)).all()
+        keys = {row.id: key for row in rows if has_params(key := from_row(row), filters)}
+        if keys:
+            yield from of_series(connection, keys, after, at_once)
+        if len(rows) < SERIES_AT_ONCE:
+            return
+        first = rows[-1].id + 1
+
+
+def of_series(connection: Connection, keys: Mapping[int, SeriesKey], after: Place = (0, 0), at_once: int = PAGE) -> Iterator[Found]:
+    """Results of the series with these numbers; those that were replaced are not among them."""
+    place = tuple_(results.c.series_id, results.c.id)
+    chosen = _rows().where(results.c.series_id.in_(keys), results.c.replaced_by == 0)
+    chosen = chosen.order_by(results.c.series_id, results.c.id).limit(at_once)
+    while True:
+        rows = connection.execute(chosen.where(place > after)).all()
+        for row in rows:
+            yield keys[row.series_id], row
+        if len(rows) < at_once:
+            return
+        after = (rows[-1].series_id, rows[-1].id)
+
+
+def _rows() -> Select[Any]:
+    sources, suspects, doubts = (texts.alias(name) for name in ("sources", "suspects", "doubts"))
+    return (
+        select(results, sources.c.text.label("source"), suspects.c.text.label("suspect"), doubts.c.text.label("doubt"))
+        .join(sources, sources.c.id == results.c.source_id)
+        .join(suspects, suspects.c.id == results.c.suspect_id)
+        .join(doubts, doubts.c.id == results.c.doubt_id)
+    )
+
+
+def numbered(connection: Connection, numbers: Sequence[int]) -> tuple[Result, ...]:
+    """The results with these numbers, by number; also those that were replaced since."""
+    found: list[Result] = []
+    for start in range(0, len(numbers), SERIES_AT_ONCE):
+        rows = connection.execute(_rows().where(results.c.id.in_(numbers[start : start + SERIES_AT_ONCE]))).all()
+        keys = _keys(connection, {row.series_id for row in rows})
+        found += [_value(keys[row.series_id], row) for row in rows]
+    return tuple(sorted(found, key=lambda result: result.id or 0))
+
+
+def replaced(connection: Connection, filters: Mapping[str, str], limit: int) -> tuple[Replaced, ...]:
+    """The results that were replaced last, each with the load that did it."""
+    numbers = {row.id for row in connection.execute(matching(filters)) if has_params(from_row(row), filters)}
+    chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
+    rows = [row for row in connection.execute(chosen.order_by(loads.c.id.desc(), results.c.id)) if row.series_id in numbers][:limit]
+    keys = _keys(connection, {row.series_id for row in rows})
+    return tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in rows)
+
+
+def _keys(connection: Connection, numbers: set[int]) -> dict[int, SeriesKey]:
+    return {row.id: from_row(row) for row in connection.execute(matching({}).where(series.c.id.in_(numbers)))}
+
+
+def values(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Result]:
+    """Results of the series with these numbers, as values."""
+    for key, row in of_series(connection, keys):
+        yield _value(key, row)
+
+
+def _value(key: SeriesKey, row: Row[Any]) -> Result:
+    return Result(
+        series=key,
+        layout=Layout(**{name: getattr(row, name) for name in _LAYOUT if getattr(row, name) != UNKNOWN}),
+        value=row.value,
+        repeat=None if row.repeat == UNKNOWN else row.repeat,
+        measured_at=None if row.measured_at == UNKNOWN else instant(row.measured_at),
+        source=row.source or None,
+        id=row.id,
+        suspect=row.suspect or row.doubt or None,
+    )
+
+
+def export(connection: Connection, columns: tuple[str, ...], filters: Mapping[str, str]) -> Export:
+    """Results as rows of text under ``columns``, with the ``params.NAME`` that occur set after ``dataset``.
+
+    Loaded again, they are the same rows: numbers are written in full, instants in UTC, values in base units.
+    """
+    names: set[str] = set()
+    for row in connection.execute(matching(filters)):
+        key = from_row(row)
+        if has_params(key, filters):
+            names.update(key.params)
+    at = columns.index("dataset") + 1
+    header = (*columns[:at], *(f"params.{name}" for name in sorted(names)), *columns[at:])
+    return Export(header, (_cells(header, key, row) for key, row in walk(connection, filters)))
+
+
+def _cells(columns: tuple[str, ...], key: SeriesKey, row: Row[Any]) -> dict[str, str]:
+    result = _value(key, row)
+    known = result.series.model_dump() | result.layout.model_dump() | {f"params.{name}": text for name, text in key.params.items()}
+    known |= result.model_dump(include={"value", "repeat", "measured_at", "source"}) | {"suspect": row.suspect}
+    return {column: _cell(known.get(column)) for column in columns}
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,65 @@
+"""Files read and checked before the database is asked for anything: nobody waits for a lock while somebody's file is parsed.
+
+Checked parts wait in memory, and beyond some size in a temporary file that has no name.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import IO, Final
+
+from modak.ingest.table import Batch, Table
+
+IN_MEMORY: Final = 32 * 2**20
+
+Progress = Callable[[float, int], None]
+"""Is told how much of a load is done (0 to 1), and how many rows have been read or stored by then."""
+
+
+def silent(done: float, rows: int) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A table whose rows are known to be good; ``parts`` may be asked for more than once."""
+
+    table: Table
+    rows: int
+    _parts: int
+    _file: IO[bytes]
+
+    def parts(self) -> Iterator[Batch]:
+        """The checked rows."""
+        self._file.seek(0)
+        for _ in range(self._parts):
+            yield pickle.load(self._file)  # noqa: S301 - written below, into a file that only this process has
+
+
+@contextmanager
+def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Progress = silent) -> Iterator[Sequence[Staged | Table]]:
+    """Every table read and checked; those that ``skip`` holds for are handed on unread.
+
+    Raises :class:`modak.errors.DataError` from the first table that has a fault.
+    """
+    every = list(tables)
+    found: list[Staged | Table] = []
+    rows = 0
+    with ExitStack() as files:
+        for number, table in enumerate(every):
+            if skip(table):
+                found.append(table)
+                continue
+            file = files.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, prefix="modak-"))
+            here = parts = 0
+            for batch in table.batches():
+                pickle.dump(batch, file, protocol=pickle.HIGHEST_PROTOCOL)
+                here, parts = here + len(batch), parts + 1
+                progress((number + table.source.done) / len(every) / 2, rows + here)
+            rows += here
+            found.append(Staged(table, here, parts, file))
+        yield found

@@ -1,0 +1,263 @@
+"""The store: one database, and everything that is asked of it. Each method is one transaction."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, select, text, update
+
+from modak.dsl import Texts
+from modak.errors import Unavailable
+from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
+from modak.ingest.columns import COLUMNS
+from modak.ingest.table import Table
+from modak.perfmodel.curves import Curve
+from modak.store import catalogue, curves, loading, migrate, plans, results, staging, suspects, versions
+from modak.store.engine import connect, on_network, reading, shown, supported, translated, writing
+from modak.store.schema import series
+from modak.store.staging import Progress, silent
+from modak.store.values import Export, LoadReport, Page, Replaced, StoredPlan
+
+
+def open_store(url: str, *, fill: bool = True) -> Store:
+    """The store at a database address (``sqlite:///FILE`` or ``postgresql://…``).
+
+    A missing or empty SQLite database is created and, with ``fill``, given the packaged knowledge: all of it or nothing;
+    a second process that comes meanwhile waits. Raises :class:`modak.errors.Unavailable` where the database cannot be
+    reached, is not ours, or is of another version.
+    """
+    engine = connect(supported(url))
+    try:
+        with reading(engine) as connection:
+            found = migrate.state(connection)
+        if found == "empty" and engine.dialect.name == "sqlite":
+            engine.dispose()
+            migrate.upgrade(url, fill=fill)
+        else:
+            migrate.refuse(found, shown(engine.url))
+    except BaseException:
+        engine.dispose()
+        raise
+    return Store(engine)
+
+
+@dataclass(frozen=True)
+class Store:
+    """An open database. Values go in and come out; :meth:`close` it, or use it with ``with``."""
+
+    engine: Engine
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What whoever runs MODAK should know about the place of the database."""
+        url = self.engine.url
+        if url.drivername == "sqlite" and on_network(Path(url.database or "")):
+            advice = "use it from one machine at a time, or set MODAK_DATABASE_URL to a PostgreSQL"
+            return (f"{shown(url)} is on a network file system: {advice}",)
+        return ()
+
+    # --- what is known
+
+    def version(self) -> str:
+        """The version of the data: another text after every change of knowledge or results."""
+        with reading(self.engine) as connection:
+            return versions.current(connection)
+
+    def snapshot(self, application: str | None = None) -> Facts:
+        """All knowledge, and the curves of ``application``, in one consistent view.
+
+        Series that changed since they were fitted are fitted now, and the curves stored for the next time.
+        """
+        with reading(self.engine) as connection:
+            models, fitted = curves.newest(connection, application) if application is not None else ((), ())
+            facts = Facts(
+                version=versions.current(connection),
+                systems={each.name: each for each in catalogue.read(connection, System)},
+                processors={each.name: each for each in catalogue.read(connection, Processor)},
+                accelerators={each.name: each for each in catalogue.read(connection, Accelerator)},
+                images=catalogue.read(connection, Image),
+                rules=catalogue.read(connection, Rule),
+                models=models,
+            )
+        self._keep(fitted)
+        return facts
+
+    def add(self, values: Iterable[System | Processor | Accelerator | Image | Rule], principal: str, *, replace: bool = False) -> str:
+        """Store what is known, all of it or none; returns the version of the data. An equal value changes nothing.
+
+        Raises :class:`modak.errors.Conflict` where another value has the name (an image: the reference), unless ``replace``.
+        """
+        with writing(self.engine) as connection:
+            changed = catalogue.add(connection, values, principal, replace=replace)
+            return versions.bump(connection)[1] if changed else versions.current(connection)
+
+    # --- results
+
+    def load(
+        self, tables: Iterable[Table], principal: str, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent
+    ) -> LoadReport:
+        """Store the rows of all tables, or none. A row that is there already is left out and counted.
+
+        With ``replace`` rows take the place of those that tell of the same run with another value, which stay as history.
+        Files are read and checked before the database is locked. ``progress`` is told how far the load has come.
+        Raises :class:`modak.errors.DataError` with up to twenty faults ``FILE:LINE``. With ``dry_run`` nothing is stored.
+        """
+        with (
+            staging.staged(tables, self._loaded if not replace else lambda _: False, progress) as checked,
+            writing(self.engine) as connection,
+        ):
+            before = versions.current(connection)
+            report = loading.load(connection, checked, principal, replace=replace, progress=progress)
+            if (report.new or report.replaced) and not dry_run:
+                return report
+            connection.rollback()
+        return dataclasses.replace(report, version=before, dry_run=dry_run)
+
+    def _loaded(self, table: Table) -> bool:
+        with reading(self.engine) as connection:
+            return loading.loaded(connection, table) is not None
+
+    def confirm(self, numbers: Sequence[int]) -> int:
+        """Let models rest on results that loading doubted; how many of them it had doubted."""
+        with writing(self.engine) as connection:
+            found = suspects.confirm(connection, numbers)
+            if found:
+                number, _ = versions.bump(connection)
+                connection.execute(update(series).where(series.c.id.in_(sorted(set(found.values())))).values(changed=number))
+            return len(found)
+
+    def results(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page:
+        """A page of results. ``filters`` are exact texts of columns (``application``, ``system``, ``metric``, ``params.NAME``, …)."""
+        with reading(self.engine) as connection:
+            return results.page(connection, filters or {}, cursor, limit)
+
+    def numbered(self, numbers: Sequence[int]) -> tuple[Result, ...]:
+        """Results by number, also those that were replaced since."""
+        with reading(self.engine) as connection:
+            return results.numbered(connection, numbers)
+
+    def replaced(self, filters: Mapping[str, str] | None = None, limit: int = 100) -> tuple[Replaced, ...]:
+        """Results whose place others took, the last first."""
+        with reading(self.engine) as connection:
+            return results.replaced(connection, filters or {}, limit)
+
+    def results_of(self, application: str) -> tuple[Result, ...]:
+        """All results of one application."""
+        with reading(self.engine) as connection:
+            return results.of_application(connection, application)
+
+    def export_rows(self, filters: Mapping[str, str] | None = None) -> Export:
+        """Results as rows of text in the columns of the results table, in base units; read while they are iterated."""
+        with ExitStack() as stack:
+            export = results.export(stack.enter_context(reading(self.engine)), COLUMNS, filters or {})
+            kept = stack.pop_all()
+        return Export(export.columns, _until_read(export, kept))
+
+    def applications(self) -> tuple[str, ...]:
+        """Applications that have results, by name."""
+        with reading(self.engine) as connection:
+            return tuple(connection.execute(select(series.c.application).distinct().order_by(series.c.application)).scalars())
+
+    # --- models
+
+    def models(self, application: str | None = None) -> tuple[Curve, ...]:
+        """Curves of one application, or of all, fitted where their results changed."""
+        with reading(self.engine) as connection:
+            found, fitted = curves.newest(connection, application)
+        self._keep(fitted)
+        return found
+
+    def _keep(self, fitted: tuple[curves.Fitted, ...]) -> None:
+        """Store new curves. The answer does not hang on it: a database that cannot be written fits again the next time."""
+        if not fitted:
+            return
+        try:
+            with writing(self.engine) as connection:
+                curves.keep(connection, fitted)
+        except Unavailable:
+            return
+
+    # --- plans
+
+    def save_plan(
+        self,
+        plan_id: str,
+        request: Mapping[str, Any],
+        response: Mapping[str, Any],
+        texts: Texts,
+        *,
+        data_version: str,
+        application: str | None = None,
+        expires_at: datetime | None = None,
+        result_ids: Sequence[int] = (),
+    ) -> None:
+        """Keep a plan; ``request`` and ``response`` are JSON objects, ``result_ids`` the results that its prediction rests on."""
+        with writing(self.engine, shared=True) as connection:
+            plans.save(
+                connection,
+                plan_id,
+                request,
+                response,
+                texts,
+                data_version=data_version,
+                application=application,
+                expires_at=expires_at,
+                result_ids=result_ids,
+            )
+
+    def plan(self, plan_id: str) -> StoredPlan:
+        """A plan. Raises :class:`modak.errors.NotFound`."""
+        with reading(self.engine) as connection:
+            return plans.read(connection, plan_id)
+
+    def last_plans(self, limit: int) -> tuple[StoredPlan, ...]:
+        """The newest plans, the newest first, those that have expired left out."""
+        with reading(self.engine) as connection:
+            return plans.newest(connection, limit)
+
+    def script(self, plan_id: str) -> str:
+        """A plan's job script. Raises :class:`modak.errors.NotFound`."""
+        return self.plan(plan_id).texts.job_script
+
+    # --- upkeep
+
+    def backup(self, path: Path) -> None:
+        """A consistent copy of an SQLite database, while it is in use. An existing file is not overwritten."""
+        if self.engine.dialect.name != "sqlite":
+            raise Unavailable("a PostgreSQL database is backed up by pg_dump")
+        if path.exists():
+            raise Unavailable(f"{path} exists already")
+        with translated(self.engine), sqlite3.connect(str(self.engine.url.database)) as connection:
+            connection.execute("VACUUM INTO ?", (str(path),))
+        connection.close()
+
+    def check(self) -> tuple[str, ...]:
+        """What is damaged: nothing, where all is well."""
+        if self.engine.dialect.name != "sqlite":
+            return ()
+        with translated(self.engine), self.engine.connect() as connection:
+            found = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
+            dangling = [f"{row[0]} row {row[1]}: no such row in {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]
+        return tuple([line for line in found if line != "ok"] + dangling)
+
+
+def _until_read(export: Export, kept: ExitStack) -> Any:
+    with kept:
+        yield from export.rows

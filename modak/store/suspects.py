@@ -1,0 +1,122 @@
+"""New rows that look wrong beside the others of their series: marked, so that no model rests on them until somebody confirms them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, and_, func, insert, select, update
+
+from modak import metrics, suspicion
+from modak.errors import DataError
+from modak.facts import Layout, SeriesKey
+from modak.store.schema import loads, results, texts
+from modak.suspicion import Cell
+
+UNKNOWN: Final = -1
+_LAYOUT: Final = tuple(Layout.model_fields)
+_AT_ONCE: Final = 200
+"""Series in one query."""
+
+STANDING: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, results.c.doubt_id == 0)
+"""Rows that models may rest on."""
+
+
+def note(connection: Connection, touched: Mapping[int, SeriesKey], highest: int, load_ids: Sequence[int]) -> list[str]:
+    """Mark new rows (above ``highest``) of the series that changed; for each a line that names it and says why."""
+    numbers, lines = list(touched), []
+    for start in range(0, len(numbers), _AT_ONCE):
+        for number, cells in _cells(connection, numbers[start : start + _AT_ONCE]):
+            for where, reason in _doubted(connection, number, touched[number], cells, highest):
+                lines += _mark(connection, and_(where, results.c.id > highest, results.c.load_id.in_(load_ids), STANDING), reason)
+    return lines
+
+
+def confirm(connection: Connection, numbers: Sequence[int]) -> dict[int, int]:
+    """Take the marks off these results; the series of each that had one."""
+    marked = and_(results.c.id.in_(numbers), results.c.doubt_id != 0, results.c.replaced_by == 0)
+    found = {row.id: row.series_id for row in connection.execute(select(results.c.id, results.c.series_id).where(marked))}
+    connection.execute(update(results).where(results.c.id.in_(list(found))).values(doubt_id=0))
+    return found
+
+
+def _cells(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int, list[Row[Any]]]]:
+    """For each series its layouts, each with its least and greatest value and its last row."""
+    columns = (results.c.series_id, *(results.c[name] for name in _LAYOUT))
+    extent = (func.min(results.c.value).label("least"), func.max(results.c.value).label("most"), func.max(results.c.id).label("last"))
+    rows = connection.execute(select(*columns, *extent).where(results.c.series_id.in_(numbers), STANDING).group_by(*columns)).all()
+    by_series: dict[int, list[Any]] = {}
+    for row in rows:
+        by_series.setdefault(row.series_id, []).append(row)
+    yield from by_series.items()
+
+
+def _doubted(connection: Connection, number: int, key: SeriesKey, rows: Sequence[Row[Any]], highest: int) -> Iterator[tuple[Any, str]]:
+    """What to mark, as a condition on rows, and why."""
+    measured = _metric(key)
+    rate = measured is not None and measured.kind == "throughput"
+    wide = any(row.most > suspicion.FACTOR * row.least for row in rows)
+    values = _values(connection, number) if wide else {}
+    far: dict[str, list[int]] = defaultdict(list)
+    cells = []
+    for row in rows:
+        middle = math.sqrt(row.least * row.most)
+        if row.most > suspicion.FACTOR * row.least:
+            here = values[_place(row)]
+            middle = suspicion.middle([value for _, value in here])
+            for numbered, value in here:
+                if numbered > highest and (reason := suspicion.outlier(value, middle)):
+                    far[reason].append(numbered)
+        cells.append(Cell(_layout(row), 1 / middle if rate else middle, row.least if row.least == row.most else None))
+    for reason, numbers in far.items():
+        for start in range(0, len(numbers), _AT_ONCE):
+            yield results.c.id.in_(numbers[start : start + _AT_ONCE]), reason
+    for place, reason in suspicion.doubts(cells, scales=measured is not None and measured.kind != "other").items():
+        if rows[place].last > highest:
+            yield _at(rows[place]), reason
+
+
+def _metric(key: SeriesKey) -> metrics.Metric | None:
+    try:
+        return metrics.metric(key.metric, key.unit)
+    except DataError:
+        return None
+
+
+def _at(row: Row[Any]) -> Any:
+    """The rows of a cell."""
+    return and_(results.c.series_id == row.series_id, *(results.c[name] == getattr(row, name) for name in _LAYOUT))
+
+
+def _values(connection: Connection, number: int) -> dict[tuple[int, ...], list[tuple[int, float]]]:
+    """The rows of a series by layout: number and value."""
+    found: dict[tuple[int, ...], list[tuple[int, float]]] = defaultdict(list)
+    columns = (results.c.id, results.c.value, *(results.c[name] for name in _LAYOUT))
+    for row in connection.execute(select(*columns).where(results.c.series_id == number, STANDING)):
+        found[_place(row)].append((row.id, row.value))
+    return found
+
+
+def _place(row: Row[Any]) -> tuple[int, ...]:
+    return tuple(getattr(row, name) for name in _LAYOUT)
+
+
+def _layout(row: Row[Any]) -> Layout:
+    return Layout(**{name: getattr(row, name) for name in _LAYOUT if getattr(row, name) != UNKNOWN})
+
+
+def _mark(connection: Connection, where: Any, reason: str) -> list[str]:
+    chosen = (
+        select(results.c.id, results.c.value, loads.c.file).join(loads, loads.c.id == results.c.load_id).where(where).order_by(results.c.id)
+    )
+    rows = connection.execute(chosen).all()
+    if rows:
+        connection.execute(update(results).where(where).values(doubt_id=_text(connection, reason)))
+    return [f"{row.file}: result {row.id} (value {row.value:.6g}): {reason}" for row in rows]
+
+
+def _text(connection: Connection, reason: str) -> int:
+    found = connection.execute(select(texts.c.id).where(texts.c.text == reason)).scalar()
+    return int(found) if found is not None else connection.execute(insert(texts).values(text=reason).returning(texts.c.id)).scalar_one()

@@ -1,0 +1,91 @@
+"""What the store answers with, beside the values of :mod:`modak.facts`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from modak.dsl import Texts
+from modak.facts import Result
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What became of one file. ``already`` names when the same file was loaded before: then it was not read again."""
+
+    name: str
+    format: str
+    sha256: str
+    rows: int
+    new: int
+    duplicates: int
+    already: datetime | None = None
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What a load changed."""
+
+    version: str
+    """Version of the data afterwards; with nothing new, the one before."""
+    rows: int
+    new: int
+    duplicates: int
+    """Rows that were there already, in the database or earlier in the same load."""
+    replaced: int
+    """Rows whose place a new one took; they stay as history."""
+    series: tuple[str, ...]
+    """The series that got new rows, whose models are refitted at the next use; the first hundred."""
+    series_count: int
+    models: int
+    """How many stored models rest on those series."""
+    suspicious: tuple[str, ...]
+    """Rows that are kept out of fits, ``FILE:LINE: why``; the first hundred."""
+    suspicious_count: int
+    notes: tuple[str, ...]
+    """Things to know, such as systems that are not known."""
+    files: tuple[FileReport, ...]
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A result whose place another took: when, by whom and from which file."""
+
+    result: Result
+    at: datetime
+    principal: str
+    file: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some of the results; ``next`` is the cursor of the following page, where there is one."""
+
+    items: tuple[Result, ...]
+    next: str | None = None
+
+
+@dataclass(frozen=True)
+class Export:
+    """Results as rows of text in the columns of the results table, read while they are iterated."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """A plan as it was answered."""
+
+    id: str
+    created_at: datetime
+    expires_at: datetime | None
+    data_version: str
+    request: Mapping[str, Any]
+    response: Mapping[str, Any]
+    texts: Texts
+    result_ids: tuple[int, ...] = ()
+    """Numbers of the results that its prediction rests on."""

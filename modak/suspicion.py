@@ -1,0 +1,129 @@
+"""Results that look wrong: a unit slip, a speed-up that cannot be, a value that was copied from another row.
+
+What is compared is a *cell*: the runs of one series that lay on their nodes in the same way. Cells that differ in their size
+alone are each other's neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from modak.facts import Layout
+
+FACTOR: Final = 30.0
+"""Beyond this factor a value is doubted: two values a thousandfold apart are each 31.6 from their middle. Minutes for seconds pass."""
+ABOVE_LINEAR: Final = 1.5
+"""How far a speed-up may be above linear on both sides: caches and noise explain less."""
+DIGITS: Final = 5
+"""Two cells with the same value to this many digits or more are a copy; with fewer, chance."""
+REACH: Final = 2
+"""Neighbours on each side that a cell is compared with."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The runs of one layout: their middle value as a cost (seconds, or seconds a sample), and their one value, where all are equal."""
+
+    layout: Layout
+    cost: float
+    value: float | None = None
+
+
+def doubts(cells: Sequence[Cell], *, scales: bool) -> Mapping[int, str]:
+    """Which of a series' cells look wrong, by their place in ``cells``, and why.
+
+    ``scales``: the cost is a time, or a time a sample, which more hardware divides.
+
+    >>> cells = [Cell(Layout(nodes=n), 64 / n) for n in (1, 2, 4, 8)] + [Cell(Layout(nodes=16), 4000.0)]
+    >>> doubts(cells, scales=True)
+    {4: '250 times what the neighbouring sizes suggest; a slip in the unit?'}
+    """
+    found: dict[int, str] = {}
+    for group in _groups(cells):
+        costs = [cells[place].cost for place in group]
+        wide = max(costs) > FACTOR * min(costs)
+        for at in range(len(group)):
+            reason = (
+                (_slip(cells, group, at) if wide else None)
+                or (_above_linear(cells, group, at) if scales else None)
+                or _copied(cells, group, at)
+            )
+            if reason:
+                found[group[at]] = reason
+    return found
+
+
+def outlier(value: float, middle: float) -> str | None:
+    """Why a value looks wrong beside the middle of the runs of the same layout, if it does."""
+    if not _far(math.log(value / middle)):
+        return None
+    side = f"more than {FACTOR:g} times" if value > middle else f"less than 1/{FACTOR:g} of"
+    return f"{side} the other runs of the same layout; a slip in the unit?"
+
+
+def middle(values: Sequence[float]) -> float:
+    """The median of positive values; of an even number the geometric mean of the middle two."""
+    return math.exp(median(map(math.log, values)))
+
+
+def size(layout: Layout) -> float:
+    """How much hardware a layout uses, up to a factor: GPUs, else ranks; an unknown count is one."""
+    return float((layout.nodes or 1) * (layout.gpus_per_node or layout.ranks_per_node or 1))
+
+
+def _groups(cells: Sequence[Cell]) -> list[list[int]]:
+    """Places of the cells that differ in their size alone, each group in order of size."""
+    found: dict[tuple[int | None, ...], list[int]] = defaultdict(list)
+    for place, cell in enumerate(cells):
+        lay = cell.layout
+        gpus = bool(lay.gpus_per_node)
+        found[(lay.threads_per_rank if not gpus else None, gpus, lay.batch_size)].append(place)
+    return [sorted(group, key=lambda place: size(cells[place].layout)) for group in found.values()]
+
+
+def _slip(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
+    """Far from the middle of its neighbourhood, whether cost stays the same with size or is divided by it."""
+    near = group[max(at - REACH, 0) : at + REACH + 1]
+    if len(near) < 2:
+        return None
+    logs = [(math.log(cells[place].cost), math.log(size(cells[place].layout))) for place in near]
+    cost, extent = math.log(cells[group[at]].cost), math.log(size(cells[group[at]].layout))
+    off = [cost + power * extent - median(c + power * s for c, s in logs) for power in (0, 1)]
+    nearest = min(off, key=abs)
+    if not all(map(_far, off)) or off[0] * off[1] < 0:
+        return None
+    return f"{_times(math.exp(nearest))} what the neighbouring sizes suggest; a slip in the unit?"
+
+
+def _above_linear(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
+    """Faster than linear from the size before, and so much that the next size loses it again."""
+    if not 0 < at < len(group) - 1:
+        return None
+    work = [cells[place].cost * size(cells[place].layout) for place in group[at - 1 : at + 2]]
+    sizes = [size(cells[place].layout) for place in group[at - 1 : at + 2]]
+    if len(set(sizes)) < 3 or work[1] * ABOVE_LINEAR > min(work[0], work[2]):
+        return None
+    return f"faster than linear by a factor of {min(work[0], work[2]) / work[1]:.1f} against both neighbouring sizes"
+
+
+def _copied(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
+    """The very value of the next smaller size."""
+    if at == 0 or size(cells[group[at]].layout) == size(cells[group[at - 1]].layout):
+        return None
+    value, other = cells[group[at]].value, cells[group[at - 1]].value
+    if value is None or value != other or len(f"{value:.15g}".replace(".", "").strip("0").partition("e")[0]) < DIGITS:
+        return None
+    return "the same value as at the next smaller size; a copy?"
+
+
+def _far(log_ratio: float) -> bool:
+    return abs(log_ratio) > math.log(FACTOR)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g} times" if ratio >= 1 else f"1/{1 / ratio:.3g} of"

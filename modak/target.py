@@ -1,0 +1,198 @@
+"""Where a job runs: the request's target, resolved against what is known of the system.
+
+What the target does not have is answered with a warning that says what is used instead; only a request that cannot
+be met at all raises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from modak.dsl import Notice, Request, Runtime
+from modak.errors import unknown
+from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, RuntimePolicy, System
+from modak.perfmodel.predict import same_name
+
+SAME_RUNTIME = ({"apptainer", "singularity"},)
+"""Runtimes that run each other's images and take each other's options."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A place to run. Without a named (or known) system there are no facts, only a scheduler."""
+
+    scheduler: str = "shell"
+    name: str | None = None
+    """What results call the place: the system's name, or the request's where no facts are known."""
+    system: System | None = None
+    partition: Partition | None = None
+    processor: Processor | None = None
+    accelerator: Accelerator | None = None
+    runtime: RuntimePolicy | None = None
+    """The container runtime and the site's policy on it; ``None``: no containers here."""
+    scheduler_partition: str | None = None
+    """What the script asks the scheduler for; ``None``: the site's default."""
+    decisions: tuple[str, ...] = field(default=())
+    warnings: tuple[Notice, ...] = field(default=())
+
+    def mpi_called(self, label: str | None) -> HostMpi | None:
+        """The host's MPI that a label such as ``intel-mpi 2019`` means."""
+        known = self.system.mpi if self.system else ()
+        return next((mpi for mpi in known if label and label.startswith(mpi.family)), None)
+
+    def asks_for(self, nodes: int) -> str | None:
+        """The partition that a script for that many nodes names; ``None``: the site's default."""
+        queue = self.partition.queue_for(nodes) if self.partition else None
+        return self.scheduler_partition or (queue.name if queue else None)
+
+    def longest(self, nodes: int) -> int | None:
+        """Seconds that a job of that many nodes may run; ``None``: unknown."""
+        if self.partition is None:
+            return None
+        queue = self.partition.queue_for(nodes)
+        return (queue.max_wall_time_s if queue else None) or self.partition.max_wall_time_s
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All names of the place, folded: see :func:`modak.perfmodel.predict.same_name`."""
+        known = (self.system.name, *self.system.aliases) if self.system else (self.name,)
+        return frozenset(same_name(name) for name in known if name)
+
+    @property
+    def title(self) -> str:
+        """What messages call the place: the system, with its partition where it has several."""
+        if self.system is None:
+            return "the target"
+        several = len(self.system.partitions) > 1 and self.partition is not None
+        return f"{self.system.name}/{self.partition.name}" if several and self.partition else self.system.name
+
+    @property
+    def node(self) -> Node | None:
+        """The kind of node, where known."""
+        return self.partition.node if self.partition else None
+
+    @property
+    def host_mpi(self) -> HostMpi | None:
+        """The system's default MPI."""
+        if not self.system or not self.system.mpi:
+            return None
+        return next((mpi for mpi in self.system.mpi if mpi.default), self.system.mpi[0])
+
+
+def resolve(request: Request, facts: Facts) -> Target:
+    """The target of a request, with what was decided and what was done instead of what the request said."""
+    notes: list[Notice] = []
+    system = _system(request, facts, notes)
+    scheduler = _scheduler(request, system, notes)
+    if system is None:
+        runtime, why = _runtime_without_facts(request)
+        return Target(scheduler=scheduler, name=request.target.name, runtime=runtime, decisions=why, warnings=tuple(notes))
+    partition, asked = _partition(request, system, notes)
+    runtime, why = _runtime(request.target.container_runtime, system, notes)
+    return Target(
+        scheduler=scheduler,
+        name=system.name,
+        system=system,
+        partition=partition,
+        processor=facts.processors.get(partition.node.processor),
+        accelerator=facts.accelerators.get(partition.node.accelerator or ""),
+        runtime=runtime,
+        scheduler_partition=asked,
+        decisions=why,
+        warnings=tuple(notes),
+    )
+
+
+def find_system(name: str, facts: Facts) -> System | None:
+    """A system by name or alias; underscores and hyphens are the same."""
+    if name in facts.systems:
+        return facts.systems[name]
+    wanted = same_name(name)
+    return next((s for s in facts.systems.values() if wanted in map(same_name, (s.name, *s.aliases))), None)
+
+
+def _system(request: Request, facts: Facts, notes: list[Notice]) -> System | None:
+    name = request.target.name
+    if name is None:
+        return None
+    system = find_system(name, facts)
+    if system is None:
+        known = unknown("system", name, facts.systems)
+        notes.append(Notice(field="target.name", message=f"{known}; the script is made without facts of the system"))
+    return system
+
+
+def _scheduler(request: Request, system: System | None, notes: list[Notice]) -> str:
+    asked = request.target.job_scheduler_type
+    known = system.scheduler if system else None
+    if asked and known and asked != known and system:
+        message = f"{system.name} runs {known}, not {asked}; the script is for {known}"
+        notes.append(Notice(field="target.job_scheduler_type", message=message))
+    return known or asked or "shell"
+
+
+def _partition(request: Request, system: System, notes: list[Notice]) -> tuple[Partition, str | None]:
+    """The partition whose facts hold, and the name that the script asks for."""
+    options = request.job_options
+    field_name = "job_options.partition" if options.partition else "job_options.queue"
+    asked = options.partition or options.queue
+    if asked is None:
+        partition = system.default_partition
+        return partition, (partition.queue if not partition.default else None)
+    for partition in system.partitions:
+        if asked in (partition.name, partition.queue):
+            return partition, partition.queue or (None if partition.queues else asked)
+        if asked in [queue.name for queue in partition.queues]:
+            return partition, asked
+    default = system.default_partition
+    known = ", ".join(queue.name for partition in system.partitions for queue in (partition.queues or (partition,)))
+    missing = f"{system.name} has no partition {asked!r} on record (known: {known})"
+    message = f"{missing}; the script asks for it as given, its limits are taken from {default.name!r}"
+    notes.append(Notice(field=field_name, message=message))
+    return default, asked
+
+
+def _runtime(asked: Runtime | None, system: System, notes: list[Notice]) -> tuple[RuntimePolicy | None, tuple[str, ...]]:
+    allowed = tuple(policy for policy in system.runtimes if policy.allowed)
+    first = allowed[0] if allowed else None
+    if asked is None:
+        return first, _why_first(first, system)
+    if asked == "none":
+        return None, ("runtime: none, as requested",)
+    if not system.runtimes:
+        return RuntimePolicy(name=asked), (f"runtime: {asked}, as requested; {system.name} states no policy",)
+    for policy in allowed:
+        if _same(policy.name, asked):
+            return policy, (f"runtime: {policy.name}, as requested and allowed on {system.name}",)
+    refused = next((policy for policy in system.runtimes if _same(policy.name, asked)), None)
+    message = f"{system.name} does not allow {asked}{_policy_text(refused)}; allowed: {', '.join(p.name for p in allowed) or 'none'}"
+    used = f"{first.name} is used instead" if first else "the job runs without a container"
+    notes.append(Notice(field="target.container_runtime", message=f"{message}; {used}"))
+    return first, _why_first(first, system)
+
+
+def _why_first(policy: RuntimePolicy | None, system: System) -> tuple[str, ...]:
+    if policy is None:
+        return (f"runtime: none; no container runtime is on record for {system.name}",)
+    refused = ", ".join(p.name for p in system.runtimes if not p.allowed)
+    return (f"runtime: {policy.name}, the first that {system.name} allows{f' (not allowed: {refused})' if refused else ''}",)
+
+
+def _policy_text(policy: RuntimePolicy | None) -> str:
+    if policy is None:
+        return ""
+    parts = [part for part in (policy.reason, f"as of {policy.as_of}" if policy.as_of else None) if part]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or any({one, other} <= group for group in SAME_RUNTIME)
+
+
+def _runtime_without_facts(request: Request) -> tuple[RuntimePolicy | None, tuple[str, ...]]:
+    asked = request.target.container_runtime
+    if asked == "none":
+        return None, ("runtime: none, as requested",)
+    if asked:
+        return RuntimePolicy(name=asked), (f"runtime: {asked}, as requested",)
+    return RuntimePolicy(name="apptainer"), ("runtime: apptainer where an image is used; no system's policy is known",)

@@ -1,0 +1,183 @@
+"""Contracts of the doors, for whoever adds a variant: ``modak.testing.check_scheduler(obj)`` and so on.
+
+Each check raises :class:`AssertionError` with a sentence where the object breaks an invariant: no line break in a directive,
+the command survives, what a line does is what it says it does, same input same text. They run over every variant that is
+installed, and need no test framework.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from modak import plugins, scriptgate, words
+from modak.bash import Line, run, together
+from modak.jobspec import Attributes, Container, JobSpec, Resources, Signal
+from modak.launchers import Launcher
+from modak.runtimes import Runtime
+from modak.schedulers import Scheduler
+from modak.schedulers.header import FIELDS
+from modak.words import Word
+
+COMMAND: Final[tuple[Word, ...]] = (
+    "./solve",
+    "it's",
+    "a b",
+    "",
+    "$HOME",
+    "*",
+    words.Joined(parts=(words.Variable(variable="SCRATCH"), "/in put")),
+)
+"""A command whose words a careless variant would break."""
+
+ONE: Final = JobSpec(command=COMMAND, resources=Resources(), attributes=Attributes(name="contract", wall_time_s=3600))
+_MANY: Final = Resources(
+    nodes=4, ranks_per_node=2, threads_per_rank=6, cores_per_rank=6, threads_per_core=2, gpus_per_node=2, gpu_vendor="nvidia"
+)
+_IMAGE: Final = Container(runtime="", reference="docker://library/solver:1.0", file="solver_1.0.sif", gpu_vendor="nvidia")
+
+JOBS: Final[tuple[JobSpec, ...]] = (
+    ONE,
+    replace(ONE, resources=replace(ONE.resources, threads_per_rank=8, cores_per_rank=4, hyperthreads=True, threads_per_core=2)),
+    replace(ONE, resources=replace(_MANY, nodes=1)),
+    replace(ONE, resources=_MANY),
+)
+"""A serial job, one with hyper-threads, one on a node with GPUs, and one on four nodes."""
+
+SAID: Final = Attributes(
+    name="contract",
+    account="project1",
+    queue="main",
+    partition="main",
+    wall_time_s=108000,
+    constraint="ssd&fast",
+    node_list="n[01-04]",
+    array="0-8:2%3",
+    output="logs/%x.out",
+    error="logs/%x.err",
+    notify=("begin", "end", "fail", "time_limit"),
+    email="someone@example.org",
+    dependency="afterok:123",
+    begin="2026-01-31T14:00",
+    exclusive=True,
+    requeue=True,
+    signal=Signal("USR1", 120),
+    copy_environment=True,
+    copy_variables=("ONE", "TWO"),
+)
+"""Everything that a scheduler can be told."""
+
+_SIZES: Final[Mapping[str, Any]] = {"memory_per_node": 10**10, "memory_per_core": 10**9, "gpus_per_node": 2, "nodes": 3}
+_SPARED: Final = {"wall_time_s", "name"}
+"""Fields that every plan fills, so that a plain shell says nothing about them."""
+
+
+def check_scheduler(scheduler: Scheduler) -> None:
+    """A header is made of whole words; every field of a job gives an option or a warning that names it."""
+    _check_names(scheduler)
+    _claim(bool(scheduler.submit), "submit holds the command that takes a script")
+    _claim(not scheduler.prefix or scheduler.prefix.startswith("#"), "a header line is a comment of the shell")
+    _claim(all(scheduler.signals(job) in (True, False) for job in JOBS), "signals says yes or no")
+    for job in (*JOBS, *(replace(job, attributes=SAID) for job in JOBS)):
+        header = scheduler.directives(job)
+        _claim(header == scheduler.directives(job), "the same job gives the same header")
+        for option in header.options:
+            line = " ".join(option)
+            _claim(option != () and option[0].startswith("-"), f"{line!r} begins with an option's name")
+            _claim(shlex.split(line, comments=True) == list(option), f"{line!r} is read as the words that it was made of")
+    for field in FIELDS:
+        if field not in _SPARED:
+            _check_field(scheduler, field)
+
+
+def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
+    """Where it says that it fits, the command's words come out as they went in, last; its lines do what they say."""
+    _check_names(launcher)
+    for scheduler in schedulers:
+        for job in JOBS:
+            if launcher.unfit(job, scheduler):
+                continue
+            before, inside = launcher.words(job, scheduler, ("ONE",)), launcher.inside(job, scheduler)
+            _claim(inside[-len(COMMAND) + 1 :] == COMMAND[1:], f"{launcher.name} keeps the command's arguments as they are, at the end")
+            _claim(before == launcher.words(job, scheduler, ("ONE",)), "the same job gives the same words")
+            _claim(isinstance(launcher.needs_ssh(job, scheduler), bool), "needs_ssh says yes or no")
+            _check_lines((*launcher.setup(job, scheduler), *launcher.preflight(job, scheduler), run(*before, *inside)))
+
+
+def check_runtime(runtime: Runtime) -> None:
+    """The command's words come out last and in order; its lines do what they say; ``MODAK_IMAGE`` is set where it is used."""
+    _check_names(runtime)
+    plain: tuple[Word, ...] = ("./solve", "it's", "a b", "", "$HOME", "*")
+    for job in JOBS:
+        has = replace(job, container=replace(_IMAGE, runtime=runtime.name))
+        wrapped, setup = runtime.wrap(has, plain), runtime.setup(has)
+        _claim(wrapped[len(wrapped) - len(plain) :] == plain, f"{runtime.name} keeps the command as it is, at the end")
+        _claim(wrapped == runtime.wrap(has, plain), "the same job gives the same words")
+        used = set(words.variables(wrapped)) - {"PWD"}
+        made = {event[1] for line in setup for event in line.events if event[0] == "set"}
+        _claim(used <= made, f"{sorted(used - made)} is used and set nowhere")
+        _check_lines((*setup, *runtime.preflight(has), run(*wrapped)))
+
+
+def check_format(form: Any, samples: Iterable[Any]) -> None:
+    """It recognises its samples and nothing empty, and gives the same texts each time, as many cells in a column as rows.
+
+    ``form`` is a :class:`modak.ingest.Format`, ``samples`` are files of it (``modak.ingest.sources.from_path``). What the cells
+    say is checked by loading, not here.
+    """
+    _check_names(form)
+    _claim(not form.recognises(b"", "results"), "an empty file is of no format")
+    for source in samples:
+        _claim(form.recognises(source.head(), "results"), f"{form.name} recognises {source.name} by its content")
+        parts, again = list(form.read(source)), list(form.read(source))
+        _claim(len(parts) > 0, "a file gives a part, also where nothing in it is a result")
+        for part, other in zip(parts, again, strict=True):
+            _claim(all(len(cells.codes) == len(part.lines) for cells in part.columns.values()), "every column has a cell for each row")
+            _claim(all(isinstance(text, str) for cells in part.columns.values() for text in cells.texts), "cells are texts")
+            _claim(_texts(part) == _texts(other), "the same file gives the same rows")
+            _claim(all(note.isprintable() for note in part.notes), "a note is one printable line")
+
+
+def _texts(part: Any) -> list[tuple[str, list[str]]]:
+    return [(name, [cells[row] for row in range(len(part.lines))]) for name, cells in part.columns.items()]
+
+
+def _check_names(variant: Scheduler | Launcher | Runtime | Any) -> None:
+    for name in plugins.called(variant):
+        _claim(bool(re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", name)), f"{name!r} is a name of lower-case letters, digits and _.-")
+
+
+def _check_field(scheduler: Scheduler, field: str) -> None:
+    """The field alone changes the header, or is answered with a warning that names it (one that no scheduler is needed for may pass)."""
+    bare = replace(ONE, attributes=Attributes(name="contract"))
+    without = scheduler.directives(bare)
+    headers = [scheduler.directives(said) for said in _with_field(bare, field)]
+    noted = any(warning.field == f"job_options.{FIELDS[field]}" for header in headers for warning in header.warnings)
+    needless = not scheduler.prefix and field in {"copy_environment", "gpus_per_node"}
+    said = any(header.options != without.options for header in headers)
+    _claim(said or noted or needless, f"{scheduler.name} neither says nor warns about {FIELDS[field]}")
+
+
+def _with_field(bare: JobSpec, field: str) -> list[JobSpec]:
+    """Jobs that say one thing more: each of its values where there are two."""
+    if field in _SIZES:
+        has = replace(bare.resources, gpu_vendor="nvidia" if field == "gpus_per_node" else None)
+        size: dict[str, Any] = {field: _SIZES[field]}
+        return [replace(bare, resources=replace(has, **size))]
+    values: tuple[Any, ...] = (True, False) if field == "join" else (getattr(SAID, field),)
+    changes: list[dict[str, Any]] = [{field: value} for value in values]
+    return [replace(bare, attributes=replace(bare.attributes, **change)) for change in changes]
+
+
+def _check_lines(lines: Iterable[Line]) -> None:
+    whole = together([*lines])
+    _claim(scriptgate.meaning(whole.text) == list(whole.events), f"this does what its events say:\n{whole.text}")
+
+
+def _claim(holds: bool, sentence: str) -> None:
+    """Assert, also where Python runs with ``-O``."""
+    if not holds:
+        raise AssertionError(f"broken: {sentence}")

@@ -1,0 +1,60 @@
+"""What a request says of how its application runs: framework, graph compilers, distribution, processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from modak import plugins
+from modak.dsl import Request
+from modak.frameworks.base import Carrier
+
+
+def switches(request: Request) -> Mapping[str, Any]:
+    """Graph compilers of the request's framework and what the request says of each: on, off, ``auto`` or nothing."""
+    optimisation = request.optimisation
+    if optimisation.framework is None:
+        return {}
+    framework = plugins.find("frameworks", optimisation.framework)
+    return {compiler.name: getattr(optimisation.options, compiler.option, None) for compiler in framework.compilers}
+
+
+def allowed_compilers(request: Request) -> frozenset[str | None]:
+    """What ``compiler`` may be: the one that is on; else none, or any of those left to the evidence."""
+    said = switches(request)
+    on = frozenset(name for name, value in said.items() if value is True)
+    return on or frozenset([None, *(name for name, value in said.items() if value == "auto")])
+
+
+def is_distributed(request: Request) -> bool:
+    """Whether the application runs as more than one process."""
+    optimisation, application = request.optimisation, request.application
+    if application.app_type in ("mpi", "hpc") or optimisation.framework == "mpi" or "mpi" in optimisation.config.parallelisation:
+        return True
+    if optimisation.config.distributed_training or distribution(request):
+        return True
+    many = (application.mpi_ranks, request.job_options.node_count, request.job_options.process_count_per_node)
+    return any(count is not None and count > 1 for count in many)
+
+
+def carrier(request: Request) -> Carrier | None:
+    """The framework (and version) whose images and results the request is about; ``None``: none, as for MPI programs."""
+    optimisation = request.optimisation
+    if optimisation.framework is None:
+        return None
+    found: Carrier | None = plugins.find("frameworks", optimisation.framework).carrier(optimisation.options)
+    return found
+
+
+def distribution(request: Request) -> str | None:
+    """The distribution layer of a training run, for instance ``horovod``."""
+    options = request.optimisation.options
+    if request.optimisation.framework == "horovod":
+        return "horovod"
+    value = getattr(options, "distribution", None)
+    return str(value) if value else None
+
+
+def is_single_threaded(request: Request) -> bool:
+    """Whether the application is MPI alone: a rank on every core."""
+    return request.optimisation.framework == "mpi" or (request.optimisation.framework is None and request.application.app_type == "mpi")

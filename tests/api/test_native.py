@@ -1,0 +1,180 @@
+"""MODAK's own addresses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from modak.api import create_app
+from modak.cli import main
+from modak.settings import Settings
+
+
+def test_optimise_answers_the_requests_own_document(web: TestClient, document: dict[str, Any]) -> None:
+    """Filled in, with a plan; what the caller wrote is still there."""
+    answer = web.post("/optimise", json=document)
+    assert answer.status_code == 200
+    job = answer.json()["job"]
+    assert job["optimisation"] == document["job"]["optimisation"]
+    assert job["job_content"].startswith("#!/bin/bash")
+    assert job["plan"]["prediction"]["basis"] != "none"
+
+
+def test_what_is_absent_is_left_out(web: TestClient, document: dict[str, Any]) -> None:
+    """No null in a plan, nor in a list of choices."""
+    assert ":null" not in web.post("/optimise", json=document).text
+    assert ":null" not in web.post("/recommendations", json=document).text
+
+
+def test_the_script_is_downloaded_from_job_script(web: TestClient, document: dict[str, Any]) -> None:
+    """An absolute address, as older callers need it; the plan is there too."""
+    job = web.post("/optimise", json=document).json()["job"]
+    script = web.get(job["job_script"])
+    assert script.text == job["job_content"]
+    assert script.headers["content-type"].startswith("text/plain")
+    assert web.get(f"/plans/{job['plan']['id']}").json()["job"] == job
+
+
+def test_links_start_with_the_public_address(packaged_database: Path, document: dict[str, Any]) -> None:
+    """Behind a proxy the service cannot know how it is called from outside."""
+    settings = Settings(database_url=f"sqlite:///{packaged_database}", public_url="https://modak.example.org/api")
+    job = TestClient(create_app(settings)).post("/optimise", json=document).json()["job"]
+    assert job["job_script"].startswith("https://modak.example.org/api/plans/")
+
+
+def test_the_command_line_gives_the_same_answer(
+    web: TestClient,
+    document: dict[str, Any],
+    packaged_database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """One code path: the documents differ in the address of the script alone."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{packaged_database}")
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(document))
+    assert main(["optimise", str(file), "--json"]) == 0
+    over_http = web.post("/optimise", json=document).json()
+    del over_http["job"]["job_script"]
+    assert json.loads(capsys.readouterr().out) == over_http
+
+
+def test_strict_turns_warnings_into_errors(web: TestClient, document: dict[str, Any]) -> None:
+    """An unknown system is a warning inside a 200, or a 422."""
+    document["job"]["target"] = {"name": "nowhere"}
+    lenient = web.post("/optimise", json=document)
+    assert lenient.status_code == 200
+    assert any("unknown system 'nowhere'" in warning["message"] for warning in lenient.json()["job"]["plan"]["warnings"])
+    assert web.post("/optimise?strict=true", json=document).status_code == 422
+
+
+def test_recommendations_are_ranked(web: TestClient, document: dict[str, Any]) -> None:
+    """The first is what optimise chooses."""
+    choices = web.post("/recommendations", json=document).json()["choices"]
+    chosen = web.post("/optimise", json=document).json()["job"]["plan"]["configuration"]
+    assert len(choices) > 1
+    assert [choices[0]["configuration"][name] for name in ("nodes", "ranks_per_node")] == [chosen["nodes"], chosen["ranks_per_node"]]
+
+
+def test_predictions_take_csv_and_json(web: TestClient) -> None:
+    """The same rows in both spellings get the same answer."""
+    row = {"application": "3dgan", "metric": "epoch_time", "system": "supermuc-ng", "nodes": "24"}
+    text = f"{','.join(row)}\n{','.join(row.values())}\n"
+    as_csv = web.post("/predictions", content=text, headers={"Content-Type": "text/csv"}).json()["rows"]
+    assert as_csv == web.post("/predictions", json=[row]).json()["rows"]
+    assert as_csv[0]["lower"] < as_csv[0]["predicted"] < as_csv[0]["upper"]
+
+
+def test_a_bad_row_is_named_by_its_line(web: TestClient) -> None:
+    """422, with what is allowed there."""
+    answer = web.post("/predictions", content="application,metric,nodes\na,epoch_time,-1\n", headers={"Content-Type": "text/csv"})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "body.csv:2"
+
+
+def test_more_rows_than_the_limit_are_refused(packaged_database: Path) -> None:
+    """One request cannot keep the service busy for hours."""
+    client = TestClient(create_app(Settings(database_url=f"sqlite:///{packaged_database}", max_points=2)))
+    answer = client.post("/predictions", json=[{"application": "a", "metric": "epoch_time"}] * 3)
+    assert answer.status_code == 422
+    assert "MODAK_MAX_POINTS" in answer.json()["detail"]
+
+
+def test_results_are_paged_by_cursor(web: TestClient) -> None:
+    """Pages put together are all rows, each once."""
+    items, cursor = [], ""
+    while True:
+        page = web.get("/results", params={"application": "3dgan", "limit": 7, "cursor": cursor}).json()
+        items += page["items"]
+        if "next" not in page:
+            break
+        cursor = page["next"]
+    every = web.get("/results", params={"application": "3dgan", "limit": 1000}).json()["items"]
+    assert items == every
+    assert len({item["id"] for item in items}) == len(items) > 7
+
+
+@pytest.mark.parametrize("kind", ["systems", "images", "rules", "models"])
+def test_lists_are_paged_and_every_item_has_an_address(web: TestClient, kind: str) -> None:
+    """Also images, whose references hold slashes and colons."""
+    key = {"images": "reference", "models": "id"}.get(kind, "name")
+    first = web.get(f"/{kind}", params={"limit": 1}).json()
+    second = web.get(f"/{kind}", params={"limit": 1, "cursor": first["next"]}).json()
+    (item,), (other,) = first["items"], second["items"]
+    assert item[key] < other[key]
+    assert web.get(f"/{kind}/{item[key]}").json() == item
+    assert web.get(f"/{kind}/nothing").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/results"),
+        ("POST", "/systems"),
+        ("PUT", "/systems/supermuc-ng"),
+        ("DELETE", "/rules/anything"),
+        ("POST", "/images"),
+        ("DELETE", "/plans/anything"),
+        ("POST", "/scripts"),
+        ("PUT", "/infrastructures/anything"),
+        ("DELETE", "/container_mappings/anything"),
+        ("POST", "/scaling_models"),
+    ],
+)
+def test_writing_is_closed(web: TestClient, method: str, path: str) -> None:
+    """401 before the body is looked at, and the way a client is told so."""
+    answer = web.request(method, path, content=b"no json at all" * 1000, headers={"Authorization": "Bearer made-up"})
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_service_starts_without_its_database(tmp_path: Path, document: dict[str, Any]) -> None:
+    """Alive, not ready, 503 with a time to come back; and ready once the database is there."""
+    folder = tmp_path / "later"
+    folder.write_text("in the way")
+    client = TestClient(create_app(Settings(database_url=f"sqlite:///{folder}/modak.db")), raise_server_exceptions=False)
+    assert client.get("/health").json() == {"status": "ok"}
+    answer = client.post("/optimise", json=document)
+    assert (client.get("/ready").status_code, answer.status_code, "retry-after" in answer.headers) == (503, 503, True)
+    folder.unlink()
+    assert client.get("/ready").status_code == 200
+
+
+def test_openapi_describes_every_address_and_loads_nothing_from_elsewhere(web: TestClient) -> None:
+    """Every reference in it leads somewhere; the pages that need a public server are off."""
+    text = web.get("/openapi.json").text
+    names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert names <= set(json.loads(text)["components"]["schemas"])
+    assert {"/optimise", "/get_optimisation", "/plans/{id}/script", "/infrastructures"} <= set(json.loads(text)["paths"])
+    assert web.get("/docs").status_code == web.get("/redoc").status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["request", "response", "result", "points", "system", "image", "rule"])
+def test_schemas_are_served(web: TestClient, kind: str) -> None:
+    """By the names that the command line knows."""
+    assert web.get(f"/schema/{kind}").json()["$schema"].startswith("https://json-schema.org/")

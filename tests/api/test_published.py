@@ -1,0 +1,118 @@
+"""The addresses that callers of the published service use, in the shapes that they read."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from starlette.testclient import TestClient
+
+BUILDER = {
+    "job": {
+        "job_options": {"job_name": "solver", "node_count": "2", "process_count_per_node": "4", "wall_time_limit": "1:00:00 "},
+        "application": {
+            "app_tag": "solver",
+            "executable": "./solver",
+            "container_runtime": "docker://ethcscs/mpich:ub1804",
+            "mpi_ranks": 8,
+        },
+        "target": {},
+    }
+}
+"""As the blueprint builder sends it: an empty target, no optimisation, numbers as text."""
+
+
+def test_get_optimisation_gives_the_script_and_the_image(web: TestClient) -> None:
+    """`job.job_content` and `job.application.container_runtime`; nothing is null, and nothing else is filled in."""
+    job = web.post("/get_optimisation", json=BUILDER).json()["job"]
+    assert job["job_content"].startswith("#!/bin/bash")
+    assert job["application"] == BUILDER["job"]["application"]
+    assert set(job) - {"warnings"} == {*BUILDER["job"], "job_content"}
+
+
+def test_get_job_content_is_an_older_name(web: TestClient) -> None:
+    """The same answer, without the header that tells them apart."""
+    assert web.post("/get_job_content", json=BUILDER).json() == web.post("/get_optimisation", json=BUILDER).json()
+
+
+def test_get_image_gives_the_callers_own_where_nothing_better_is_known(web: TestClient) -> None:
+    """And no script."""
+    job = web.post("/get_image", json=BUILDER).json()["job"]
+    assert job["application"]["container_runtime"] == "docker://ethcscs/mpich:ub1804"
+    assert "job_content" not in job
+
+
+def test_get_image_finds_an_image(web: TestClient) -> None:
+    """For a request that names a framework alone."""
+    wanted = {
+        "optimisation": {
+            "app_type": "ai_training",
+            "opt_build": {"cpu_type": "x86", "acc_type": "nvidia"},
+            "ai_training": {"tensorflow": {"version": "2.1"}},
+        }
+    }
+    job = web.post(
+        "/get_image", json={"job": {"application": {"app_tag": "a", "executable": "python3 a.py"}, "target": {}, **wanted}}
+    ).json()["job"]
+    assert "2.1" in job["application"]["container_runtime"]
+
+
+def test_get_build_gives_the_build_script(web: TestClient) -> None:
+    """Where the application has sources to build."""
+    build = {"src": "https://example.org/solver.git", "build_command": "make -j {{BUILD_PARALLELISM}}", "build_parallelism": 4}
+    application = BUILDER["job"]["application"] | {"build": build}
+    job = web.post("/get_build", json={"job": BUILDER["job"] | {"application": application}}).json()["job"]
+    assert "make -j" in job["build_script"]
+    assert "build_script" not in web.post("/get_build", json=BUILDER).json()["job"]
+
+
+def test_warnings_ride_inside_a_200(web: TestClient) -> None:
+    """The caller takes everything else for an empty script."""
+    sent = {"job": BUILDER["job"] | {"target": {"name": "nowhere", "job_scheduler_type": "slurm"}}}
+    answer = web.post("/get_optimisation", json=sent)
+    assert answer.status_code == 200
+    assert any(warning["field"] == "target.name" for warning in answer.json()["job"]["warnings"])
+
+
+def test_the_callers_spelling_is_kept(web: TestClient) -> None:
+    """Unknown keys, texts for numbers and explicit nulls come back as they were sent."""
+    sent = {"job": BUILDER["job"] | {"optimisation": None, "extra": [1, None]}, "also": "this"}
+    answer = web.post("/get_image", json=sent).json()
+    assert answer["also"] == "this"
+    assert (answer["job"]["optimisation"], answer["job"]["extra"]) == (None, [1, None])
+    assert answer["job"]["job_options"] == BUILDER["job"]["job_options"]
+
+
+@pytest.mark.parametrize("path", ["/infrastructures", "/scripts", "/scaling_models", "/container_mappings"])
+def test_lists_hold_items_with_their_own_address(web: TestClient, path: str) -> None:
+    """Unique ids that are UUIDs; an unknown one is 404."""
+    items = web.get(path).json()
+    assert len({UUID(item["id"]) for item in items}) == len(items) > 0
+    assert web.get(f"{path}/{items[0]['id']}").json() == items[0]
+    assert web.get(f"{path}/nothing").status_code == 404
+
+
+def test_infrastructures_have_the_published_shape(web: TestClient) -> None:
+    """Sockets, cores per socket, threads per core, memory in bytes."""
+    by_name: dict[str, Any] = {item["name"]: item for item in web.get("/infrastructures").json()}
+    node = by_name["supermuc-ng"]["configuration"]["partitions"]["thin"]["node"]
+    assert node["ncpus"] * node["cpu"]["ncores"] == 48
+    assert (node["cpu"]["arch"], node["cpu"]["nthreads"], node["memory"]) == ("x86_64", 2, 96_000_000_000)
+    gpu = by_name["hlrs-testbed"]["configuration"]["partitions"]["default"]["node"]
+    assert (gpu["naccel"], gpu["accel"]["type"]) == (1, "gpu")
+
+
+def test_scripts_are_text_with_conditions(web: TestClient) -> None:
+    """Shell text for a stage, and where it holds."""
+    for script in web.get("/scripts").json():
+        assert set(script["data"]) == {"stage", "raw"}
+        assert script["data"]["stage"] in ("pre", "post")
+        assert set(script["conditions"]) <= {"application", "infrastructure"}
+
+
+def test_scaling_models_are_fractions(web: TestClient) -> None:
+    """Amdahl's parallel fraction lies between nothing and all."""
+    for item in web.get("/scaling_models").json():
+        assert item["model"]["name"] == "amdahl"
+        assert 0 <= item["model"]["F"] <= 1

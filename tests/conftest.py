@@ -1,0 +1,120 @@
+"""What every test may ask for. No test sees the user's own database, settings or caches."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from modak.facts import Facts
+
+ROOT = Path(__file__).parent.parent
+FORGETFUL = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
+"""PostgreSQL's options for a server that may lose everything."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The environment of the whole run: no setting of the user's, an empty home."""
+    home = tempfile.mkdtemp(prefix="modak-tests-home-")
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    for name in [name for name in os.environ if name.startswith(("MODAK_", "XDG_", "SLURM_", "SBATCH_", "PBS_"))]:
+        del os.environ[name]
+    os.environ.update(HOME=home, XDG_DATA_HOME=f"{home}/data", NO_COLOR="1", COLUMNS="140")
+
+
+def missing(component: str) -> NoReturn:
+    """Skip the test, or fail it where CI promises that every component is there."""
+    line = f"{component} is not installed: run `make test-deps`"
+    pytest.fail(line, pytrace=False) if os.environ.get("CI") == "true" else pytest.skip(line)
+    raise AssertionError(line)
+
+
+def tool(component: str, name: str, *folders: Path) -> Path:
+    """The path of a component's program, looked for in Debian's folders, the given ones and PATH."""
+    path = os.pathsep.join(["/usr/sbin", "/usr/bin", *map(str, folders), os.environ["PATH"]])
+    return Path(shutil.which(name, path=path) or missing(component))
+
+
+def as_user(user: str) -> list[str]:
+    """Words that run what follows as a user, where we are root; daemons such as PostgreSQL refuse to be."""
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] if os.geteuid() == 0 else []
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A throwaway PostgreSQL server on the loopback interface."""
+
+    port: int
+    psql: Path
+    _names: Iterator[int]
+
+    def new_database(self) -> str:
+        """SQLAlchemy URL of a database that is empty and nobody else's."""
+        name = f"test_{next(self._names)}"
+        subprocess.run(
+            [self.psql, "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-qc", f"CREATE DATABASE {name}"], check=True, timeout=60
+        )
+        return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{name}"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """One server for the whole session; it forgets everything on a crash, which makes it fast."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    initdb, pg_ctl, psql = (tool("PostgreSQL", name, *folders) for name in ("initdb", "pg_ctl", "psql"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="modak-pg-") as folder:
+        user = as_user("postgres")
+        if user:
+            shutil.chown(folder, "postgres", "postgres")
+        data, log = f"{folder}/data", f"{folder}/log"
+        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} {FORGETFUL}"
+
+        def run(*words: str | Path) -> None:
+            subprocess.run([*user, *map(str, words)], check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=60)
+
+        run(initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+        run(pg_ctl, "-D", data, "-w", "-l", log, "-o", options, "start")
+        try:
+            yield Postgres(port, psql, count())
+        finally:
+            run(pg_ctl, "-D", data, "-m", "immediate", "stop")
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Postgres) -> str:
+    """SQLAlchemy URL of an empty PostgreSQL database of the test's own (0.1 s each)."""
+    return postgres_server.new_database()
+
+
+@pytest.fixture(scope="session")
+def packaged_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of an SQLite database with the packaged knowledge, made once a run. A test that changes it copies it."""
+    from modak.store import open_store
+
+    file = tmp_path_factory.mktemp("packaged") / "modak.db"
+    with open_store(f"sqlite:///{file}") as store:
+        store.models()
+    return file
+
+
+@pytest.fixture(scope="session")
+def known(packaged_database: Path) -> Iterator[Callable[[str | None], Facts]]:
+    """The packaged facts as the store gives them: a function of the application whose models are wanted."""
+    from modak.store import open_store
+
+    store = open_store(f"sqlite:///{packaged_database}")
+    yield cache(store.snapshot)
+    store.close()

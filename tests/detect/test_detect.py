@@ -1,0 +1,185 @@
+"""Running commands: found by absolute path, with a clean environment, within time and size, and gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from modak import detect
+from modak.errors import RequestError
+from modak.knowledge import packaged_root, read_all
+
+DATA = Path(__file__).parent.parent / "data/detect"
+
+
+def program(folder: Path, name: str, script: str) -> Path:
+    """A program of that name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return file
+
+
+def saying(folder: Path, **files: str) -> str:
+    """A PATH of one folder whose programs print recorded outputs, whatever they are asked."""
+    for name, recorded in files.items():
+        program(folder, name, f"exec /bin/cat {shlex.quote(str(DATA / recorded))}")
+    return str(folder)
+
+
+def found(environment: Mapping[str, str], **options):
+    """The description of a machine with these programs."""
+    known = read_all(packaged_root())
+    processors, accelerators = ({one.name: one for one in items} for items in (known.processors, known.accelerators))
+    return detect.detect(processors, accelerators, environment, **options)
+
+
+def run(*words: str, timeout_s: float = 5, longest: int = 1 << 20) -> tuple[bytes, bytes, str]:
+    """Run words with nothing in the environment."""
+    return detect.run(words, {}, timeout_s=timeout_s, longest=longest)
+
+
+def test_programs_are_looked_up_in_absolute_folders_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program in the current folder is none of ours, wherever PATH names that folder."""
+    monkeypatch.chdir(tmp_path)
+    program(tmp_path, "lscpu", "true")
+    assert detect.find("lscpu", os.pathsep.join(["", ".", "folder"])) is None
+    own = program(tmp_path / "bin", "lscpu", "true")
+    assert detect.find("lscpu", os.pathsep.join([".", str(tmp_path / "none"), str(tmp_path / "bin")])) == own
+
+
+def test_a_file_that_cannot_be_run_is_passed_over(tmp_path: Path) -> None:
+    """The next folder's is taken."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/lscpu").write_text("no program")
+    (tmp_path / "b/lscpu").mkdir(parents=True)
+    own = program(tmp_path / "c", "lscpu", "true")
+    assert detect.find("lscpu", f"{tmp_path}/a:{tmp_path}/b:{tmp_path}/c") == own
+
+
+def test_commands_get_a_clean_environment(tmp_path: Path) -> None:
+    """What runs code, or asks for other formats, is not passed on; what names the site's configuration is."""
+    program(tmp_path / "bin", "lscpu", f"/usr/bin/env > {tmp_path}/seen")
+    given = {
+        "PATH": f".:{tmp_path}/bin",
+        "LD_PRELOAD": "/x.so",
+        "BASH_ENV": "/x",
+        "SINFO_FORMAT": "x",
+        "LC_ALL": "de_DE",
+        "SLURM_CONF": "/conf",
+    }
+    with pytest.raises(Exception, match="left out"):
+        found(given)
+    names = dict(line.split("=", 1) for line in (tmp_path / "seen").read_text().splitlines())
+    assert (names["PATH"], names["LC_ALL"], names["SLURM_CONF"]) == (f"{tmp_path}/bin", "C", "/conf")
+    assert not {"LD_PRELOAD", "BASH_ENV", "SINFO_FORMAT"} & set(names)
+
+
+def test_a_command_that_hangs_is_ended_in_time_with_all_that_it_started(tmp_path: Path) -> None:
+    """Also where a child holds its output open."""
+    start = time.monotonic()
+    script = f"sleep 60 & echo $! > {tmp_path}/child; wait"
+    assert run("/bin/sh", "-c", script, timeout_s=0.5)[2] == "no answer within 0.5 s"
+    assert time.monotonic() - start < 3
+    child = int((tmp_path / "child").read_text())
+    for _ in range(100):
+        if not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text():
+            break
+        time.sleep(0.02)
+    else:
+        pytest.fail("the child lives on")
+
+
+@pytest.mark.parametrize("pause", ["", "sleep 0.05;"])
+def test_a_command_that_never_stops_talking_is_ended_in_time(pause: str) -> None:
+    """Every line in time does not make the whole in time."""
+    start = time.monotonic()
+    assert "within" in run("/bin/sh", "-c", f"while :; do echo x; {pause} done", timeout_s=0.5, longest=1 << 24)[2]
+    assert time.monotonic() - start < 3
+
+
+def test_a_command_that_leaves_a_daemon_behind_does_not_hold_us() -> None:
+    """A process in a session of its own keeps the pipe open."""
+    start = time.monotonic()
+    assert "within" in run("/bin/sh", "-c", "setsid sleep 4 & echo done", timeout_s=0.5)[2]
+    assert time.monotonic() - start < 3
+
+
+def test_an_answer_beyond_all_measure_is_refused() -> None:
+    """Not held, not read on."""
+    out, _, trouble = run("/bin/sh", "-c", "exec /usr/bin/yes", longest=1 << 20)
+    assert (out, trouble) == (b"", "an answer of more than 1 MiB")
+
+
+def test_complaints_beyond_all_measure_are_cut() -> None:
+    """The answer stands."""
+    words = ("-c", "import sys; sys.stderr.write('x' * 5_000_000); print('fine')")
+    out, err, trouble = run(sys.executable, *words)
+    assert (out, trouble) == (b"fine\n", "")
+    assert len(err) <= detect.LONGEST_ERRORS + (1 << 16)
+
+
+def test_a_command_that_fails_says_why() -> None:
+    """Its status, and the start of what it wrote."""
+    assert run("/bin/sh", "-c", "echo no controller >&2; exit 3")[2] == "exit status 3: no controller"
+
+
+def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
+    """They are replaced."""
+    program(tmp_path / "bin", "ch-run", "printf '\\377\\376 0.31'")
+    path = saying(tmp_path / "bin", lscpu="lscpu-xeon.json")
+    assert ("charliecloud", "0.31") in {(one.name, one.version) for one in found({"PATH": path}).system.runtimes}
+
+
+def test_slurms_own_pbs_commands_are_not_asked_where_scontrol_answers(tmp_path: Path) -> None:
+    """Nor sinfo: scontrol says more."""
+    folder = tmp_path / "bin"
+    saying(folder, lscpu="lscpu-xeon.json")
+    told = {"node": "scontrol-node-mixed.txt", "partition": "scontrol-partition-mixed.txt", "config": "scontrol-config.txt"}
+    cases = "; ".join(f"{what}) /bin/cat {DATA / name};;" for what, name in told.items()).replace(";;;", ";;")
+    program(folder, "scontrol", f"case $2 in {cases} esac")
+    for name in ("sinfo", "pbsnodes", "qstat"):
+        program(folder, name, f": > {tmp_path}/asked")
+    system = found({"PATH": str(folder)}).system
+    assert (system.name, system.scheduler, len(system.partitions)) == ("throwaway", "slurm", 3)
+    assert not (tmp_path / "asked").exists()
+
+
+def test_trouble_of_a_command_that_is_there_is_said(tmp_path: Path) -> None:
+    """One that is not there is no news."""
+    path = saying(tmp_path / "bin", lscpu="lscpu-xeon.json")
+    program(tmp_path / "bin", "scontrol", "echo 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1")
+    notes = found({"PATH": path}).notes
+    assert any("scontrol show partition --oneliner: exit status 1: slurm_load_partitions: Unable" in note for note in notes)
+    assert not any("nvidia-smi" in note for note in notes)
+
+
+def test_lmod_is_asked_through_the_program_that_its_variable_names(tmp_path: Path) -> None:
+    """It answers on standard error; a relative name is not followed."""
+    path = saying(tmp_path / "bin", lscpu="lscpu-xeon.json")
+    lmod = program(tmp_path / "lmod", "lmod", f"/bin/cat {DATA}/module-avail.txt >&2; echo export X=1")
+    system = found({"PATH": path, "LMOD_CMD": str(lmod)}).system
+    assert {one.module for one in system.mpi} == {"mpich/4.2.1", "openmpi/5.0.3"}
+    assert found({"PATH": path, "LMOD_CMD": "lmod/lmod"}).system.mpi == ()
+
+
+def test_the_citation_names_no_pattern_of_our_own(tmp_path: Path) -> None:
+    """The command as a person would run it."""
+    assert [one.citation.split(" (")[0] for one in found({"PATH": saying(tmp_path, lscpu="lscpu-xeon.json")}).system.sources] == [
+        "one machine, no scheduler answers",
+        "lscpu -J",
+        "/proc/meminfo",
+    ]
+
+
+def test_a_probe_without_slurm_is_refused(tmp_path: Path) -> None:
+    """The message says what to do instead."""
+    with pytest.raises(RequestError, match="run modak on a node instead"):
+        found({"PATH": saying(tmp_path, lscpu="lscpu-xeon.json")}, probe=True)

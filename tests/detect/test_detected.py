@@ -1,0 +1,445 @@
+"""What commands say, read into a system: recorded and documented outputs (tests/data/detect) in, a system file out."""
+
+from __future__ import annotations
+
+import json
+import time
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from modak.detect import ALWAYS, SLURM, WITHOUT_SCONTROL
+from modak.detected import Asked, Description, describe, hardware, machine, pbs, slurm, software, toml
+from modak.detected.drift import Difference, drift
+from modak.detected.seen import NOT_THERE, Answer, SeenGpu, SeenProcessor, gigabytes
+from modak.errors import DataError
+from modak.facts import System
+from modak.knowledge import packaged_root, read_all, read_processors, read_system
+
+DATA = Path(__file__).parent.parent / "data/detect"
+SHIPPED = read_all(packaged_root())
+PROCESSORS = {one.name: one for one in SHIPPED.processors}
+ACCELERATORS = {one.name: one for one in SHIPPED.accelerators}
+DAY = date(2026, 11, 20)
+MIXED = {"scontrol-partition": "scontrol-partition-mixed.txt", "scontrol-node": "scontrol-node-mixed.txt"}
+XEON = {"lscpu": "lscpu-xeon.json", "meminfo": "meminfo.txt"}
+TWO_V100 = {"nvidia-smi": "nvidia-smi.txt", "nvidia-smi-capability": "nvidia-smi-capability.txt"}
+OPENPBS = {"pbsnodes": "pbsnodes-openpbs.txt", "qstat": "qstat-openpbs.txt", "qstat-server": "qstat-server-openpbs.txt"}
+
+
+def read(name: str) -> str:
+    """A recorded output."""
+    return (DATA / name).read_text()
+
+
+def answers(files: Mapping[str, str], **texts: str) -> dict[str, Answer]:
+    """Answers from files, from texts, and nothing from any other command."""
+    every = {key: Answer(" ".join(words), trouble=NOT_THERE) for key, words in {**SLURM, **WITHOUT_SCONTROL, **ALWAYS}.items()}
+    said = {**{key: read(name) for key, name in files.items()}, **{key.replace("_", "-"): text for key, text in texts.items()}}
+    return {**every, **{key: Answer(every[key].command, text) for key, text in said.items()}}
+
+
+def seen(
+    files: Mapping[str, str], host: str = "login1", probes: Mapping[str, Mapping[str, str]] | None = None, **texts: str
+) -> Description:
+    """The description that these outputs give."""
+    probed = {name: answers(given) for name, given in (probes or {}).items()}
+    return describe(answers(files, **texts), probed, Asked(host, DAY), PROCESSORS, ACCELERATORS)
+
+
+def partition(found: Description, name: str):
+    """One of its partitions."""
+    return next(one for one in found.system.partitions if one.name == name)
+
+
+def test_the_recorded_slurm_has_its_partitions_nodes_and_limits() -> None:
+    """What scontrol of 22.05 says: sockets, cores, memory in GB, wall times; the host is one of the nodes."""
+    found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json", "srun-mpi": "srun-mpi.txt"})
+    assert (found.system.name, found.system.scheduler, found.system.cpu_unit) == ("throwaway", "slurm", "core")
+    main, gpu = (partition(found, name) for name in ("main", "gpu"))
+    assert (main.default, main.nodes, main.max_wall_time_s, main.node.cores, main.node.usable_memory_gb) == (True, 2, 3600, 2, 4.1)
+    assert (gpu.default, gpu.nodes, gpu.max_wall_time_s, gpu.node.sockets, gpu.node.usable_memory_gb) == (False, 2, 14400, 32, 134.2)
+
+
+def test_what_is_not_shown_is_left_out_and_said() -> None:
+    """A partition of powered-down nodes, and GPUs whose type three accelerators begin with."""
+    found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"})
+    assert {one.name for one in found.system.partitions} == {"main", "gpu"}
+    assert partition(found, "gpu").node.accelerators == 0
+    assert any(note.startswith("partition paper is left out: no node") for note in found.notes)
+    assert any("v100-pcie-32gb or v100-sxm2-16gb or v100-sxm2-32gb" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("files", "host"),
+    [
+        ({**MIXED, **XEON}, "login1"),
+        ({**MIXED, **XEON, **TWO_V100, "numactl": "numactl.txt"}, "g1"),
+        ({**OPENPBS, **XEON}, "n001"),
+        ({"pbsnodes": "pbsnodes-torque.txt", "qstat": "qstat-torque.txt", **XEON}, "t1"),
+        ({"lscpu": "lscpu-epyc-vm.json", "meminfo": "meminfo.txt", "mounts": "mounts.txt", "modules": "module-avail.txt"}, "alone"),
+        ({"lscpu": "lscpu-xeon.json", "nvidia-smi": "nvidia-smi-h200.txt", "nvidia-smi-capability": "nvidia-smi-capability-h200.txt"}, "w"),
+    ],
+)
+def test_what_is_printed_passes_the_checks_of_add(files: Mapping[str, str], host: str, tmp_path: Path) -> None:
+    """The file is read back as the same system: its schema holds, and every figure has a source."""
+    found = seen(files, host)
+    file = tmp_path / "system.toml"
+    file.write_text(toml([found.system]))
+    assert read_system(file) == found.system
+    if found.processors:
+        file.write_text(toml(found.processors))
+        assert read_processors(file) == found.processors
+    known = {*PROCESSORS, *(one.name for one in found.processors)}
+    assert {one.node.processor for one in found.system.partitions} <= known
+
+
+def test_every_source_names_its_command_and_the_day() -> None:
+    """And the machine, where the command speaks of one machine alone."""
+    citations = [one.citation for one in seen({**MIXED, **XEON}).system.sources]
+    assert "scontrol show node --oneliner (2026-11-20)" in citations
+    assert "lscpu -J (2026-11-20), on login1" in citations
+    assert all("(2026-11-20)" in one for one in citations)
+
+
+def test_a_machine_like_the_nodes_lends_them_its_processor_and_it_is_said() -> None:
+    """Sockets, cores and threads are equal; its memory is its own and says nothing of theirs."""
+    found = seen({**MIXED, **XEON})
+    node = partition(found, "batch").node
+    assert (node.processor, node.memory_gb, node.reserved_cores) == ("xeon-gold-6148", None, 2)
+    assert any("taken to have the processors of login1" in note for note in found.notes)
+
+
+def test_a_machine_unlike_the_nodes_lends_them_nothing() -> None:
+    """The partition is left out, with the reason; another that fits stays."""
+    found = seen({**MIXED, **XEON})
+    assert "arm" not in {one.name for one in found.system.partitions}
+    assert any("partition arm is left out: its nodes are not like login1" in note for note in found.notes)
+
+
+def test_a_probe_tells_what_the_login_node_cannot() -> None:
+    """Each partition gets what its own node said."""
+    probes = {"arm": {"lscpu": "lscpu-epyc-vm.json"}, "gpu.v100": {**XEON, **TWO_V100}}
+    found = seen({**MIXED, **XEON}, probes=probes)
+    assert partition(found, "arm").node.processor == "epyc"
+    gpu = partition(found, "gpu.v100").node
+    assert (gpu.accelerator, gpu.accelerators) == ("v100-sxm2-16gb", 4)
+
+
+def test_a_probe_speaks_for_the_kind_of_node_that_it_ran_on() -> None:
+    """A partition of several kinds: those that are not like the node that answered get nothing from it."""
+    found = seen({**MIXED, "lscpu": "lscpu-epyc-vm.json"}, probes={"batch": XEON, "arm": XEON})
+    assert partition(found, "batch").node.processor == "xeon-gold-6148"
+    assert partition(found, "arm").node.cores == 64
+    assert any("partition arm: the scheduler counts 64 cores a node, a node of partition arm shows 40" in note for note in found.notes)
+    with pytest.raises(DataError, match="partition batch is left out: its nodes are not like a node of partition batch"):
+        seen({**MIXED, "lscpu": "lscpu-epyc-vm.json"}, probes={"batch": {"lscpu": "lscpu-epyc-vm.json"}})
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("tesla_v100-sxm2-16gb", "v100-sxm2-16gb"), ("t4", "t4"), ("gtx1080ti", "gtx-1080-ti"), ("p100", None), ("v100", None), (None, None)],
+)
+def test_the_schedulers_word_for_a_gpu_counts_where_it_is_a_name(word: str | None, name: str | None) -> None:
+    """As Slurm's AutoDetect writes it, or as the catalogue has it; the beginning of a name is none."""
+    found, _ = hardware.of_type(word, ACCELERATORS)
+    assert (found.name if found else None) == name
+
+
+def test_closed_partitions_are_left_out() -> None:
+    """Those that are down, hidden or for root alone."""
+    notes = seen({**MIXED, **XEON}).notes
+    assert {"partition old is left out: its state is DOWN", "partition admin is left out: it is for root alone"} <= set(notes)
+
+
+def test_nodes_of_several_kinds_become_partitions_where_a_feature_selects_them() -> None:
+    """The largest kind keeps the name; one with a feature of its own gets its constraint; the rest is left out and said."""
+    found = seen({**MIXED, **XEON})
+    batch, large = partition(found, "batch"), partition(found, "batch-kind2")
+    assert (batch.nodes, batch.max_nodes, batch.default_wall_time_s, batch.node.usable_memory_gb) == (4, 4, 3600, 200.2)
+    assert (large.nodes, large.queue, large.constraint, large.node.usable_memory_gb) == (2, "batch", "bigmem", 807.4)
+    assert "partition batch: 1 node(s) of other kinds are left out, no feature selects them" in found.notes
+
+
+def test_slurm_that_counts_threads_is_seen() -> None:
+    """CPUTot is sockets × cores × threads: scripts will say --hint=nomultithread."""
+    assert seen({**MIXED, **XEON}).system.cpu_unit == "thread"
+
+
+def test_a_reason_cannot_pass_for_a_field() -> None:
+    """Free text holds whatever it likes; the first of two fields with one name stands."""
+    node = slurm.nodes(read("scontrol-node-mixed.txt"))[7]
+    assert (node.name, node.gpus, node.usable_memory_gb) == ("g1", (("v100", 4),), 200.2)
+
+
+def test_without_scontrol_sinfo_tells_the_same() -> None:
+    """Partitions, limits and kinds of nodes; nodes have no names there."""
+    found = seen(
+        {"sinfo": "sinfo.txt", "lscpu": "lscpu-epyc-vm.json"}, probes={name: {"lscpu": "lscpu-epyc-vm.json"} for name in ("main", "gpu")}
+    )
+    whole = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"})
+    fields = [(one.name, one.nodes, one.max_wall_time_s, one.node.cores, one.node.usable_memory_gb) for one in found.system.partitions]
+    assert fields == [
+        (one.name, one.nodes, one.max_wall_time_s, one.node.cores, one.node.usable_memory_gb) for one in whole.system.partitions
+    ]
+
+
+def test_openpbs_has_queues_and_nodes() -> None:
+    """A node bound to a queue serves that alone; what is disabled or routes is no partition."""
+    found = seen({**OPENPBS, **XEON}, "n001")
+    workq = partition(found, "workq")
+    assert (found.system.scheduler, found.system.cpu_unit) == ("pbspro", "core")
+    assert (workq.default, workq.nodes, workq.max_nodes, workq.max_wall_time_s, workq.default_wall_time_s) == (True, 2, 2, 172800, 3600)
+    assert (workq.node.cores, workq.node.usable_memory_gb) == (40, 201.2)
+    assert partition(found, "gpuq").nodes == 1
+    assert {one.name for one in found.system.partitions} == {"workq", "gpuq"}
+
+
+def test_torque_has_nodes_by_property() -> None:
+    """A queue that asks for a property has the nodes that carry it; physical memory is not what jobs may use."""
+    cluster = pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt", "qstat": "qstat-torque.txt"}))
+    assert cluster
+    assert cluster.scheduler == "torque"
+    first, second = cluster.nodes
+    assert (first.partitions, second.partitions, first.gpus) == (("batch", "gpu"), ("batch",), ((None, 1),))
+    assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb, first.usable_memory_gb) == (2, 20, 1, 134.2, None)
+
+
+def test_the_pbs_commands_that_slurm_brings_are_not_pbs() -> None:
+    """Recorded from slurm-wlm-torque."""
+    assert pbs.cluster(answers({"pbsnodes": "pbsnodes-slurm-wrapper.txt"})) is None
+
+
+def test_a_machine_alone_is_a_system_of_one_node() -> None:
+    """Its scheduler is the shell; memory and NUMA domains are its own."""
+    found = seen({**XEON, "numactl": "numactl.txt", **TWO_V100}, "ws1.example.org")
+    one = found.system.default_partition
+    assert (found.system.name, found.system.scheduler, one.nodes, one.node.cores) == ("ws1", "shell", 1, 40)
+    assert (one.node.memory_gb, one.node.standard_numa_domains, one.node.threads_per_core) == (201.2, 2, 2)
+    assert (one.node.accelerator, one.node.accelerators) == ("v100-sxm2-16gb", 2)
+    assert found.processors == found.accelerators == ()
+
+
+def test_unknown_hardware_gets_an_entry_with_a_source() -> None:
+    """Only what was seen: no peak rates."""
+    found = seen(
+        {"lscpu": "lscpu-epyc-vm.json", "nvidia-smi": "nvidia-smi-h200.txt", "nvidia-smi-capability": "nvidia-smi-capability-h200.txt"}
+    )
+    assert [one.model_dump(exclude={"sources"}, exclude_unset=True) for one in found.processors] == [
+        {"name": "epyc", "vendor": "amd", "model": "AMD EPYC", "microarchitecture": "x86_64_v4", "cores": 2, "threads_per_core": 1}
+    ]
+    assert [one.model_dump(exclude={"sources"}, exclude_unset=True) for one in found.accelerators] == [
+        {"name": "h200", "vendor": "nvidia", "model": "NVIDIA H200", "compute_capability": "9.0", "memory_gb": 150.7}
+    ]
+    assert "nvidia-smi --query-gpu (2026-11-20), on login1" in found.accelerators[0].sources[0].citation
+
+
+def test_a_virtual_machine_is_said_to_be_one() -> None:
+    """Its processor's name is the hypervisor's word."""
+    assert any("virtual machine (KVM)" in note for note in seen({"lscpu": "lscpu-epyc-vm.json"}).notes)
+
+
+@pytest.mark.parametrize(
+    ("model", "vendor", "name"),
+    [
+        ("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", "GenuineIntel", "xeon-gold-6148"),
+        ("Intel(R) Xeon(R) CPU E5-2630 v4 @ 2.20GHz", "GenuineIntel", "xeon-e5-2630-v4"),
+        ("AMD EPYC 7601 32-Core Processor", "AuthenticAMD", "epyc-7601"),
+        ("Intel(R) Xeon(R) Platinum 8480+", "GenuineIntel", "xeon-platinum-8480+"),
+    ],
+)
+def test_processors_are_known_by_the_names_that_the_kernel_gives_them(model: str, vendor: str, name: str) -> None:
+    """Trade marks, clock rates and core counts are no part of a name."""
+    found = hardware.processor(SeenProcessor(model, vendor, "x86_64"), PROCESSORS, "lscpu")
+    assert found
+    assert found.name == name
+
+
+@pytest.mark.parametrize("model", ["Tesla V100-SXM2-16GB", "NVIDIA GeForce GTX 1080 Ti", "Tesla T4", "Tesla P100-SXM2-16GB"])
+def test_accelerators_are_known_by_the_names_that_nvidia_smi_gives_them(model: str) -> None:
+    """With and without the maker's and the family's name."""
+    found = hardware.accelerator(SeenGpu(model), ACCELERATORS, "nvidia-smi")
+    assert found
+    assert found.name in ACCELERATORS
+
+
+@pytest.mark.parametrize(
+    ("architecture", "vendor", "model", "flags", "target"),
+    [
+        ("x86_64", "GenuineIntel", "x", "haswell", "haswell"),
+        ("x86_64", "AuthenticAMD", "x", "zen2", "zen2"),
+        ("aarch64", "ARM", "Neoverse-N1", "neoverse_n1", "neoverse_n1"),
+        ("ppc64le", "", "POWER9, altivec supported", "", "power9le"),
+        ("pdp11", "", "x", "", None),
+    ],
+)
+def test_the_microarchitecture_is_what_archspec_would_say(
+    architecture: str, vendor: str, model: str, flags: str, target: str | None
+) -> None:
+    """From the flags alone, wherever this runs."""
+    import archspec.cpu
+
+    features = frozenset(archspec.cpu.TARGETS[flags].features) if flags else frozenset()
+    assert hardware.microarchitecture(SeenProcessor(model, vendor, architecture, features)) == target
+
+
+def test_lscpu_is_read_flat_and_nested() -> None:
+    """As util-linux wrote it before and since 2.38."""
+    nested, flat = (machine.lscpu(read(f"lscpu-{name}.json")) for name in ("xeon", "epyc-vm"))
+    assert nested
+    assert flat
+    assert (nested.topology, nested.numa_domains, nested.vendor) == ((2, 40, 2), 2, "GenuineIntel")
+    assert (flat.topology, flat.numa_domains, flat.hypervisor) == ((1, 2, 1), 1, "KVM")
+
+
+def test_numa_domains_without_processors_do_not_count() -> None:
+    """High-bandwidth or GPU memory appears as a domain of its own; no rank can be put there."""
+    assert machine.numactl(read("numactl.txt")) == 2
+
+
+def test_shared_file_systems_are_those_of_the_mount_table() -> None:
+    """A path that no script can hold is left out and said, and so is a second one with the same name."""
+    found = seen({**XEON, "mounts": "mounts.txt"})
+    assert [(one.name, one.kind, one.path) for one in found.system.filesystems] == [
+        ("beegfs", "beegfs", "/beegfs"),
+        ("home", "nfs", "/home"),
+        ("lustre-scratch", "nfs", "/lustre-scratch"),
+    ]
+    assert any(note.startswith(r"filesystems: /gpfs/odd\040name is left out") for note in found.notes)
+    assert "filesystems: /lustre/scratch is left out: the name lustre-scratch is taken" in found.notes
+
+
+def test_runtimes_are_programs_then_modules() -> None:
+    """A module counts where no program of that name is on PATH; jobs without a container always run."""
+    found = seen({**XEON, "modules": "module-avail.txt"}, ch_run="\n0.31\n")
+    assert [(one.name, one.version, one.module) for one in found.system.runtimes] == [
+        ("charliecloud", "0.31", None),
+        ("apptainer", "1.3.0", "apptainer/1.3.0"),
+        ("none", None, None),
+    ]
+
+
+def test_singularity_that_is_apptainer_is_listed_once() -> None:
+    """Apptainer installs a link of that name."""
+    given = answers({}, apptainer="apptainer version 1.4.5", singularity="apptainer version 1.4.5")
+    assert [name for name, *_ in software.runtimes(given)] == ["apptainer"]
+
+
+def test_mpi_libraries_are_modules_then_what_path_has() -> None:
+    """The newest of each family by version, not by text; pmi is what srun offers for it."""
+    found = seen({**MIXED, **XEON, "modules": "module-avail.txt", "srun-mpi": "srun-mpi.txt"}, mpirun="mpirun (Open MPI) 4.1.4")
+    assert [(one.family, one.version, one.module, one.pmi) for one in found.system.mpi] == [
+        ("mpich", "4.2.1", "mpich/4.2.1", "pmi2"),
+        ("openmpi", "5.0.3", "openmpi/5.0.3", "pmix"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "version"),
+    [
+        ("mpirun (Open MPI) 4.1.4\n", "openmpi", "4.1.4"),
+        ("HYDRA build details:\n    Version:                                 4.0.2\n", "mpich", "4.0.2"),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.9 Build 20230307", "intel-mpi", "2021.9"),
+    ],
+)
+def test_mpirun_says_whose_it_is(text: str, family: str, version: str) -> None:
+    """Each family in its own words."""
+    assert [(name, number) for name, number, *_ in software.mpi(answers({}, mpirun=text))] == [(family, version)]
+
+
+def test_a_machine_that_says_nothing_is_an_error_with_reasons() -> None:
+    """No system is made up."""
+    with pytest.raises(DataError, match="partition local is left out"):
+        seen({})
+
+
+def test_units_are_powers_of_ten() -> None:
+    """Slurm's M and the kernel's kB are MiB and KiB."""
+    assert gigabytes(1_000_000) == 1048.5
+
+
+HOSTILE = "\x1b]0;x\x07\u202e$(touch /tmp/x)\r`id`\x00"
+
+
+@pytest.mark.parametrize("key", [*SLURM, *WITHOUT_SCONTROL, *ALWAYS])
+def test_hostile_text_is_never_part_of_a_system(key: str) -> None:
+    """Control characters inside any answer: the file stays one that add takes, notes are printable."""
+    files = {name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-xeon.json", "modules": "module-avail.txt", "mounts": "mounts.txt"}
+    files |= {"nvidia-smi": "nvidia-smi.txt", "sinfo": "sinfo.txt", "srun-mpi": "srun-mpi.txt", "pbsnodes": "pbsnodes-openpbs.txt"}
+    text = read(files[key]) if key in files else "1.2.3"
+    for hostile in (HOSTILE, text.replace("=", f"={HOSTILE}"), text.replace(" ", f" {HOSTILE}"), text.replace("a", HOSTILE)):
+        given = {**answers(files), key: Answer(key, hostile)}
+        probes = {name: answers({"lscpu": "lscpu-xeon.json"}) for name in ("main", "gpu")}
+        try:
+            found = describe(given, probes, Asked("login1", DAY), PROCESSORS, ACCELERATORS)
+        except DataError as error:
+            notes = [fault.message for fault in error.faults]
+        else:
+            notes = [*found.notes, json.dumps(found.system.model_dump(mode="json"), ensure_ascii=False)]
+            assert System.model_validate(tomllib.loads(toml([found.system]))) == found.system
+        assert [note for note in notes if not note.isprintable()] == []
+
+
+@pytest.mark.parametrize("filling", ["(", " ", "a,", "=", "[", '{"field":', "\n", "gpu:", "1.", "a=b ", "\tx\n", "9"])
+def test_huge_answers_are_read_in_proportion(filling: str) -> None:
+    """A fifth of a megabyte of anything takes all parsers together less than two seconds of a processor."""
+    text = filling * (200_000 // len(filling))
+    start = time.process_time()
+    given = {key: Answer(key, text) for key in {**SLURM, **WITHOUT_SCONTROL, **ALWAYS}}
+    given |= {"scontrol-node": Answer("", f"NodeName=a Gres={text}"), "scontrol-partition": Answer("", f"PartitionName=a MaxTime={text}")}
+    with pytest.raises(DataError):
+        describe(given, {}, Asked("h", DAY), PROCESSORS, ACCELERATORS)
+    assert time.process_time() - start < 2
+
+
+def test_the_same_machine_has_not_drifted() -> None:
+    """A stored system against itself, seen again."""
+    found = seen({**MIXED, **XEON}).system
+    assert drift(found, found) == ()
+
+
+def test_drift_names_field_stored_and_seen() -> None:
+    """What changed, what came and what went; what a machine does not show is not compared."""
+    old = seen({**MIXED, **XEON}).system
+    data = old.model_dump(mode="json", exclude_unset=True)
+    data["title"], data["site"] = "Another title", "Another site"
+    data["partitions"][0]["node"]["usable_memory_gb"] = 100
+    data["partitions"][0]["max_wall_time_s"] = None
+    data["partitions"][1]["name"] = "gone"
+    data["runtimes"] = [{"name": "charliecloud", "version": "0.31"}, {"name": "apptainer", "allowed": False}]
+    differences = set(drift(System.model_validate(data), old))
+    assert differences == {
+        Difference("partitions.batch.node.usable_memory_gb", 100.0, 200.2),
+        Difference("partitions.batch.max_wall_time_s", None, 86400),
+        Difference("partitions.batch-kind2", None, "2 nodes"),
+        Difference("partitions.gone", "stored", None),
+        Difference("runtimes.charliecloud", "0.31", None),
+    }
+
+
+def test_a_queue_by_size_is_compared_with_its_own_limits() -> None:
+    """SuperMUC-NG's partitions are queues of one set of nodes."""
+    stored = next(one for one in SHIPPED.systems if one.name == "supermuc-ng")
+    seen_now = System.model_validate(
+        {
+            "name": "supermuc-ng",
+            "title": "x",
+            "site": "x",
+            "scheduler": "slurm",
+            "cpu_unit": "thread",
+            "partitions": [
+                {
+                    "name": "large",
+                    "nodes": 3168,
+                    "max_wall_time_s": 43200,
+                    "node": {"processor": "xeon-platinum-8174", "sockets": 2, "cores": 48},
+                },
+            ],
+            "sources": [{"fields": ["partitions"], "citation": "x"}],
+        }
+    )
+    assert Difference("partitions.large.max_wall_time_s", 86400, 43200) in drift(stored, seen_now)
+    assert not [one for one in drift(stored, seen_now) if one.field.endswith(("large.nodes", "node.cores"))]

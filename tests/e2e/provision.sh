@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Installs the real components that the end-to-end tests run against, on a Debian machine, as root: Slurm with its
+# PBS front end, MPI, Charliecloud, Apptainer, PostgreSQL. Starts no daemon. Running it again does nothing new.
+#
+# usage: tests/e2e/provision.sh [PREFIX]      PREFIX is where an Apptainer that the release lacks goes
+set -euo pipefail
+
+prefix=${1:-/opt/modak-test}
+export DEBIAN_FRONTEND=noninteractive
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin # Debian's own Python for Debian's tools
+
+packages=(
+  munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins # the scheduler
+  slurm-wlm-torque                                            # qsub, qstat: '#PBS' scripts
+  libpmix-dev                                                 # srun --mpi=pmix looks for libpmix.so
+  mpich libmpich-dev openmpi-bin libopenmpi-dev gcc libc6-dev # MPI programs that are built and run
+  charliecloud busybox-static                                 # a container of two megabytes
+  squashfs-tools squashfuse fuse3 uidmap fakeroot             # what Apptainer calls
+  libseccomp2 patchelf                                        # and what an Apptainer of a newer release needs here
+  postgresql
+)
+
+main() {
+  [ -e /etc/debian_version ] || fail "this is no Debian machine; install the components by hand, see docs/development.md"
+  [ "$(id -u)" = 0 ] || fail "run as root: the components are installed system-wide"
+  installed "${packages[@]}" || install_packages
+  command -v apptainer >/dev/null || [ -x "$prefix/apptainer/bin/apptainer" ] || install_apptainer
+}
+
+fail() {
+  echo "provision.sh: $1" >&2
+  exit 1
+}
+
+installed() { [ "$(dpkg-query -W -f '${db:Status-Status}\n' "$@" 2>/dev/null | grep -c '^installed$')" = $# ]; }
+
+install_packages() {
+  apt-get update -q
+  # policy-rc.d is asked by every maintainer script: 101 means "start nothing"
+  local policy=/usr/sbin/policy-rc.d
+  [ -e $policy ] || { printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy && trap 'rm -f /usr/sbin/policy-rc.d' EXIT; }
+  apt-get install -q -y --no-install-recommends "${packages[@]}"
+}
+
+# Debian carries Apptainer in unstable alone, built for a newer C library than a stable release has. The package is
+# unpacked under the prefix together with the C library it was built for, and its programs are pointed at that one.
+install_apptainer() {
+  if apt-cache show apptainer >/dev/null 2>&1; then
+    apt-get install -q -y --no-install-recommends apptainer
+    return
+  fi
+  local work
+  work=$(mktemp -d)
+  download_unstable "$work" apptainer libc6
+  rm -rf "$prefix/apptainer" "$prefix/glibc"
+  mkdir -p "$prefix"
+  dpkg -x "$work"/apptainer_*.deb "$work/apptainer"
+  dpkg -x "$work"/libc6_*.deb "$work/glibc"
+  relocate "$work"
+  rm -rf "$work"
+  "$prefix/apptainer/bin/apptainer" --version
+}
+
+download_unstable() {
+  local work=$1 mirror
+  shift
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Label: Debian' 'Component: main' | head -n 1) # the one apt uses
+  [ -n "$mirror" ] || fail "apt knows no Debian mirror; run apt-get update"
+  mkdir -p "$work"/{lists,cache}/partial
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror sid main" >"$work/sources.list"
+  local options=(
+    -q -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=- -o Dir::State::Lists="$work/lists"
+    -o Dir::Cache="$work/cache" -o Dir::Etc::Preferences=- -o Dir::Etc::PreferencesParts=- -o Acquire::Languages=none
+    -o Acquire::Check-Valid-Until=false -o APT::Sandbox::User=root
+  )
+  apt-get "${options[@]}" update
+  (cd "$work" && apt-get "${options[@]}" download "$@")
+}
+
+# The programs find their configuration relative to themselves: PREFIX/apptainer is what /usr is in the package.
+relocate() {
+  local work=$1 root=$prefix/apptainer libraries loader program
+  mv "$work/apptainer/usr" "$root"
+  mv "$work/apptainer/etc" "$root/etc"
+  ln -sfn ../etc "$root/lib/etc"
+  mkdir -p "$root/lib/var/lib/apptainer/mnt/session"
+  [ -e "$root/bin/singularity" ] || ln -s apptainer "$root/bin/singularity"
+  loader=$(find "$work/glibc" -name 'ld-linux-*' | head -n 1)
+  mv "$(dirname "$loader")" "$prefix/glibc"
+  libraries=$prefix/glibc:$(dirname "$(find /usr/lib -name libseccomp.so.2 | head -n 1)")
+  for program in "$root/bin/apptainer" "$(find "$root/lib" -name starter -type f)"; do
+    patchelf --set-interpreter "$prefix/glibc/$(basename "$loader")" --set-rpath "$libraries" --force-rpath "$program"
+  done
+  # root may lack some capability in a virtual machine or container; Apptainer would insist on handing on all of them
+  sed -i 's/^root default capabilities = .*/root default capabilities = no/' "$root/etc/apptainer/apptainer.conf"
+}
+
+main

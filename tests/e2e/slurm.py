@@ -1,0 +1,252 @@
+"""A throwaway Slurm on the loopback interface, up in two seconds and gone without a trace.
+
+Four nodes run jobs: ``node1`` and ``node2``, and ``gpu1`` and ``gpu2`` with devices that look like GPUs to Slurm. A node
+is a slurmd in UTS, mount and PID namespaces of its own: its jobs see the node's name as their host name, and killing the
+namespace's first process ends everything in it. A thousand nodes more exist on paper, for ``sbatch --test-only``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import tool
+
+REAL = ("node1", "node2", "gpu1", "gpu2")
+DONE = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """How a job ended and what it wrote."""
+
+    id: str
+    state: str
+    exit_code: int
+    nodes: str
+    output: str
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """A running cluster. ``environment`` is what a user's shell would have."""
+
+    environment: Mapping[str, str]
+
+    def knowing(self, **variables: str | Path) -> Slurm:
+        """The same cluster for a user who has set more variables."""
+        return Slurm({**self.environment, **{name: str(value) for name, value in variables.items()}})
+
+    def run(self, *words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a client command; the caller looks at the exit status."""
+        return subprocess.run([str(word) for word in words], cwd=cwd, env=self.environment, capture_output=True, text=True, timeout=60)
+
+    def accepts(self, script: Path, *options: str) -> tuple[bool, str]:
+        """Whether Slurm would take the script as it is (with more options), and what it says about it. Nothing is queued."""
+        tried = self.run("sbatch", "--test-only", *options, script)
+        return tried.returncode == 0, tried.stderr.strip()
+
+    def submit(
+        self,
+        script: Path,
+        cwd: Path,
+        *,
+        command: Sequence[str] = ("sbatch", "--parsable"),
+        patience_s: float = 60,
+        enough: Callable[[str], bool] = lambda output: False,
+    ) -> Job:
+        """Submit a script from a folder and wait for its end. See :meth:`wait`."""
+        sent = self.run(*command, script, cwd=cwd)
+        if sent.returncode:
+            raise AssertionError(f"{command[0]} refused {script}: {sent.stderr}")
+        return self.wait(sent.stdout.strip().split(";")[0].split(".")[0], patience_s, enough)
+
+    def wait(self, job: str, patience_s: float, enough: Callable[[str], bool] = lambda output: False) -> Job:
+        """Wait for a job's end; ``sbatch --wait`` would look only every few seconds.
+
+        A job that has written ``enough`` has five seconds left to end by itself, then it is cancelled, and returned as still running.
+        """
+        deadline, satisfied = time.monotonic() + patience_s, False
+        while (seen := self._show(job)).get("JobState") not in DONE and time.monotonic() < deadline:
+            if not satisfied and enough(_written(seen)):
+                deadline, satisfied = time.monotonic() + 5, True
+            time.sleep(0.05)
+        if seen["JobState"] not in DONE:
+            self.run("scancel", job)
+            if not satisfied:
+                raise AssertionError(f"job {job} is not done after {patience_s} s: {seen}")
+        return Job(job, seen["JobState"], int(seen["ExitCode"].split(":")[0]), seen["NodeList"], _written(seen))
+
+    def _show(self, job: str) -> dict[str, str]:
+        return dict(re.findall(r"(\w+)=(\S*)", self.run("scontrol", "show", "job", job).stdout))
+
+
+def _written(seen: Mapping[str, str]) -> str:
+    file = Path(seen["StdOut"])
+    return file.read_text() if file.is_file() else ""
+
+
+@contextmanager
+def cluster(folder: Path, path: Sequence[Path] = ()) -> Iterator[Slurm]:
+    """Start a cluster in an empty folder whose parents everyone may enter. ``path``: folders put before Debian's in PATH."""
+    slurmctld, slurmd, munged = (tool("Slurm", name) for name in ("slurmctld", "slurmd", "munged"))
+    for name in ("etc", "run", "log", "state", "spool", "dev", *(f"tmp/{node}" for node in REAL)):
+        (folder / name).mkdir(parents=True)
+    (folder / "tmp").chmod(0o1777)
+    _write_files(folder)
+    environment = {
+        "PATH": os.pathsep.join([*map(str, path), "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),
+        "HOME": os.environ["HOME"],
+        "USER": "root",
+        "SLURM_CONF": str(folder / "etc/slurm.conf"),
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",  # Open MPI asks twice
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_btl_tcp_if_include": "lo",
+        "OMPI_MCA_oob_tcp_if_include": "lo",
+        "UCX_NET_DEVICES": "lo",
+        "PMIX_MCA_gds": "hash",  # one start in a hundred crashes in the locks of PMIx's other store
+    }
+    with ExitStack() as daemons:
+        start = lambda *words: daemons.enter_context(_daemon(words, environment, folder / "log/daemons"))  # noqa: E731
+        _munge(start, munged, folder)
+        start(slurmctld, "-D", "-c")
+        for node in REAL:
+            own = f"hostname {node} && mount --bind {folder}/etc/hosts /etc/hosts && mount -t tmpfs {node} /dev/shm"
+            enter = f"{own} && {{ {slurmd} -D -N {node} & wait; }}"  # the shell reaps what slurmd leaves
+            start("unshare", "--uts", "--ipc", "sh", "-c", enter)
+        slurm = Slurm(environment)
+        _until_idle(slurm, folder)
+        yield slurm
+        slurm.run("scancel", "--user=root")
+
+
+def _munge(start: Callable[..., object], munged: Path, folder: Path) -> None:
+    key = folder / "etc/munge.key"
+    key.write_bytes(os.urandom(1024))
+    key.chmod(0o600)
+    (folder / "run").chmod(0o755)
+    files = {"key-file": key, "socket": _socket(folder), "pid-file": folder / "run/munged.pid", "seed-file": folder / "run/seed"}
+    start(munged, "-F", f"--log-file={folder}/log/munged", *(f"--{name}={file}" for name, file in files.items()))
+
+
+def _socket(folder: Path) -> Path:
+    return folder / "run/munge.socket"
+
+
+@contextmanager
+def _daemon(words: Sequence[str | Path], environment: Mapping[str, str], log: Path) -> Iterator[None]:
+    """A daemon in the foreground, first process of a PID namespace: everything it starts ends with it, and it with us."""
+    alone = ("setpriv", "--pdeathsig=KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation=private")
+    with (
+        log.open("ab") as out,
+        subprocess.Popen(
+            [*alone, *map(str, words)], env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+        ) as process,
+    ):
+        try:
+            yield
+        finally:
+            _end(process)
+
+
+def _end(unshare: subprocess.Popen[bytes]) -> None:
+    """Kill the namespace's first process, the one child of ``unshare``, which then goes by itself and leaves no zombie."""
+    for child in Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split():
+        os.kill(int(child), signal.SIGKILL)
+    unshare.wait(timeout=30)
+
+
+def _until_idle(slurm: Slurm, folder: Path, patience_s: float = 30) -> None:
+    deadline = time.monotonic() + patience_s
+    while slurm.run("sinfo", "-h", "-N", "-t", "idle", "-n", ",".join(REAL), "-o", "%N").stdout.split() != sorted(REAL):
+        if time.monotonic() > deadline:
+            logs = "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in sorted((folder / "log").iterdir()))
+            raise AssertionError(f"Slurm did not start:\n{logs}")
+        time.sleep(0.05)
+
+
+def _write_files(folder: Path) -> None:
+    etc = folder / "etc"
+    (etc / "hosts").write_text("127.0.0.1 localhost " + " ".join((socket.gethostname(), *REAL)) + "\n")
+    for device in range(2):
+        os.mknod(folder / f"dev/nvidia{device}", 0o20666, os.makedev(1, 3))
+    (etc / "gres.conf").write_text(
+        f"NodeName=gpu[1-2] Name=gpu Type=v100 File={folder}/dev/nvidia[0-1]\nNodeName=paper[0001-1000] Name=gpu Type=v100 Count=4\n"
+    )
+    prolog = etc / "taskprolog.sh"
+    prolog.write_text(f'#!/bin/sh\necho "export PBS_NODEFILE=$(TMPDIR={folder}/tmp /usr/bin/generate_pbs_nodefile)"\n')
+    prolog.chmod(0o755)
+    spank = next(Path("/usr/lib").glob("*/slurm-wlm/spank_pbs.so"), None)
+    (etc / "plugstack.conf").write_text(f"optional {spank}\n" if spank else "")
+    (etc / "slurm.conf").write_text(_configuration(folder, *_free_ports(2 + len(REAL))))
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> str:
+    """slurm.conf. What is unusual: no cgroups, everything as root, jobs start at once, more cores than the machine has."""
+    settings = {
+        "ClusterName": "throwaway",
+        "SlurmctldHost": "localhost(127.0.0.1)",
+        "SlurmctldPort": controller,
+        "SlurmdPort": daemon,
+        "CommunicationParameters": "NoInAddrAny,NoCtldInAddrAny",  # listen on the loopback interface alone
+        "SlurmUser": "root",
+        "SlurmdUser": "root",
+        "AuthType": "auth/munge",
+        "AuthInfo": f"socket={_socket(folder)}",
+        "MailProg": "/bin/true",
+        "TmpFS": f"{folder}/tmp/%n",
+        "PlugStackConfig": f"{folder}/etc/plugstack.conf",
+        "JobSubmitPlugins": "pbs",
+        "TaskProlog": f"{folder}/etc/taskprolog.sh",
+        "SlurmdParameters": "config_overrides",  # believe the core counts below
+        "SlurmctldPidFile": f"{folder}/run/slurmctld.pid",
+        "SlurmdPidFile": f"{folder}/run/slurmd.%n.pid",
+        "StateSaveLocation": f"{folder}/state",
+        "SlurmdSpoolDir": f"{folder}/spool/%n",
+        "SlurmctldLogFile": f"{folder}/log/slurmctld",
+        "SlurmdLogFile": f"{folder}/log/slurmd.%n",
+        "ProctrackType": "proctrack/linuxproc",
+        "TaskPlugin": "task/affinity",
+        "MpiDefault": "none",
+        "ReturnToService": 2,
+        "SelectType": "select/cons_tres",
+        "SelectTypeParameters": "CR_Core",
+        "SchedulerParameters": "batch_sched_delay=0,sched_min_interval=0,sched_interval=5,bf_interval=2",
+        "AccountingStorageType": "accounting_storage/none",
+        "JobCompType": "jobcomp/none",
+        "MinJobAge": 3600,
+        "KillWait": 2,
+        "GresTypes": "gpu",
+        "EnforcePartLimits": "ALL",  # else a time limit beyond the partition's is taken and never starts
+        "ResumeProgram": "/bin/true",
+        "SuspendProgram": "/bin/true",
+        "SuspendTime": 3600,
+    }
+    here = "NodeAddr=127.0.0.1 NodeHostname=localhost"
+    kinds = {"node": "CPUs=2 RealMemory=4000", "gpu": "CPUs=32 RealMemory=128000 Gres=gpu:v100:2"}
+    paper = "Sockets=2 CoresPerSocket=24 ThreadsPerCore=2 RealMemory=90000 Gres=gpu:v100:4 Feature=v100,ib"
+    lines = [
+        *(f"{name}={value}" for name, value in settings.items()),
+        *(f"NodeName={name} {here} Port={port} {kinds[name[:-1]]}" for name, port in zip(REAL, nodes, strict=True)),
+        f"NodeName=paper[0001-1000] {here} Port={daemon} {paper} State=CLOUD",
+        "PartitionName=main Nodes=node[1-2] Default=YES MaxTime=01:00:00",
+        "PartitionName=gpu Nodes=gpu[1-2] MaxTime=04:00:00",
+        *(f"PartitionName={name} Nodes=paper[0001-1000] MaxTime=2-00:00:00" for name in ("paper", "general")),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,94 @@
+"""`modak systems detect` on a real Slurm: what it writes is added as it stands, and jobs for it are accepted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.e2e.slurm import Slurm
+
+
+class Modak:
+    """The command line of a user of the cluster, on a database of its own."""
+
+    def __init__(self, slurm: Slurm, folder: Path) -> None:
+        self.environment = {**slurm.environment, "HOME": str(folder), "PYTHONPATH": str(ROOT)}
+        self.folder = folder
+
+    def __call__(self, *words: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run a command that is expected to end so."""
+        ran = subprocess.run(
+            [sys.executable, "-m", "modak", *map(str, words)],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert ran.returncode == status, ran.stderr
+        return ran
+
+
+@pytest.fixture
+def modak(slurm: Slurm, tmp_path: Path) -> Modak:
+    """MODAK, which knows nothing of the cluster."""
+    return Modak(slurm, tmp_path)
+
+
+def test_the_cluster_is_described_as_it_is(modak: Modak) -> None:
+    """Name, partitions, nodes, cores, memory and limits as slurm.conf has them; nodes that Slurm hides are left out and said."""
+    ran = modak("systems", "detect")
+    system = tomllib.loads(ran.stdout)
+    assert (system["name"], system["scheduler"]) == ("throwaway", "slurm")
+    seen = {
+        one["name"]: (one["nodes"], one["node"]["cores"], one["node"]["usable_memory_gb"], one["max_wall_time_s"])
+        for one in system["partitions"]
+    }
+    assert seen == {"main": (2, 2, 4.1, 3600), "gpu": (2, 32, 134.2, 14400)}
+    assert [one["name"] for one in system["partitions"] if one.get("default")] == ["main"]
+    assert "note: partition paper is left out" in ran.stderr
+
+
+def test_a_probe_asks_a_node_of_each_partition(modak: Modak, slurm: Slurm) -> None:
+    """In one job each, which ends; the citations say so."""
+    system = tomllib.loads(modak("systems", "detect", "--probe").stdout)
+    assert {one["citation"].split(", on ")[-1] for one in system["sources"] if "lscpu" in one["citation"]} == {
+        "a node of partition main",
+        "a node of partition gpu",
+    }
+    assert "modak-detect" not in slurm.run("squeue", "--noheader", "--format=%j").stdout
+
+
+def test_what_is_detected_can_be_added_asked_for_and_submitted(modak: Modak, slurm: Slurm, tmp_path: Path) -> None:
+    """The printed command adds it; then nothing has drifted, and Slurm takes a script for every partition."""
+    added = modak("systems", "detect", "-o", "out").stdout.split()
+    modak(*added[1:])
+    assert modak("systems", "detect", "--diff").stdout == ""
+    for partition, limit in (("main", "00:30:00"), ("gpu", "03:00:00")):
+        request = {
+            "job_options": {"job_name": "hello", "partition": partition, "wall_time_limit": limit, "node_count": 2},
+            "application": {"executable": "hostname", "app_type": "mpi", "container_runtime": "none"},
+            "target": {"name": "throwaway", "container_runtime": "none"},
+        }
+        (tmp_path / "request.json").write_text(json.dumps({"job": request}))
+        script = tmp_path / f"{partition}.sh"
+        script.write_text(modak("optimise", "request.json", "--script").stdout)
+        taken, message = slurm.accepts(script)
+        assert taken, f"{message}\n{script.read_text()}"
+        assert f"--partition={partition}" in script.read_text() or partition == "main"
+
+
+def test_a_partition_that_changed_has_drifted(modak: Modak, slurm: Slurm) -> None:
+    """The administrator shortens a limit: the field, what is stored, what is seen; status 1."""
+    modak(*modak("systems", "detect", "-o", "out").stdout.split()[1:])
+    assert slurm.run("scontrol", "update", "PartitionName=gpu", "MaxTime=02:00:00").returncode == 0
+    try:
+        assert modak("systems", "detect", "--diff", status=1).stdout == "partitions.gpu.max_wall_time_s: 14400 → 7200\n"
+    finally:
+        slurm.run("scontrol", "update", "PartitionName=gpu", "MaxTime=04:00:00")

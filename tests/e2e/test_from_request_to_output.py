@@ -1,0 +1,139 @@
+"""The whole way as a user goes it: describe a system, load results, ask, submit the answer, read what the job wrote."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.e2e.images import LIBRARIES
+from tests.e2e.slurm import Slurm
+
+SYSTEM = f"""
+name = "throwaway"
+title = "The cluster of the tests"
+site = "This machine"
+scheduler = "slurm"
+launcher = "srun"
+
+[[partitions]]
+name = "main"
+default = true
+nodes = 2
+max_wall_time_s = 3600
+node = {{processor = "xeon-e5-2630-v4", sockets = 1, cores = 2}}
+
+[[runtimes]]
+name = "charliecloud"
+version = "0.31"
+[[runtimes]]
+name = "apptainer"
+[[runtimes]]
+name = "none"
+
+[[mpi]]
+family = "openmpi"
+default = true
+pmi = "pmix"
+library_dir = "{LIBRARIES}"
+
+[[sources]]
+fields = ["*", "partitions.main"]
+citation = "tests/e2e/slurm.py"
+"""
+RESULTS = """application,system,nodes,ranks_per_node,threads_per_rank,metric,value,unit
+hello,throwaway,1,1,1,wall_time,80,s
+hello,throwaway,2,1,1,wall_time,41,s
+hello,throwaway,1,2,1,wall_time,40,s
+hello,throwaway,2,2,1,wall_time,21,s
+"""
+
+
+class Modak:
+    """The command line on a database of its own, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *words: str) -> str:
+        """What a command writes; a status other than 0 is a failure."""
+        environment = {"HOME": str(self.folder), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+        ran = subprocess.run(
+            [sys.executable, "-m", "modak", *words], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=100
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def modak(tmp_path_factory: pytest.TempPathFactory) -> Modak:
+    """MODAK, told about the cluster and about measured runs there."""
+    folder = tmp_path_factory.mktemp("user")
+    (folder / "system.toml").write_text(SYSTEM)
+    (folder / "results.csv").write_text(RESULTS)
+    modak = Modak(folder)
+    modak("systems", "add", "system.toml")
+    modak("load", "results.csv")
+    return modak
+
+
+def answered(modak: Modak, name: str, program: str, objective: dict[str, object], **target: str) -> tuple[Path, dict]:
+    """The folder with the job, and the answer's ``job``."""
+    request = {
+        "job_options": {"job_name": name},
+        "application": {"app_tag": "hello", "app_type": "mpi", "executable": program, "container_runtime": "mpi.sif"},
+        "target": {"name": "throwaway", **target},
+        "optimisation": {"app_type": "hpc", "app_type-hpc": {"config": {"parallelisation": "mpi"}}, "objective": objective},
+    }
+    (modak.folder / f"{name}.json").write_text(json.dumps({"job": request}))
+    modak("optimise", f"{name}.json", "-o", name)
+    folder = modak.folder / name
+    return folder, json.loads((folder / "response.json").read_text())["job"]
+
+
+@pytest.mark.parametrize("runtime", ["charliecloud", "apptainer"])
+def test_the_answer_runs_as_it_is(modak: Modak, slurm: Slurm, image_folder: Path, runtime: str) -> None:
+    """The fastest layout that was measured is chosen, submitted, and runs in the container on all its ranks."""
+    folder, job = answered(modak, runtime, "/opt/hello.openmpi", {"minimise": "time"}, container_runtime=runtime)
+    chosen = job["plan"]["configuration"]
+    assert (chosen["nodes"], chosen["ranks_per_node"], chosen["runtime"]) == (2, 2, runtime)
+    assert job["plan"]["prediction"]["basis"] == "measured"
+    ran = slurm.knowing(SINGULARITY_DIR=image_folder).submit(folder / "job.sh", folder)
+    ranks = [line for line in ran.output.splitlines() if line.startswith("rank ")]
+    assert (ran.state, len(ranks)) == ("COMPLETED", 4), ran
+    assert all(line.endswith("sum 6 threads 1") for line in ranks)
+
+
+def test_fewest_node_hours_is_another_layout(modak: Modak, slurm: Slurm, image_folder: Path) -> None:
+    """One node with two ranks: 40 s there are less than 2 × 21 s."""
+    folder, job = answered(modak, "frugal", "/opt/hello.openmpi", {"minimise": "node_hours"})
+    assert (job["plan"]["configuration"]["nodes"], job["plan"]["configuration"]["ranks_per_node"]) == (1, 2)
+    ran = slurm.knowing(SINGULARITY_DIR=image_folder).submit(folder / "job.sh", folder)
+    assert (ran.state, ran.output.count("of 2 on node")) == ("COMPLETED", 2), ran
+
+
+def test_slurm_takes_the_script_of_the_demonstration(modak: Modak, slurm: Slurm) -> None:
+    """Whole nodes of 48 cores with two threads each, in the partition that SuperMUC-NG calls ``general``."""
+    folder, job = example(modak, "3dgan-supermuc-ng")
+    taken, message = slurm.accepts(folder / "job.sh")
+    assert taken, message
+    assert f"using {job['plan']['configuration']['nodes'] * 96} processors" in message
+
+
+def test_slurms_front_end_takes_the_torque_script_with_gpus(modak: Modak, slurm: Slurm) -> None:
+    """The request of the testbed at HLRS; its queue is left open, so the partition with GPUs is named here."""
+    folder, job = example(modak, "listing1-hlrs")
+    taken, message = slurm.accepts(folder / "job.sh", "--partition=gpu")
+    assert taken, message
+    assert "in partition gpu" in message
+    assert job["plan"]["configuration"]["gpus_per_node"] == 1
+
+
+def example(modak: Modak, name: str) -> tuple[Path, dict]:
+    """The folder with the job of an example, and the answer's ``job``."""
+    modak("optimise", str(ROOT / "examples" / f"{name}.json"), "-o", name)
+    return modak.folder / name, json.loads((modak.folder / name / "response.json").read_text())["job"]

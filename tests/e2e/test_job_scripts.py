@@ -1,0 +1,164 @@
+"""Scripts as MODAK writes them, on a real scheduler, with real launchers and real containers."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from modak.facts import HostMpi, Node, Partition, Source, System
+from modak.jobscript import render
+from modak.jobspec import Attributes, Container, JobSpec, Resources
+from tests.e2e.images import LIBRARIES, everyone
+from tests.e2e.slurm import Slurm
+
+PMI = {"openmpi": "pmix", "mpich": "pmi2"}
+ENDS = {"openmpi": {"COMPLETED"}, "mpich": {"COMPLETED", "RUNNING"}}
+"""Debian 12's MPICH sometimes never returns from MPI_Finalize on a busy machine, when all is said: UCX waits for a peer that has gone."""
+SYSTEM = System(
+    name="throwaway",
+    title="the cluster of tests/e2e/slurm.py",
+    site="this machine",
+    scheduler="slurm",
+    partitions=(Partition(name="main", nodes=2, node=Node(processor="any", sockets=1, cores=2)),),
+    sources=(Source(fields=("*",), citation="tests/e2e/slurm.py"),),
+)
+FOUR_RANKS = JobSpec(
+    command=("true",),
+    resources=Resources(nodes=2, ranks_per_node=2),
+    attributes=Attributes(name="four-ranks", partition="main", wall_time_s=300),
+    launcher="srun",
+    system=SYSTEM,
+)
+
+
+def written(job: JobSpec, folder: Path, scheduler: str = "slurm") -> Path:
+    """The job's script as a file."""
+    script = folder / "job.sh"
+    script.write_text(render(job, scheduler).text)
+    return script
+
+
+def with_mpi(family: str, launcher: str, command: str) -> JobSpec:
+    """The job with an MPI program."""
+    pmi = PMI[family] if launcher == "srun" else None
+    return replace(FOUR_RANKS, command=(command,), launcher=launcher, launcher_flavour=family, pmi=pmi)
+
+
+@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
+def test_an_mpi_program_runs_on_two_nodes(slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path, family: str, launcher: str) -> None:
+    """Without a container."""
+    script = written(with_mpi(family, launcher, str(mpi_programs[family])), tmp_path)
+    job = slurm_for(slurm, family, tmp_path).submit(script, tmp_path, enough=everyone)
+    assert (job.state in ENDS[family], everyone(job.output)) == (True, True), job
+
+
+@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
+@pytest.mark.parametrize("runtime", ["charliecloud", "apptainer", "singularity"])
+def test_an_mpi_program_runs_in_containers_on_two_nodes(
+    slurm: Slurm, image_folder: Path, tmp_path: Path, runtime: str, family: str, launcher: str
+) -> None:
+    """With the MPI library of the image."""
+    image = Container(runtime=runtime, reference="mpi.sif", file="mpi.sif")
+    spec = replace(with_mpi(family, launcher, f"/opt/hello.{family}"), container=image)
+    job = slurm_for(slurm, family, tmp_path, image_folder).submit(written(spec, tmp_path), tmp_path, enough=everyone)
+    assert (job.state in ENDS[family], everyone(job.output)) == (True, True), job
+
+
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
+@pytest.mark.parametrize("runtime", ["charliecloud", "apptainer"])
+def test_the_hosts_mpi_is_bound_into_the_container(slurm: Slurm, image_folder: Path, tmp_path: Path, runtime: str, family: str) -> None:
+    """The image holds no MPI library at all."""
+    host = HostMpi(family=family, library_dir=str(LIBRARIES))
+    image = Container(runtime=runtime, reference="bare.sif", file="bare.sif", host_mpi=host)
+    spec = replace(with_mpi(family, "srun", f"/opt/hello.{family}"), container=image)
+    job = slurm_for(slurm, family, tmp_path, image_folder).submit(written(spec, tmp_path), tmp_path, enough=everyone)
+    assert (job.state in ENDS[family], everyone(job.output)) == (True, True), job
+
+
+def slurm_for(slurm: Slurm, family: str, folder: Path, images: Path | None = None) -> Slurm:
+    """The cluster for a user whose ``mpirun`` is that family's, as after ``module load``."""
+    (folder / "bin").mkdir()
+    (folder / "bin/mpirun").symlink_to(f"/usr/bin/mpirun.{family}")
+    (folder / "bin/hydra_pmi_proxy").symlink_to("/usr/bin/hydra_pmi_proxy")  # MPICH looks for it beside mpirun
+    where = {"SINGULARITY_DIR": images} if images else {}
+    return slurm.knowing(PATH=f"{folder}/bin:{slurm.environment['PATH']}", **where)
+
+
+def test_threads_and_environment_reach_every_rank(slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path) -> None:
+    """One rank a node on two cores: two threads, and the job's own variables."""
+    spec = replace(
+        with_mpi("openmpi", "srun", str(mpi_programs["openmpi"])),
+        resources=Resources(nodes=2, ranks_per_node=1, threads_per_rank=2, cores_per_rank=2),
+    )
+    job = slurm.submit(written(spec, tmp_path), tmp_path)
+    assert sorted(job.output.splitlines()) == [f"rank {rank} of 2 on node{rank + 1} sum 1 threads 2" for rank in range(2)], job
+
+
+def test_words_arrive_as_they_were_written(slurm: Slurm, image_folder: Path, tmp_path: Path) -> None:
+    """Blanks, quotes, dollars and line breaks pass scheduler, shell, launcher and container unchanged."""
+    odd = ("a b", "it's", '"', "$HOME", "`id`", "x;y", "*", "", "new\nline", "--flag", "\\")
+    image = Container(runtime="apptainer", reference="busybox.sif", file="busybox.sif")
+    spec = replace(FOUR_RANKS, command=("printf", "<%s>", *odd), resources=Resources(), launcher="none", container=image)
+    job = slurm.knowing(SINGULARITY_DIR=image_folder).submit(written(spec, tmp_path), tmp_path)
+    assert job.output == "".join(f"<{word}>" for word in odd), job
+
+
+@pytest.mark.parametrize("runtime", ["charliecloud", "apptainer"])
+def test_a_failing_program_fails_the_job(slurm: Slurm, image_folder: Path, tmp_path: Path, runtime: str) -> None:
+    """The exit status comes through the container and the launcher."""
+    image = Container(runtime=runtime, reference="busybox.sif", file="busybox.sif")
+    spec = replace(FOUR_RANKS, command=("sh", "-c", "exit 7"), resources=Resources(), container=image)
+    job = slurm.knowing(SINGULARITY_DIR=image_folder).submit(written(spec, tmp_path), tmp_path)
+    assert (job.state, job.exit_code) == ("FAILED", 7), job
+
+
+def test_a_missing_image_stops_the_job_before_the_run(slurm: Slurm, apptainer: Path, tmp_path: Path) -> None:
+    """With a line that says where the image should be."""
+    image = Container(runtime="apptainer", reference="docker://busybox:1.36", file="busybox_1.36.sif")
+    job = slurm.submit(written(replace(FOUR_RANKS, container=image), tmp_path), tmp_path)
+    assert job.state == "FAILED"
+    assert "busybox_1.36.sif" in job.output
+    assert "apptainer pull" in job.output
+
+
+@pytest.mark.parametrize("nodes", [1, 100, 1000])
+@pytest.mark.parametrize(("ranks", "cores"), [(1, 48), (4, 12), (48, 1)])
+def test_slurm_takes_layouts_of_large_machines(slurm: Slurm, tmp_path: Path, nodes: int, ranks: int, cores: int) -> None:
+    """Whole nodes of 48 cores with two threads each, as Slurm counts them there."""
+    node = Node(processor="any", sockets=2, cores=48, threads_per_core=2)
+    system = SYSTEM.model_copy(update={"cpu_unit": "thread", "partitions": (Partition(name="paper", nodes=1000, node=node),)})
+    spec = replace(
+        FOUR_RANKS,
+        system=system,
+        attributes=Attributes(name="large", partition="paper", wall_time_s=2 * 86400, account="some-project", constraint="ib"),
+        resources=Resources(nodes=nodes, ranks_per_node=ranks, threads_per_rank=cores, cores_per_rank=cores, threads_per_core=2),
+    )
+    taken, message = slurm.accepts(written(spec, tmp_path))
+    assert taken, message
+    assert f"using {nodes * 96} processors" in message
+
+
+def test_a_torque_script_runs_through_slurms_front_end(slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path) -> None:
+    """``#PBS`` directives, the submit directory and the node file."""
+    system = SYSTEM.model_copy(update={"scheduler": "torque"})
+    spec = replace(with_mpi("openmpi", "mpirun", str(mpi_programs["openmpi"])), system=system)
+    spec = replace(spec, attributes=Attributes(name="torque", queue="main", wall_time_s=300))
+    script = written(spec, tmp_path, "torque")
+    assert slurm.accepts(script)[0]
+    job = slurm_for(slurm, "openmpi", tmp_path).submit(script, tmp_path, command=("qsub",))
+    assert (job.state, everyone(job.output)) == ("COMPLETED", True), job
+
+
+def test_a_plain_script_runs_without_a_scheduler(image_folder: Path, apptainer: Path, tmp_path: Path) -> None:
+    """In the current folder, on this machine."""
+    image = Container(runtime="apptainer", reference="busybox.sif", file="busybox.sif")
+    spec = replace(FOUR_RANKS, command=("echo", "a b"), resources=Resources(), launcher="none", container=image, system=None)
+    environment = {"PATH": f"{apptainer.parent}:/usr/bin:/bin", "HOME": str(tmp_path), "SINGULARITY_DIR": str(image_folder)}
+    script = written(spec, tmp_path, "shell")
+    ran = subprocess.run(["bash", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout) == (0, "a b\n"), ran.stderr

@@ -1,0 +1,248 @@
+"""From a request in JSON to the output read back: MPI in containers, GPUs, arrays, signals, staging, builds, results."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.dsl import Texts
+from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, RuntimePolicy, Source, System
+from modak.normalise import normalise
+from modak.optimise import optimise
+from tests.e2e.images import everyone
+from tests.e2e.slurm import Job, Slurm
+from tests.e2e.test_job_scripts import ENDS, PMI, slurm_for
+
+ANYONE = (Source(fields=("*",), citation="tests/e2e/slurm.py"),)
+CARD = Accelerator(name="v100", vendor="nvidia", model="as Slurm is told", sources=ANYONE)
+
+
+def system(family: str = "openmpi", launcher: str = "srun", **more: Any) -> System:
+    """The throwaway cluster as a site would describe it."""
+    plain, gpus = Node(processor="any", sockets=1, cores=2), Node(processor="any", sockets=2, cores=32, accelerator="v100", accelerators=2)
+    known = {
+        "name": "throwaway",
+        "title": "the cluster of tests/e2e/slurm.py",
+        "site": "this machine",
+        "scheduler": "slurm",
+        "launcher": launcher,
+        "partitions": (Partition(name="main", nodes=2, node=plain, default=True), Partition(name="gpu", nodes=2, node=gpus)),
+        "runtimes": tuple(RuntimePolicy(name=name) for name in ("charliecloud", "apptainer", "none")),
+        "mpi": (HostMpi(family=family, default=True, pmi=PMI[family]),),
+        "sources": ANYONE,
+    }
+    return System(**(known | more))
+
+
+def answered(here: System, job: dict[str, Any]) -> Texts:
+    """The texts of a plan; the request is a document as callers send it."""
+    document = json.loads(json.dumps({"job": {"target": {"name": here.name}, **job}}))
+    read = normalise(document)
+    return optimise(read.request, Facts(version=1, systems={here.name: here}, accelerators={"v100": CARD}), read.warnings).texts
+
+
+def ran(slurm: Slurm, texts: Texts, folder: Path, **more: Any) -> Job:
+    """The job script, submitted from a folder of its own."""
+    (folder / "job.sh").write_text(texts.job_script)
+    return slurm.submit(folder / "job.sh", folder, **more)
+
+
+def mpi_job(program: str, runtime: str, threads: int = 1, ranks: int = 2) -> dict[str, Any]:
+    """Two nodes."""
+    return {
+        "application": {"app_tag": "hello", "app_type": "mpi", "executable": program, "container_runtime": "mpi.sif", "threads": threads},
+        "job_options": {"node_count": 2, "process_count_per_node": ranks, "wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": runtime},
+    }
+
+
+@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
+@pytest.mark.parametrize(("runtime", "family"), [("charliecloud", "mpich"), ("charliecloud", "openmpi"), ("apptainer", "openmpi")])
+def test_an_mpi_program_in_a_container(slurm: Slurm, image_folder: Path, tmp_path: Path, runtime: str, family: str, launcher: str) -> None:
+    """Two nodes with two ranks; the checks pass, and the result says so."""
+    texts = answered(system(family, launcher), mpi_job(f"/opt/hello.{family}", runtime))
+    assert (f"--mpi={PMI[family]}" in texts.job_script) == (launcher == "srun")
+    job = ran(slurm_for(slurm, family, tmp_path, image_folder), texts, tmp_path, enough=everyone)
+    assert (job.state in ENDS[family], everyone(job.output)) == (True, True), job
+    assert job.output.count(" threads 1") == 4
+    assert "a rank may use 1 CPUs" in job.output
+    if job.state != "COMPLETED":
+        return  # see ENDS: the program never ended, so there is no result to read
+    result = json.loads((tmp_path / "modak-result.json").read_text())
+    assert (result["exit_status"], result["host"], result["job"]) == (0, "node1", job.id)
+    assert (result["results"][0]["nodes"], result["results"][0]["ranks_per_node"], result["results"][0]["metric"]) == (2, 2, "wall_time")
+
+
+def test_threads_of_a_hybrid_job(slurm: Slurm, image_folder: Path, tmp_path: Path) -> None:
+    """One rank a node with two threads on two cores."""
+    texts = answered(system(), mpi_job("/opt/hello.openmpi", "apptainer", threads=2, ranks=1))
+    job = ran(slurm.knowing(SINGULARITY_DIR=image_folder), texts, tmp_path)
+    assert job.output.count("threads 2") == 2, job
+    assert "a rank may use 2 CPUs" in job.output
+
+
+@pytest.mark.parametrize("runtime", ["apptainer", "none"])
+@pytest.mark.parametrize("directive", ["gres", "gpus-per-node"])
+def test_a_gpu_job_sees_its_devices(slurm: Slurm, image_folder: Path, tmp_path: Path, runtime: str, directive: str) -> None:
+    """As many as it asked for."""
+    request = {
+        "application": {"executable": "sh", "arguments": "-c 'echo devices: $CUDA_VISIBLE_DEVICES'", "container_runtime": "busybox.sif"},
+        "job_options": {"partition": "gpu", "request_gpus": 2, "core_count": 2, "wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": runtime},
+    }
+    texts = answered(system(gpu_directive=directive), request)
+    job = ran(slurm.knowing(SINGULARITY_DIR=image_folder), texts, tmp_path)
+    assert (job.state, "devices: 0,1" in job.output) == ("COMPLETED", True), job
+
+
+def test_an_array(slurm: Slurm, tmp_path: Path) -> None:
+    """A job for each index, each with its own output and result."""
+    request = {
+        "application": {"app_tag": "sweep", "executable": "echo", "arguments": "case ${SLURM_ARRAY_TASK_ID}", "app_type": "other"},
+        "job_options": {"job_array": "1-3%2", "standard_output_file": "out-%a.txt", "wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+    }
+    (tmp_path / "job.sh").write_text(answered(system(), request).job_script)
+    sent = slurm.run("sbatch", "--parsable", "job.sh", cwd=tmp_path)
+    assert sent.returncode == 0, sent.stderr
+    number = sent.stdout.strip()
+    for index in (1, 2, 3):
+        slurm.wait(f"{number}_{index}", 60)
+        assert f"case {index}\n" in (tmp_path / f"out-{index}.txt").read_text()
+        assert json.loads((tmp_path / f"modak-result-{index}.json").read_text())["exit_status"] == 0
+
+
+def test_a_checkpoint_before_the_time_limit(slurm: Slurm, tmp_path: Path) -> None:
+    """The handler writes it in time; the job, which goes on, is stopped by its limit."""
+    request = {
+        "application": {
+            "app_tag": "long",
+            "app_type": "other",
+            "executable": "sh",
+            "arguments": ["-c", "while :; do sleep 1; done"],
+            "checkpoint": "sh -c 'echo saved on $(hostname) >checkpoint'",
+        },
+        "job_options": {"wall_time_limit": "00:01:00", "signal": "USR1@50", "requeue": False, "copy_environment": True},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+    }
+    request["application"]["executable"] = "env"  # words of a list are literal: the loop is one of them
+    request["application"]["arguments"] = ["sh", "-c", "while :; do sleep 1; done"]
+    job = ran(slurm, answered(system(), request), tmp_path, patience_s=150)
+    assert job.state == "TIMEOUT", job
+    assert "modak: the time limit is near" in job.output
+    assert (tmp_path / "checkpoint").read_text() == "saved on node1\n"
+
+
+def test_the_signal_reaches_every_rank(slurm: Slurm, tmp_path: Path) -> None:
+    """Without a checkpoint command srun hands it on, and the ranks' own end is the job's."""
+    saves = "trap 'echo rank $SLURM_PROCID saved; exit 0' USR1; while :; do sleep 0.2; done"
+    request = {
+        "application": {"app_tag": "long", "app_type": "mpi", "executable": "sh", "arguments": ["-c", saves]},
+        "job_options": {"wall_time_limit": 60, "signal": "USR1@55", "node_count": 2, "process_count_per_node": 2},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+    }
+    job = ran(slurm, answered(system("mpich"), request), tmp_path, patience_s=90)
+    assert job.state == "COMPLETED", job
+    assert sorted(line for line in job.output.splitlines() if line.startswith("rank")) == [f"rank {rank} saved" for rank in range(4)]
+
+
+def test_data_in_the_nodes_own_storage(slurm: Slurm, tmp_path: Path) -> None:
+    """Broadcast and copied to every node, removed from every node."""
+    (tmp_path / "mesh").write_text("points\n")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/a").write_text("part\n")
+    reads = 'cat "$0/mesh" "$0/more/a"; cp "$0/mesh" "$0/out"; df "$0" | tail -n 1'
+    request = {
+        "application": {
+            "app_tag": "reads",
+            "app_type": "mpi",
+            "executable": f"sh -c '{reads}' ${{MODAK_SCRATCH}}",
+            "stage_in": [{"from": "mesh", "to": "mesh"}, {"from": "${PWD}/parts", "to": "more"}],
+            "stage_out": [{"from": "out", "to": "results/out"}],
+        },
+        "job_options": {"wall_time_limit": 300, "node_count": 2, "process_count_per_node": 1},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+    }
+    job = ran(slurm.knowing(TMPDIR="/dev/shm"), answered(system("mpich"), request), tmp_path)  # each node has its own
+    assert job.state == "COMPLETED", job
+    assert (job.output.count("points\n"), job.output.count("part\n")) == (2, 2), job
+    assert {"node1", "node2"} <= set(job.output.split())  # what the tests' nodes call their own /dev/shm
+    assert (tmp_path / "results/out").read_text() == "points\n"
+    left = slurm.run("srun", "-N2", "--ntasks-per-node=1", "sh", "-c", "ls -d /dev/shm/modak-* 2>/dev/null; true")
+    assert left.stdout == ""
+
+
+def test_a_build_job_and_the_job_that_runs_what_it_made(slurm: Slurm, tmp_path: Path) -> None:
+    """Sources from a Git repository, built with the number of processes that was asked for, on one node."""
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("built and run"); return 0; }\n')
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(code)]
+    for words in (["init", "-q"], ["add", "hello.c"], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    request = {
+        "application": {
+            "app_tag": "hello",
+            "app_type": "mpi",
+            "executable": "${PWD}/code-app/hello",
+            "build": {
+                "src": f"{tmp_path}/code/.git",
+                "build_command": "cc -o hello hello.c && echo {{BUILD_PARALLELISM}} >jobs && mkdir -p ../code-app && cp hello ../code-app",
+                "build_parallelism": 2,
+            },
+        },
+        "job_options": {"node_count": 2, "process_count_per_node": 1, "wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+    }
+    texts = answered(system("mpich"), request)
+    assert "srun" not in texts.build_script
+    place = tmp_path / "work"
+    place.mkdir()
+    (place / "build.sh").write_text(texts.build_script.replace("--time=02:00:00", "--time=00:30:00"))  # the partition's limit
+    built = slurm.submit(place / "build.sh", place)
+    assert (built.state, (place / "code/jobs").read_text()) == ("COMPLETED", "2\n"), built
+    job = ran(slurm, texts, place)
+    assert (job.state, job.output.count("built and run")) == ("COMPLETED", 2), job
+
+
+@pytest.mark.parametrize(
+    ("here", "runtime", "status", "says"),
+    [
+        (system(mpi=(HostMpi(family="openmpi", pmi="pmi1"),)), "none", 77, "does not offer pmi1"),
+        (system(runtimes=(RuntimePolicy(name="sarus"),)), "sarus", 71, "sarus is not on this node"),
+        (system(runtimes=(RuntimePolicy(name="charliecloud", version="0.40"),)), "charliecloud", 72, "cannot be read"),
+        (system(runtimes=(RuntimePolicy(name="apptainer", binds=("/no/such",)),)), "apptainer", 78, "/no/such is not on this node"),
+        (system(modules=("no-such-module",)), "none", 70, "module no-such-module could not be loaded"),
+    ],
+)
+def test_checks_stop_a_real_job(
+    slurm: Slurm, image_folder: Path, tmp_path: Path, here: System, runtime: str, status: int, says: str
+) -> None:
+    """At once, with a sentence; the same job without checks goes further."""
+    job = mpi_job("/bin/true", runtime)
+    own = {"charliecloud": "other.sif", "sarus": "docker://library/x:1"}.get(runtime, "busybox.sif")
+    texts = answered(here, {**job, "application": {**job["application"], "container_runtime": own}})
+    done = ran(slurm.knowing(SINGULARITY_DIR=image_folder), texts, tmp_path)
+    assert (done.state, done.exit_code, says in done.output) == ("FAILED", status, True), done
+    assert json.loads((tmp_path / "modak-result.json").read_text())["seconds"] is None
+
+
+def test_cores_that_are_not_there_are_seen(slurm: Slurm, tmp_path: Path) -> None:
+    """A site's file promises more than the machine has: 32 cores on paper, and fewer for real."""
+    import os
+
+    cores = len(os.sched_getaffinity(0))
+    if cores >= 32:
+        pytest.skip("this machine has all the cores that the cluster's file promises")
+    request = {
+        "application": {"app_tag": "wide", "app_type": "mpi", "executable": "/bin/true", "threads": 16},
+        "job_options": {"partition": "gpu", "node_count": 1, "process_count_per_node": 2, "wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+    }
+    done = ran(slurm, answered(system("mpich"), request), tmp_path)
+    assert (done.state, done.exit_code) == ("FAILED", 75), done
+    assert "a rank has fewer CPUs than planned" in done.output

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+from packaging.version import Version
+from pydantic import ValidationError
+
+from modak import plugins
+from modak.dsl import FrameworkOptions
+from modak.frameworks import BUILTIN, Framework, switches
+from modak.frameworks.base import Kind, SourceBuild, release
+from modak.grammar import version_range
+from modak.recipetext import INSTALLERS, LINUX
+
+EVERY = [pytest.param(framework, id=framework.name) for framework in BUILTIN]
+
+
+def options(name: str, values: dict[str, Any]) -> FrameworkOptions:
+    """The options of a framework from what a caller sends."""
+    model: type[FrameworkOptions] = plugins.find("frameworks", name).options
+    return model.model_validate(values)
+
+
+def test_every_framework_of_the_documents_is_there() -> None:
+    """The frameworks, the layer and the ways to be parallel that callers name."""
+    wanted = {"tensorflow", "pytorch", "keras", "mxnet", "cntk", "caffe", "jax", "horovod", "mpi", "openmp", "openacc", "opencl"}
+    assert wanted == set(plugins.names("frameworks"))
+
+
+@pytest.mark.parametrize("framework", EVERY)
+def test_a_framework_keeps_its_contract(framework: Framework) -> None:
+    """Names, kinds, options and compilers are what the rest of MODAK relies on."""
+    assert framework.kind in get_args(Kind)
+    assert issubclass(framework.options, FrameworkOptions)
+    assert framework.options.model_config.get("frozen")
+    assert framework.options.model_config.get("extra") == "forbid"
+    assert set(framework.add_ons) <= set(framework.distributions)
+    for compiler in framework.compilers:
+        assert compiler.option in framework.options.model_fields
+        assert compiler.versions is None or version_range(compiler.versions)
+    plain = framework.options()
+    carrier = framework.carrier(plain)
+    assert (carrier is None) == (framework.kind == "parallel")
+    assert framework.environment(plain) == {}
+
+
+@pytest.mark.parametrize("framework", EVERY)
+def test_build_rows_are_whole(framework: Framework) -> None:
+    """Each row builds its own release on a Linux and Python that recipes know, and no version is in two rows."""
+    for row in framework.toolchains:
+        assert row.covers(row.release)
+        assert row.distro in LINUX
+        assert row.python in INSTALLERS
+        assert row.pip or row.source
+        assert not row.source or framework.build_commands(SourceBuild(row.release, row))
+        assert row.capabilities is None or Version(row.capabilities[0]) < Version(row.capabilities[1])
+        assert [other.release for other in framework.toolchains if other.covers(row.release)] == [row.release]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("tensorflow", {"version": "1.1", "xla": True}),
+        ("tensorflow", {"version": "2.*", "xla": "auto", "ngraph": False, "distribution": "horovod"}),
+        ("pytorch", {"version": "1.4", "glow": True}),
+        ("pytorch", {"version": "2.13", "inductor": "auto", "jit": False, "distribution": "ddp"}),
+        ("pytorch", {"torch_compile": True}),
+        ("keras", {"version": "2.3", "backend": "tensorflow", "xla": True}),
+        ("mxnet", {"version": "1.6", "distribution": "parameter-server"}),
+        ("cntk", {"version": "2.7", "distribution": "mpi"}),
+        ("caffe", {"fork": "intel", "distribution": "mlsl"}),
+        ("jax", {"version": "0.10", "xla": True}),
+        ("horovod", {"version": "0.19", "framework": "pytorch", "fusion_threshold": 67108864, "cycle_time": 2.5}),
+        ("mpi", {"library": "mpich", "version": "3.1.4", "scaling_efficiency": 0.75, "core_subscription": 1, "message_size": "small"}),
+        ("openmp", {"number_of_threads": 4, "affinity": "block"}),
+        ("openacc", {"compiler": "pgi", "version": "19.10", "number_of_acc": 2}),
+        ("opencl", {"compiler": "pgi", "version": "19.10", "number_of_acc": 2}),
+    ],
+)
+def test_options_take_what_callers_send(name: str, values: dict[str, Any]) -> None:
+    """Every key that is seen in the wild is an option, also with numbers and switches as text."""
+    made = options(name, values)
+    as_text = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
+    assert options(name, as_text) == made
+    assert made.model_fields_set
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("tensorflow", {"glow": True}),
+        ("tensorflow", {"xla": "perhaps"}),
+        ("tensorflow", {"version": "2.1; rm"}),
+        ("mpi", {"library": "lam"}),
+        ("mpi", {"scaling_efficiency": 1.5}),
+        ("openmp", {"number_of_threads": 0}),
+        ("openmp", {"affinity": "close; rm"}),
+        ("horovod", {"cycle_time": "nan"}),
+        ("keras", {"backend": "lasagne"}),
+    ],
+)
+def test_options_refuse_what_they_do_not_know(name: str, values: dict[str, Any]) -> None:
+    """Unknown keys and values outside the allowed ones are errors of the field."""
+    with pytest.raises(ValidationError) as wrong:
+        options(name, values)
+    assert wrong.value.errors()[0]["loc"][0] in values
+
+
+@pytest.mark.parametrize(
+    ("written", "library"), [("opnmpi", "openmpi"), ("mvapch", "mvapich"), ("Intel MPI", "intel-mpi"), ("MPICH", "mpich")]
+)
+def test_misspelt_mpi_libraries_are_understood(written: str, library: str) -> None:
+    """Two misspellings come from a released editor."""
+    assert options("mpi", {"library": written}).model_dump()["library"] == library
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("tensorflow", {"version": "2.1"}, ("tensorflow", "2.1")),
+        ("keras", {"version": "2.3"}, ("tensorflow", None)),
+        ("keras", {"backend": "torch"}, ("pytorch", None)),
+        ("caffe", {"fork": "intel", "version": "1.1"}, ("intel-caffe", "1.1")),
+        ("caffe", {"fork": "nvidia"}, ("nvcaffe", None)),
+        ("horovod", {"version": "0.19", "framework_version": "2.1"}, ("tensorflow", "2.1")),
+        ("horovod", {"framework": "keras"}, ("tensorflow", None)),
+    ],
+)
+def test_layers_and_forks_name_whose_images_serve_them(name: str, values: dict[str, Any], expected: tuple[str, str | None]) -> None:
+    """Keras runs in its backend's images, Horovod in those of the framework below, a fork in its own; versions are not mixed up."""
+    carrier = plugins.find("frameworks", name).carrier(options(name, values))
+    assert (carrier.framework, carrier.version) == expected
+
+
+def test_a_backend_without_images_has_none() -> None:
+    """Theano has no image here; nothing is put in its place."""
+    assert plugins.find("frameworks", "keras").carrier(options("keras", {"backend": "theano"})) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("openmp", {"affinity": "block"}, {"OMP_PROC_BIND": "close"}),
+        ("openmp", {"affinity": "Scatter"}, {"OMP_PROC_BIND": "spread"}),
+        ("openmp", {"affinity": "whatever"}, {}),
+        ("horovod", {"fusion_threshold": 0, "cycle_time": 3.5}, {"HOROVOD_FUSION_THRESHOLD": "0", "HOROVOD_CYCLE_TIME": "3.5"}),
+        ("horovod", {"fusion_threshold": 134217728}, {"HOROVOD_FUSION_THRESHOLD": "134217728"}),
+    ],
+)
+def test_options_become_variables(name: str, values: dict[str, Any], expected: dict[str, str]) -> None:
+    """An affinity in the caller's words is one of OpenMP's own; Horovod's settings are its variables."""
+    assert plugins.find("frameworks", name).environment(options(name, values)) == expected
+
+
+def test_switches_say_what_the_options_say() -> None:
+    """On, off, auto or nothing; a compiler that is part of the framework is on whatever is said."""
+    tensorflow, jax = plugins.find("frameworks", "tensorflow"), plugins.find("frameworks", "jax")
+    assert switches(tensorflow, options("tensorflow", {"xla": "auto", "ngraph": False})) == {"xla": "auto", "ngraph": False}
+    assert switches(tensorflow, options("tensorflow", {})) == {"xla": None, "ngraph": None}
+    assert switches(jax, options("jax", {"xla": False})) == {"xla": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "compiler", "version", "exists"),
+    [
+        ("pytorch", "inductor", "1.4", False),
+        ("pytorch", "inductor", "2.0", True),
+        ("pytorch", "glow", "2.0", False),
+        ("tensorflow", "xla", "1.4", True),
+    ],
+)
+def test_compilers_exist_for_versions(name: str, compiler: str, version: str, exists: bool) -> None:
+    """Inductor came with PyTorch 2, GLOW ended before it."""
+    found = next(item for item in plugins.find("frameworks", name).compilers if item.name == compiler)
+    assert found.exists_for(version) is exists
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ("1.1", None),
+        ("1.14", "1.14.0"),
+        ("2.1", "2.1.0"),
+        ("2.1.3", "2.1.3"),
+        ("2.10", "2.10.0"),
+        ("2.15", None),
+        ("<2", "1.15.5"),
+        ("!=2.21.*", "2.20.0"),
+        ("9", None),
+        (None, "2.21.0"),
+    ],
+)
+def test_a_version_to_build_is_one_that_was_released(wanted: str | None, expected: str | None) -> None:
+    """The release within a range, else the version that is named exactly; what no row covers is not built."""
+    rows = plugins.find("frameworks", "tensorflow").toolchains
+    assert release(rows, wanted) == expected

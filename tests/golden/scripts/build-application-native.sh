@@ -1,0 +1,26 @@
+#!/bin/bash
+# written by MODAK
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export BUILD_PARALLELISM=16
+
+# the sources, fetched once
+mkdir -p -- solver-2.1
+tar -x -f "${HOME:?}"/code/solver-2.1.tar.gz -C solver-2.1 --strip-components=1
+cd -- solver-2.1
+
+# the build command, inside the container
+cat >modak-build.sh <<'MODAK_16a0225344aaef73'
+./configure
+make
+MODAK_16a0225344aaef73
+bash -e modak-build.sh

@@ -1,0 +1,33 @@
+#!/bin/bash
+#SBATCH --job-name=resnet50-build
+#SBATCH --partition=gpu
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=64
+#SBATCH --time=02:00:00
+# written by MODAK
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+cd -- "${SLURM_SUBMIT_DIR:?}"
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export BUILD_PARALLELISM=1
+
+# the image
+MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif
+
+# the recipe, and the image made from it
+mkdir -p -- modak-build
+cat >modak-build/recipe <<'MODAK_7409c52773266818'
+Bootstrap: docker
+From: ubuntu:24.04
+MODAK_7409c52773266818
+command -v apptainer >/dev/null 2>&1 || modak_stop 71 "apptainer is not on this node: load the module that brings it, or ask the site which container runtime it has"
+apptainer build --fakeroot --force "${MODAK_IMAGE:?}" modak-build/recipe

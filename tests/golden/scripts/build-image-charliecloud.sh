@@ -1,0 +1,45 @@
+#!/bin/bash
+#SBATCH --job-name=3dgan-build
+#SBATCH --account=pr12ab
+#SBATCH --partition=general
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=48
+#SBATCH --hint=nomultithread
+#SBATCH --time=02:00:00
+#SBATCH --mail-type=END,FAIL
+#SBATCH --mail-user=someone@example.org
+#SBATCH --export=NONE
+#SBATCH --get-user-env
+# written by MODAK
+# plan 0123456789abcdef0123
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+cd -- "${SLURM_SUBMIT_DIR:?}"
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# modules
+module load slurm_setup || modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
+module load charliecloud || modak_stop 70 "module charliecloud could not be loaded: module avail lists what there is"
+
+# environment
+export BUILD_PARALLELISM=1
+
+# the image
+MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
+
+# the recipe, and the image made from it
+mkdir -p -- modak-build
+cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
+FROM ubuntu:24.04
+RUN apt-get update && apt-get install -y --no-install-recommends python3
+MODAK_d4cf5432ffcc03f1
+command -v ch-image >/dev/null 2>&1 || modak_stop 71 "ch-image is not on this node: load the module that brings it, or ask the site which container runtime it has"
+ch-image build --force -t 3dgan_1.11 -f modak-build/recipe modak-build
+ch-convert -i ch-image -o dir 3dgan_1.11 "${MODAK_IMAGE:?}"

@@ -1,0 +1,38 @@
+#!/bin/bash
+# flux: --job-name=resnet50
+# flux: --queue=gpu
+# flux: --nodes=2
+# flux: --nslots=2
+# flux: --cores-per-slot=64
+# flux: --gpus-per-slot=4
+# flux: --time-limit=7200s
+# written by MODAK
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export OMP_NUM_THREADS=16
+export OMP_PLACES=cores
+export OMP_PROC_BIND=close
+export PYTHONNOUSERSITE=1
+
+# the image
+MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif
+
+# checks
+command -v apptainer >/dev/null 2>&1 || modak_stop 71 "apptainer is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -r "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set SINGULARITY_DIR to the directory that holds it"
+flux getattr size >/dev/null 2>&1 || modak_stop 77 "there is no Flux instance here: submit the script with flux batch"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 || modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+
+# the run
+flux run -N 2 -n 8 -c 16 -g 1 -o gpu-affinity=off -o cpu-affinity=per-task \
+    apptainer exec --nv "${MODAK_IMAGE:?}" \
+    python3 -u train.py --model resnet50

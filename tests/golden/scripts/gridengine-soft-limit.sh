@@ -1,0 +1,66 @@
+#!/bin/bash
+#$ -S /bin/bash
+#$ -N solver
+#$ -q cpu
+#$ -l h_rt=01:00:00
+#$ -l s_rt=00:58:00
+#$ -r y
+#$ -l h_vmem=1907M
+#$ -v LICENCE
+#$ -pe mpi 128
+# written by MODAK
+# plan 0123456789abcdef0123
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+cd -- "${SGE_O_WORKDIR:?}"
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export OMP_NUM_THREADS=2
+export OMP_PLACES=cores
+export OMP_PROC_BIND=close
+export MODAK_STORAGE="${SCRATCH:?}"
+
+# checks
+mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null || modak_stop 77 "mpirun is missing or of another family: the job's MPI is MPICH; load its module"
+test -w "${MODAK_STORAGE:?}" || modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
+# shellcheck disable=SC2016
+mpirun -n 64 -ppn 32 -bind-to core:2 bash -c 'count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc); list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown; echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"; test "$count" -ge "$1"' probe 2 \
+    | sort \
+    | uniq -c >&2 || modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+
+# before the run, on the first node
+mkdir -p results
+
+# the run
+modak_checkpoint() {
+touch 'stop now'
+}
+modak_signal() {
+    MODAK_SIGNALLED=1
+    printf 'modak: the time limit is near\n' >&2
+    modak_checkpoint || printf 'modak: the checkpoint failed with status %s\n' "$?" >&2
+}
+modak_wait() {
+    while :; do
+        MODAK_SIGNALLED=''
+        MODAK_STATUS=0
+        wait "${MODAK_RUN}" || MODAK_STATUS=$?
+        test -n "${MODAK_SIGNALLED}" || return "${MODAK_STATUS}"
+    done
+}
+mpirun -n 64 -ppn 32 -bind-to core:2 \
+    ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out &
+MODAK_RUN=$!
+trap modak_signal USR1
+modak_wait
+trap - USR1
+
+# after the run, on the first node
+tar -cf results.tar results

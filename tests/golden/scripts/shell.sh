@@ -1,0 +1,19 @@
+#!/bin/bash
+# written by MODAK
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export OMP_NUM_THREADS=1
+export OMP_PLACES=cores
+export OMP_PROC_BIND=close
+
+# the run
+./solver --quick

@@ -1,0 +1,30 @@
+#!/bin/bash
+#SBATCH --job-name=sweep
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=4
+#SBATCH --time=00:10:00
+#SBATCH --mem=7629M
+#SBATCH --array=0-99%10
+#SBATCH --output=logs/%A-%a.out
+#SBATCH --dependency=afterok:77
+#SBATCH --begin=2026-12-24T18:00
+# written by MODAK
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+cd -- "${SLURM_SUBMIT_DIR:?}"
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export OMP_NUM_THREADS=4
+export OMP_PLACES=cores
+export OMP_PROC_BIND=close
+
+# the run
+python3 sweep.py --case "${SLURM_ARRAY_TASK_ID:?}"

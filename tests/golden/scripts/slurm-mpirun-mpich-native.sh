@@ -1,0 +1,39 @@
+#!/bin/bash
+#SBATCH --job-name=solver
+#SBATCH --partition=cpu
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=32
+#SBATCH --cpus-per-task=2
+#SBATCH --time=01:00:00
+#SBATCH --mem-per-cpu=1907M
+#SBATCH --exclusive
+#SBATCH --export=ALL,LICENCE
+# written by MODAK
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+cd -- "${SLURM_SUBMIT_DIR:?}"
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export OMP_NUM_THREADS=2
+export OMP_PLACES=cores
+export OMP_PROC_BIND=close
+
+# checks
+mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null || modak_stop 77 "mpirun is missing or of another family: the job's MPI is MPICH; load its module"
+
+# before the run, on the first node
+mkdir -p results
+
+# the run
+mpirun -n 64 -ppn 32 -bind-to core:2 \
+    ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out
+
+# after the run, on the first node
+tar -cf results.tar results

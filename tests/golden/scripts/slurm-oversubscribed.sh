@@ -1,0 +1,35 @@
+#!/bin/bash
+#SBATCH --job-name=solver
+#SBATCH --partition=cpu
+#SBATCH --nodes=1
+#SBATCH --ntasks=8
+#SBATCH --time=01:00:00
+#SBATCH --exclusive
+#SBATCH --overcommit
+#SBATCH --export=ALL,LICENCE
+# written by MODAK
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+cd -- "${SLURM_SUBMIT_DIR:?}"
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export OMP_NUM_THREADS=48
+export OMP_PROC_BIND=false
+
+# before the run, on the first node
+mkdir -p results
+
+# the run
+srun --nodes=1 --ntasks=8 --ntasks-per-node=8 --cpus-per-task=1 --cpu-bind=none --overcommit --export=ALL \
+        --kill-on-bad-exit=1 \
+    ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out
+
+# after the run, on the first node
+tar -cf results.tar results

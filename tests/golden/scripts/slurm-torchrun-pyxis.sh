@@ -1,0 +1,44 @@
+#!/bin/bash
+#SBATCH --job-name=resnet50
+#SBATCH --partition=gpu
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=64
+#SBATCH --gres=gpu:4
+#SBATCH --time=02:00:00
+# written by MODAK
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+IFS=$' \t\n'
+unset BASH_ENV ENV CDPATH
+cd -- "${SLURM_SUBMIT_DIR:?}"
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export OMP_NUM_THREADS=16
+export PYTHONNOUSERSITE=1
+
+# the image
+MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh
+
+# where the nodes meet
+MODAK_HOSTS="$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")"
+export MODAK_RDZV_HOST="${MODAK_HOSTS%%$'\n'*}"
+export MODAK_RDZV_PORT=$((15000 + ${SLURM_JOB_ID:?} % 15000))
+
+# checks
+srun --help 2>&1 | grep -F -e --container-image >/dev/null || modak_stop 71 "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
+test -r "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to the directory that holds it"
+test -e /scratch || modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 || modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+
+# the run
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=64 --cpu-bind=cores --export=ALL --kill-on-bad-exit=1 \
+    --container-image="${MODAK_IMAGE:?}" --container-mounts="${PWD:?}":"${PWD:?}",/scratch:/scratch \
+        --container-workdir="${PWD:?}" \
+    torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-id="${SLURM_JOB_ID:?}" \
+        --rdzv-endpoint="${MODAK_RDZV_HOST:?}":"${MODAK_RDZV_PORT:?}" train.py --model resnet50

@@ -1,0 +1,278 @@
+"""Files that must not load, each with the line that says why."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from modak.errors import DataError
+from modak.ingest import csv as csv_format
+from modak.ingest.reading import table, tables
+from modak.ingest.sources import from_bytes, from_stream
+from modak.ingest.table import Options
+
+HEADER = "application,nodes,metric,value,unit,measured_at\n"
+GOOD = "a,1,wall_time,2.5,s,2025-03-01T12:00:00Z\n"
+LATER = (datetime.now(UTC) + timedelta(days=2)).isoformat()
+
+
+def faults(content: bytes | str, name: str = "r.csv", options: Options | None = None) -> list[str]:
+    """What reading a file says, line by line."""
+    raw = content.encode() if isinstance(content, str) else content
+    with pytest.raises(DataError) as caught:
+        list(table(from_bytes(raw, name), options or Options()).batches())
+    return str(caught.value).splitlines()
+
+
+def cell(column: str, text: str) -> str:
+    """A file whose second row has ``text`` in ``column``."""
+    values = dict(zip(HEADER.strip().split(","), GOOD.strip().split(","), strict=True)) | {column: text}
+    return HEADER + GOOD + ",".join(values.values()) + "\n"
+
+
+@pytest.fixture(params=["standard library", "pandas"], autouse=True)
+def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small and large blocks are cut by different hands; both must see the same."""
+    if request.param == "pandas":
+        monkeypatch.setattr(csv_format, "SMALL", 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "r.csv:1: no header"),
+        ("\n", "r.csv:1: no header"),
+        (HEADER, "r.csv: no rows of results"),
+        (HEADER + "\n\n", "r.csv: no rows of results"),
+        (GOOD + GOOD, "r.csv:1: unknown column 'a'"),
+        ("application,metric,velue\na,wall_time,1\n", "r.csv:1: unknown column 'velue'; the nearest known one is 'value'"),
+        ("application,metric,Value\na,wall_time,1\n", "r.csv:1: unknown column 'Value'; the nearest known one is 'value'"),
+        ("application,metric, value\na,wall_time,1\n", "r.csv:1: unknown column ' value'; the nearest known one is 'value'"),
+        ("application,metric,value,params.\na,wall_time,1,2\n", "r.csv:1: unknown column 'params.'"),
+        ("application,metric\na,wall_time\n", "r.csv:1: no column 'value'"),
+        ("application;metric;value\na;wall_time;1,5\n", "r.csv:1: cells are separated by commas, not by ';'"),
+        ("application\tmetric\tvalue\na\twall_time\t1\n", "r.csv:1: cells are separated by commas, not by '\\t'"),
+        ("value\n1\n", "r.csv:1: the header has one column only"),
+        ("application,metric,value,value\na,wall_time,1,2\n", "r.csv:1: two columns are called 'value'"),
+        ("application,metric,value,\na,wall_time,1,\n", "r.csv:1: column 4 has no name"),
+        (",".join(["c"] * 2_000_000) + "\n", "r.csv:1: the header is longer than"),
+        ("x" * 200_000, "r.csv: a line of more than 100000 bytes"),
+        (HEADER + "x" * 200_000 + "\n", "r.csv:2: a line of more than 100000 bytes"),
+        (HEADER + GOOD + "a,1,wall_time,2.5,s\n", "r.csv:3: 5 cells; the header has 6 columns"),
+        (HEADER + GOOD + GOOD.strip() + ",\n", "r.csv:3: 7 cells; the header has 6 columns"),
+        (HEADER + GOOD + "   \n", "r.csv:3: 1 cells; the header has 6 columns"),
+        (HEADER + GOOD + "a,1,wall_time,2.", "r.csv:3: 4 cells; the header has 6 columns"),
+        (HEADER + GOOD + '"a,1,wall_time,2.5,s,\n' + GOOD, "r.csv:3: a quoted cell is not closed in its line"),
+        (HEADER + GOOD + 'a"b,1,wall_time,2.5,s,\n', "r.csv:3: a quote that does not enclose the whole cell"),
+        (HEADER + '"a"b,1,wall_time,2.5,s,\n', "r.csv:2: a quote that does not enclose the whole cell"),
+        (HEADER + '"a\nb",1,wall_time,2.5,s,\n', "r.csv:2: a quoted cell is not closed in its line"),
+        ((HEADER + GOOD).replace("\n", "\r"), "r.csv:1: a carriage return without a line feed"),
+        (HEADER + GOOD + GOOD.replace("\n", "\r\r\n"), "r.csv:3: a carriage return without a line feed"),
+        (HEADER + GOOD + GOOD.replace("a", "\0"), "r.csv:3: a NUL byte"),
+        ((HEADER + GOOD + GOOD.replace("a,1", "é,1")).encode("latin-1"), "r.csv:3: byte 0xe9 is no UTF-8"),
+        ((HEADER + GOOD).encode("utf-16"), "r.csv:1: a NUL byte"),
+        (cell("application", ""), "r.csv:3: column 'application': empty; every row needs one"),
+        (cell("application", "  "), "r.csv:3: column 'application': empty"),
+        (cell("application", "a\tb"), "r.csv:3: column 'application': 'a\\tb': holds a character that does not print"),
+        (cell("application", "a\u202eb"), "r.csv:3: column 'application': 'a\\u202eb': holds a character that does not print"),
+        (cell("application", "a" * 201), "longer than 200 characters"),
+        (cell("metric", ""), "r.csv:3: column 'metric': empty"),
+        (cell("metric", "fom").replace("2.5,s,", "2.5,,"), "r.csv:3: column 'metric': unknown metric 'fom'"),
+        (cell("unit", "kg"), "r.csv:3: column 'unit': unknown unit 'kg'"),
+        (cell("unit", "images/s"), "r.csv:3: column 'unit': 'images/s' is no unit of wall_time"),
+        (cell("measured_at", "2025-03-01T12:00:00"), "column 'measured_at': '2025-03-01T12:00:00': allowed: ISO 8601 with an offset"),
+        (cell("measured_at", "2025-03-01"), "allowed: ISO 8601 with an offset"),
+        (cell("measured_at", "2025-02-30T12:00:00Z"), "no date"),
+        (cell("measured_at", "1999-12-31T00:00:00Z"), "from the year 2000 to now"),
+        (cell("measured_at", LATER), "from the year 2000 to now"),
+    ],
+)
+def test_a_bad_file_says_where_and_why(content: bytes | str, says: str) -> None:
+    """The first fault names the file, the line, the column and the value, and what is allowed."""
+    assert says in faults(content)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "nan", "NaN", "inf", "-inf", "Infinity", "1e400", "0", "0.0", "-1", "-0", "1e-400", "1.5s", "00:01:30", "1.5D+02", "*****",
+     "1_000", "0x10", "True", "ten", "１２", "1e", ".", "1 2", "1e301"],
+)  # fmt: skip
+def test_a_value_is_a_finite_positive_number(text: str) -> None:
+    """Everything else is refused, and named as it stands in the file."""
+    assert faults(cell("value", text))[0].startswith("r.csv:3: column 'value'")
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "007", "0x10", "True", "2.5", "1e3", "99999999999", "9" * 5000, "4 nodes", "+4"])
+def test_a_count_is_a_whole_number(text: str) -> None:
+    """Counts are digits, from one to ten million."""
+    assert faults(cell("nodes", text))[0].startswith("r.csv:3: column 'nodes'")
+
+
+def test_a_value_beyond_its_base_unit_is_refused() -> None:
+    """A number that fits, in a unit that carries it away."""
+    assert faults(cell("value", "1e299").replace(",s,", ",days,")) == ["r.csv:3: column 'value': out of range in its base unit"]
+
+
+def test_twenty_faults_at_once() -> None:
+    """All faults of a file are told together, by line, up to twenty."""
+    found = faults(HEADER + "".join(GOOD.replace("2.5", f"x{i}") for i in range(30)))
+    assert len(found) == 21
+    assert [line.split(": ")[0] for line in found[:20]] == [f"r.csv:{i}" for i in range(2, 22)]
+    assert found[20] == "only the first 20 faults are shown"
+
+
+def test_faults_of_several_columns_stand_by_line() -> None:
+    """Two columns, two rows: four faults in the order of the file."""
+    found = faults(HEADER + "a,x,wall_time,y,s,\na,z,wall_time,w,s,\n")
+    assert [(line.split(": ")[0], line.split("'")[1]) for line in found] == [
+        ("r.csv:2", "nodes"), ("r.csv:2", "value"), ("r.csv:3", "nodes"), ("r.csv:3", "value"),
+    ]  # fmt: skip
+
+
+def test_faults_in_later_blocks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is read in blocks; lines are counted through, and no block before the fault is handed on after it."""
+    monkeypatch.setattr(csv_format, "BLOCK", 500)
+    text = HEADER + GOOD * 100 + GOOD.replace("2.5", "zero") + GOOD * 100
+    assert faults(text) == [f"r.csv:102: column 'value': 'zero': {_allowed()}"]
+
+
+def _allowed() -> str:
+    return "allowed: a finite positive number such as 12.5 or 1.25e1 (its unit goes into the column 'unit')"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("[]", "r.json: no rows of results"),
+        ("[{}]", "r.json:1: no column 'application', 'metric', 'value'"),
+        ('[{"application": "a",\n "metric": "wall_time", "value": 1', "r.json:2: no JSON"),
+        ('[{"application": "a", "metric": "wall_time", "value": 1}', "r.json:1: the list is cut off"),
+        ('[{"application": "a", "metric": "wall_time", "value": 1},]', "r.json:1: a comma before the end"),
+        ('[{"application": "a", "metric": "wall_time", "value": 1}] x', "r.json:1: text after the list"),
+        ('[\n{"application": "a", "metric": "wall_time", "value": NaN}]', "r.json:2: column 'value': 'NaN'"),
+        ('[{"application": "a", "metric": "wall_time", "value": 1e999}]', "r.json:1: column 'value': '1e999'"),
+        ('[{"application": "a", "metric": "wall_time", "value": true}]', "r.json:1: column 'value': 'true'"),
+        ('[{"application": "a", "metric": "wall_time", "value": [1]}]', "r.json:1: column 'value' holds a list"),
+        ('[{"application": "a", "application": "b", "metric": "wall_time", "value": 1}]', "the key 'application' stands twice"),
+        ('[{"application": "\\ud800", "metric": "wall_time", "value": 1}]', "a character that does not print"),
+        ("[1]", "r.json:1: a record is an object"),
+        ("[" * 100_000, "r.json:1: objects nested too deep"),
+        ('[{"a":' * 100_000, "r.json:1: objects nested too deep"),
+        ('[{"application": "a", "metric": "wall_time", "nodes": 1e2, "value": 1}]', "r.json:1: column 'nodes': '1e2'"),
+        ('[{"aplication": "a", "metric": "wall_time", "value": 1}]', "unknown column 'aplication'"),
+        (b'[{"application": "\xe9"}]', "r.json:1: byte 0xe9 is no UTF-8"),
+    ],
+)
+def test_bad_json_says_where_and_why(content: bytes | str, says: str) -> None:
+    """Records are checked like rows; the line is that in which the record begins."""
+    assert says in faults(content, "r.json")[0]
+
+
+def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
+    """A missing file, a pipe, an empty folder and a compressed file are each named."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "r.zip").write_bytes(b"PK\x03\x04" + bytes(100))
+    (tmp_path / "r.bin").write_bytes(b"\x01\x02\x03")
+    for name, says in (
+        ("nothing.csv", "cannot be read: No such file"),
+        ("pipe.csv", "no regular file; a pipe is read with '-'"),
+        ("empty", "the folder holds no files"),
+        ("r.zip", "a compressed file of a kind that is not read (gzip is); unpack it first"),
+        ("r.bin", "of no known format (known: csv, extrap, "),
+    ):
+        with pytest.raises(DataError) as caught:
+            tables([tmp_path / name])
+        assert str(caught.value).startswith(f"{tmp_path / name}: {says}")
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    """The hash that is stored is that of the rows that are stored."""
+    path = tmp_path / "r.csv"
+    path.write_text(HEADER + GOOD)
+    (found,) = tables([path]).tables
+    path.write_text(HEADER + GOOD + GOOD)
+    with pytest.raises(DataError, match="changed while it was read"):
+        list(found.batches())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (Options(rename={"cores": "nodes"}), "--map cores=nodes: unknown column 'cores'"),
+        (Options(rename={"application": "metric"}), "r.csv:1: two columns are called 'metric'"),
+        (Options(rename={"nodes": "knots"}), "r.csv:1: unknown column 'knots'"),
+        (Options(fill={"sytem": "x"}), "--set: unknown column 'sytem'; the nearest known one is 'system'"),
+        (Options(fill={"nodes": "many"}), "--set: column 'nodes': 'many'"),
+        (Options(format="xls"), "format: unknown format 'xls'"),
+    ],
+)
+def test_what_the_caller_says_about_a_file_is_checked(options: Options, says: str) -> None:
+    """Names and values that were typed on the command line are told apart from what the file holds."""
+    assert says in faults(HEADER + GOOD, options=options)[0]
+
+
+def test_standard_input_is_read_whole() -> None:
+    """A stream becomes a source that can be read again."""
+    import io
+
+    source = from_stream(io.BytesIO((HEADER + GOOD).encode()))
+    assert source.name == "-"
+    assert sum(map(len, table(source).batches())) == 1
+    assert sum(map(len, table(source).batches())) == 1
+
+
+def test_a_gzip_file_is_read_as_what_it_holds(tmp_path: Path) -> None:
+    """Under its own name and hash; faults count the lines inside."""
+    path = tmp_path / "r.csv.gz"
+    path.write_bytes(gzip.compress((HEADER + GOOD).encode()))
+    assert [len(batch) for batch in tables([path]).tables[0].batches()] == [1]
+    path.write_bytes(gzip.compress((HEADER + GOOD + GOOD.replace("2.5", "x")).encode()))
+    with pytest.raises(DataError, match=r"r\.csv\.gz:3: column 'value'"):
+        list(tables([path]).tables[0].batches())
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (lambda: gzip.compress((HEADER + GOOD * 1000).encode())[:-20], "a damaged gzip file: compressed file ended"),
+        (lambda: gzip.compress(HEADER.encode())[:10] + b"\xff" * 50, "a damaged gzip file"),
+        (lambda: gzip.compress((HEADER + GOOD * 2_000_000).encode()), "a gzip file that holds more than 200 times its size"),
+        (lambda: gzip.compress(b"[" + b"[" * 40_000_000), "a gzip file that holds more than 200 times its size"),
+    ],
+    ids=["cut", "overwritten", "rows", "brackets"],
+)
+def test_a_gzip_file_may_be_damaged_or_a_bomb(content: Callable[[], bytes], says: str, tmp_path: Path) -> None:
+    """Reading stops before much of it is unpacked."""
+    (tmp_path / "r.json.gz").write_bytes(packed := content())
+    with pytest.raises(DataError) as caught:
+        list(tables([tmp_path / "r.json.gz"], Options(format="csv" if b"value" in gzip_head(packed) else None)).tables[0].batches())
+    assert says in str(caught.value)
+
+
+def gzip_head(content: bytes) -> bytes:
+    """The beginning of what a gzip file holds, as far as it can be read."""
+    try:
+        return zlib.decompressobj(31).decompress(content, 100)
+    except zlib.error:
+        return b"value"
+
+
+def test_two_million_columns_are_refused() -> None:
+    """A header that long is no header; nothing of its size is made of it."""
+    assert faults(",".join(f"c{i}" for i in range(2_000_000)) + "\n1\n")[0].startswith("r.csv: a line of more than 100000 bytes")
+
+
+def test_a_file_without_rights_says_so(tmp_path: Path) -> None:
+    """Whoever may not read it is told that; root, who may read everything, gets a file that nobody can read."""
+    (tmp_path / "r.csv").write_text(HEADER)
+    (tmp_path / "r.csv").chmod(0)
+    path = Path("/proc/self/mem") if os.geteuid() == 0 else tmp_path / "r.csv"
+    with pytest.raises(DataError, match=r"cannot be read: (Permission denied|Input/output error)"):
+        tables([path])

@@ -1,0 +1,282 @@
+"""Files of other tools: recognised by content, read as the same rows that a person would write, failed runs left out and named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak import plugins, testing
+from modak.errors import DataError
+from modak.ingest.reading import table
+from modak.ingest.sources import from_bytes, from_path
+from modak.ingest.table import UNKNOWN, Batch, Options
+
+DATA = Path(__file__).parent.parent / "data"
+
+SAMPLES: dict[str, tuple[str, int, int]] = {
+    "reframe-4.7.4.json": ("reframe", 4, 2),
+    "reframe-4.10.4.json": ("reframe", 4, 2),
+    "reframe-4.10.4-solver.log": ("reframe_perflog", 4, 0),
+    "reframe-4.10.4-slow.log": ("reframe_perflog", 0, 1),
+    "reframe-4.10.4-broken.log": ("reframe_perflog", 0, 1),
+    "ramble-hostname.json": ("ramble", 0, 2),
+    "ramble-solver.json": ("ramble", 4, 5),
+    "mlperf-training.log": ("mlperf", 1, 0),
+    "mlperf-aborted.log": ("mlperf", 0, 1),
+    "mlperf-killed.log": ("mlperf", 0, 1),
+    "google-benchmark-1.7.1.json": ("google_benchmark", 13, 1),
+    "google-benchmark-1.9.json": ("google_benchmark", 2, 1),
+    "pytest-benchmark-3.4.json": ("pytest_benchmark", 3, 0),
+    "pytest-benchmark-5.3.json": ("pytest_benchmark", 3, 0),
+    "hyperfine-1.15.json": ("hyperfine", 3, 3),
+    "hyperfine-1.15-failed.json": ("hyperfine", 0, 2),
+    "hyperfine-2.0.json": ("hyperfine", 2, 1),
+    "sacct-22.05.txt": ("sacct", 5, 3),
+    "sacct-24.11.txt": ("sacct", 5, 3),
+    "sacct-22.05.json": ("sacct_json", 5, 3),
+    "sacct-24.11.json": ("sacct_json", 5, 3),
+    "extrap.json": ("extrap", 10, 0),
+    "extrap.txt": ("extrap_text", 15, 0),
+}
+"""Each sample with its format, its rows and the notes about what was left out."""
+
+
+def loaded(name: str) -> Batch:
+    """The one part of a sample."""
+    (batch,) = table(from_path(DATA / name)).batches()
+    return batch
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """A sample's rows as people read them: what is known of each."""
+    batch = loaded(name)
+    found = []
+    for row in range(len(batch)):
+        key = batch.series[batch.series_of[row]].model_dump(exclude_none=True)
+        laid = {column: int(numbers[row]) for column, numbers in batch.numbers.items() if numbers[row] != UNKNOWN}
+        found.append({**key, **laid, "value": float(batch.values[row]), "when": int(batch.measured_at[row]), "source": batch.sources[row]})
+    return found
+
+
+def without(found: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
+    """Rows without what two samples of one run differ in."""
+    return sorted(({k: v for k, v in row.items() if k not in names} for row in found), key=repr)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_sample_is_recognised_and_read(name: str) -> None:
+    """Whatever the file is called; each run that failed and each figure without a meaning is named with its line."""
+    form, count, left = SAMPLES[name]
+    found = table(from_bytes((DATA / name).read_bytes(), "results"))
+    assert found.format == form
+    (batch,) = found.batches()
+    assert (len(batch), len(batch.notes)) == (count, left)
+    assert all(note.startswith("results:") and note.endswith("left out") for note in batch.notes)
+
+
+def test_a_reframe_test_is_a_row_a_figure() -> None:
+    """System, partition, layout, parameters and time of a test case; failed cases are named, and their figures are no results."""
+    found = rows("reframe-4.10.4.json")
+    one = next(row for row in found if row["metric"] == "elapsed" and row["params"] == {"threads": "4"})
+    del one["source"]
+    assert one == {
+        "application": "solver", "params": {"threads": "4"}, "system": "testbed", "partition": "cpu", "metric": "elapsed", "unit": "s",
+        "nodes": 1, "ranks_per_node": 2, "threads_per_rank": 4, "value": 3.125, "when": one["when"],
+    }  # fmt: skip
+    assert {(row["metric"], row["unit"], row["value"]) for row in found} == {
+        ("triad", "B/s", 191.5e9), ("elapsed", "s", 12.5), ("elapsed", "s", 3.125),
+    }  # fmt: skip
+    assert "test 'broken' ended as 'fail' in sanity" in loaded("reframe-4.10.4.json").notes[0]
+
+
+def test_reframe_reports_of_two_versions_say_the_same() -> None:
+    """The sixth element of a figure, new in 4.1, changes nothing."""
+    assert without(rows("reframe-4.7.4.json"), "when", "source") == without(rows("reframe-4.10.4.json"), "when", "source")
+
+
+def test_a_performance_log_says_what_the_report_says() -> None:
+    """`null` and `None` are both unknown cells; the time is that of the report, not the local one beside it."""
+    assert without(rows("reframe-4.10.4-solver.log"), "source", "when") == without(rows("reframe-4.10.4.json"), "source", "when")
+    assert {row["when"] // 10**6 for row in rows("reframe-4.10.4-solver.log")} == {
+        row["when"] // 10**6 for row in rows("reframe-4.10.4.json")
+    }
+
+
+def test_a_figure_that_missed_its_reference_is_left_out() -> None:
+    """From 4.1 on a figure has an outcome of its own."""
+    report = json.loads((DATA / "reframe-4.10.4.json").read_text())
+    report["runs"][0]["testcases"][0]["perfvalues"]["testbed:cpu:triad"][5] = "fail"
+    (batch,) = table(from_bytes(json.dumps(report).encode(), "r.json")).batches()
+    assert len(batch) == 3
+    assert "'triad' of 'solver %threads=1' ended as 'fail'" in batch.notes[0]
+
+
+def test_ramble_numbers_are_texts() -> None:
+    """Only figures with a number and a meaning are results; repeats' summaries are not; what varies is a parameter."""
+    found = rows("ramble-solver.json")
+    assert [(row["metric"], row["value"], row["nodes"], row["ranks_per_node"], row["threads_per_rank"]) for row in found] == [
+        ("Total time", 81.25, 1, 8, 2), ("Rate", 12.5e9, 1, 8, 2), ("Total time", 42.5, 2, 8, 2), ("Rate", 24.5e9, 2, 8, 2),
+    ]  # fmt: skip
+    assert {(row["application"], row["dataset"], row["params"]["size"]) for row in found} == {("solver", "strong", "64")}
+
+
+def test_an_mlperf_run_is_the_time_from_start_to_stop() -> None:
+    """Whatever stands before the mark; the batch is a worker's share."""
+    (row,) = rows("mlperf-training.log")
+    assert (row["application"], row["metric"], row["value"], row["system"]) == ("bert", "time_to_solution", 900.5, "testbed")
+    assert (row["nodes"], row["gpus_per_node"], row["batch_size"], row["params"]) == (2, 4, 56, {"global_batch_size": "448"})
+
+
+def test_google_benchmarks_are_repetitions_without_their_aggregates() -> None:
+    """Nanoseconds and milliseconds become seconds; arguments by place and by name are parameters; rates are results, too."""
+    found = rows("google-benchmark-1.7.1.json")
+    times = [row for row in found if row["metric"] == "real_time"]
+    assert [row.get("repeat") for row in times if row["params"] == {"arg1": "1000"}] == [0, 1]
+    assert all(0 < row["value"] < 1e-3 for row in times)
+    (waiting,) = [row for row in times if row["application"] == "wait"]
+    assert (waiting["params"], waiting["threads_per_rank"]) == ({"n": "3"}, 2)
+    assert {row["unit"] for row in found} == {"s", "items/s", "B/s"}
+
+
+def test_pytest_benchmarks_are_medians() -> None:
+    """One row a test: the median in seconds; parameters and layout come from the test."""
+    for name in ("pytest-benchmark-3.4.json", "pytest-benchmark-5.3.json"):
+        document = json.loads((DATA / name).read_text())
+        assert [row["value"] for row in rows(name)] == [one["stats"]["median"] for one in document["benchmarks"]]
+        assert [row["params"] for row in rows(name)] == [{"n": "100"}, {"n": "1000"}, {}]
+        assert all(row["when"] > 1.79e15 for row in rows(name))
+
+
+def test_hyperfine_runs_that_failed_are_left_out() -> None:
+    """Each time is a repeat, unless its exit status is another than 0; the second series of versions says it in other words."""
+    assert [(row["application"], row["params"], row["repeat"]) for row in rows("hyperfine-1.15.json")] == [
+        ("wait 1", {"n": "1"}, 0), ("wait 1", {"n": "1"}, 1), ("wait 1", {"n": "1"}, 2),
+    ]  # fmt: skip
+    assert [(row["value"], row["params"]) for row in rows("hyperfine-2.0.json")] == [(1.52, {"grid": "64"}), (1.49, {"grid": "64"})]
+
+
+def test_both_outputs_of_both_slurms_say_the_same() -> None:
+    """A job is one row, whatever its steps; plain and wrapped numbers, texts and lists mean the same."""
+    jobs = {name: without(rows(name), "when") for name in SAMPLES if name.startswith("sacct")}
+    for name in ("sacct-22.05", "sacct-24.11"):
+        assert {row["source"]: row for row in jobs[f"{name}.txt"]} == {row["source"]: row for row in jobs[f"{name}.json"]}
+    by_source = {row["source"]: row for row in rows("sacct-24.11.json")}
+    train = by_source["slurm job 5"]
+    assert (train["application"], train["nodes"], train["ranks_per_node"], train["threads_per_rank"], train["gpus_per_node"]) == (
+        "train",
+        2,
+        2,
+        4,
+        2,
+    )
+    assert by_source["slurm job 4_2"]["application"] == "sweep|odd"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("00:00:02", "2"), ("1-02:03:04", "93784"), ("10:00:00.500", "36000"), ("", None), ("x", None)]
+)
+def test_slurm_times(text: str, expected: str | None) -> None:
+    """`[d-]hh:mm:ss`; nothing for a cell that is empty."""
+    from modak.ingest.sacct import seconds
+
+    assert seconds(text) == expected
+
+
+def test_extrap_points_are_layouts_and_parameters() -> None:
+    """Regions are applications, the number of processes is the ranks, other parameters stay; every value is a repeat."""
+    first, second, *_ = rows("extrap.txt")
+    assert (first["application"], first["ranks_per_node"], first["params"], first["value"], first["repeat"]) == (
+        "solve",
+        1,
+        {"n": "100"},
+        80.1,
+        0,
+    )
+    assert second["repeat"] == 1
+    assert [row["ranks_per_node"] for row in rows("extrap.json")] == [1, 1, 2, 2, 4, 4, 8, 8, 16, 16]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ((DATA / "reframe-4.6.4.json").read_text(), "r:1: a report of data_version '3.1'; known: 4.0 to 4.2"),
+        ('{"session_info": {"data_version": "4.2"}}', "r:1: 'runs' is wanted, and to be a list"),
+        ('{"session_info": {"data_version": "4.2"},\n"runs": [1]}', "r:1: 'runs' is wanted, and to be a list of objects"),
+        ((DATA / "reframe-4.10.4.json").read_text()[:9000], "no JSON"),
+        ((DATA / "reframe-4.10.4-solver.log").read_text() + "pass|x\n", "r:4: 2 cells; the header has 36 columns"),
+        (':::MLLOG {"key": "run_start", "time_ms": "soon"}', "r:1: 'time_ms' is wanted"),
+        (":::MLLOG {broken", "r:1: no JSON object after :::MLLOG"),
+        ('{"results": [{"command": "a", "mean": 1, "stddev": null,\n"times": [-1], "exit_codes": [0]}]}', "r:1: column 'value': '-1'"),
+        ('{"results": [{"command": "a", "mean": 1, "stddev": 1, "times": [NaN]}]}', "r:1: column 'value': 'NaN'"),
+        ('{"schema_version": 3, "metadata": {"hyperfine_version": "3"}, "results": [{"command": "a"}]}', "r:1: schema_version '3'"),
+        ("JobID|JobName|State\n1|a|COMPLETED\n", "r:1: no column Elapsed"),
+        ("JobID|JobName|State|Elapsed|WorkDir\n1|a|b|COMPLETED|00:00:01|/x\n", "r:2: 6 cells; the header has 5 columns"),
+        ('{"parameters": ["p"], "measurements": {"a": {"time": [{"point": [1, 2], "values": [1]}]}}}', "a point of 2 values; there are 1"),
+        ('{"parameters": ["p"], "measurements": {"a": {"visits": [{"point": [1], "values": [1]}]}}}', "unknown metric 'visits'"),
+        ("PARAMETER p\nPOINTS 1 2\nREGION a\nDATA 1\nDATA 2\nDATA 3\n", "r:6: DATA for point 3, but there are 2 POINTS"),
+        ("PARAMETER p\nPOINTS 1 2\nRESULT a\n", "r:3: 'RESULT': known: PARAMETER"),
+        ('{"parameters": ' + "[" * 100_000, "r:1: objects nested too deep"),
+    ],
+)  # fmt: skip
+def test_a_damaged_file_says_where_and_why(text: str, says: str) -> None:
+    """As for tables: file, line, what is wrong, what is allowed."""
+    form = "extrap" if text.startswith('{"parameters": [[') else None
+    with pytest.raises(DataError) as caught:
+        list(table(from_bytes(text.encode(), "r"), Options(format=form)).batches())
+    assert says in str(caught.value.faults[0])
+
+
+def test_an_unknown_unit_is_an_error_in_every_format() -> None:
+    """A figure is not dropped because its unit is misspelt."""
+    text = (DATA / "reframe-4.10.4.json").read_text().replace('"GB/s"', '"GB per s"')
+    with pytest.raises(DataError, match="unknown unit 'GB per s'"):
+        list(table(from_bytes(text.encode(), "r.json")).batches())
+
+
+def test_what_a_tool_does_not_say_can_be_set() -> None:
+    """`--set` fills a region's unit; `--map` makes a parameter a column of the layout."""
+    text = b'{"parameters": ["size"], "measurements": {"a": {"visits": [{"point": [4], "values": [2]}]}}}'
+    (batch,) = table(from_bytes(text, "e.json"), Options(rename={"params.size": "nodes"}, fill={"unit": "1/s"})).batches()
+    assert batch.numbers["nodes"].tolist() == [4]
+
+
+OTHERS = [each for each in plugins.all_of("ingest") if each.name not in ("csv", "json")]
+
+
+@pytest.mark.parametrize("form", OTHERS, ids=lambda each: each.name)
+def test_every_format_keeps_its_contract(form: Any) -> None:
+    """The importable contract holds for what is installed, with each format's own samples."""
+    testing.check_format(form, [from_path(DATA / name) for name, (known, *_) in SAMPLES.items() if known == form.name])
+
+
+def test_an_installed_package_adds_a_format(tmp_path: Path) -> None:
+    """An entry point of the group `modak.ingest`: its files are recognised, though they hold commas, and load like any other."""
+    (tmp_path / "site_formats.py").write_text(
+        "from modak.ingest.table import Raw\n\n\n"
+        "class Pairs:\n"
+        "    name = 'pairs'\n\n"
+        "    def recognises(self, head, name):\n"
+        "        return head.startswith(b'#pairs,')\n\n"
+        "    def read(self, source):\n"
+        "        with source.open() as stream:\n"
+        "            rows = [line.decode().split() for line in stream][1:]\n"
+        "        cells = [{'application': a, 'metric': 'wall_time', 'value': v} for a, v in rows]\n"
+        "        yield Raw.of(cells, range(2, len(rows) + 2))\n\n\n"
+        "PAIRS = Pairs()\n"
+    )
+    installed = tmp_path / "site_formats-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: site-formats\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[modak.ingest]\npairs = site_formats:PAIRS\n")
+    (tmp_path / "runs.txt").write_text("#pairs,1\nsolver 12.5\nsolver 12.7\n")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "MODAK_DATABASE_URL": f"sqlite:///{tmp_path / 'own.db'}"}
+    words = [sys.executable, "-m", "modak", "load", str(tmp_path / "runs.txt"), "--json"]
+    done = subprocess.run(words, env=env, cwd=DATA.parent.parent, capture_output=True, text=True, timeout=100, check=True)
+    (file,) = json.loads(done.stdout)["files"]
+    assert (file["format"], file["rows"], file["new"]) == ("pairs", 2, 2)

@@ -1,0 +1,229 @@
+"""What files mean: the same rows in every spelling that is accepted."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modak.errors import DataError
+from modak.ingest import csv as csv_format
+from modak.ingest.columns import distinct
+from modak.ingest.csv import Csv, write_csv
+from modak.ingest.reading import options_text, parse_pairs, points, table, tables
+from modak.ingest.sources import Source, from_bytes, from_stream
+from modak.ingest.table import UNKNOWN, Batch, Options, Raw
+
+TEXT = "application,params.batch,nodes,hyperthreads,metric,value,unit,measured_at\n"
+TEXT += '"a, b",64,4,true,wall_time,1500,ms,2025-03-01T12:00:00+01:00\n'
+
+
+def only(content: bytes | str, name: str = "r.csv", options: Options | None = None) -> Batch:
+    """The one batch of a small file."""
+    raw = content.encode() if isinstance(content, str) else content
+    (batch,) = table(from_bytes(raw, name), options or Options()).batches()
+    return batch
+
+
+def test_a_row_becomes_typed_columns() -> None:
+    """Texts, counts, switches, times and values of one row, in base units and UTC microseconds."""
+    batch = only(TEXT)
+    (key,) = batch.series
+    assert (key.application, key.params, key.hyperthreads, key.metric, key.unit) == ("a, b", {"batch": "64"}, True, "wall_time", "s")
+    assert batch.values.tolist() == [1.5]
+    assert {name: column.tolist() for name, column in batch.numbers.items()} == {
+        "nodes": [4], "ranks_per_node": [UNKNOWN], "threads_per_rank": [UNKNOWN], "gpus_per_node": [UNKNOWN], "batch_size": [UNKNOWN],
+        "repeat": [UNKNOWN],
+    }  # fmt: skip
+    assert batch.measured_at.tolist() == [1_740_826_800_000_000]
+    assert (batch.values.dtype, batch.measured_at.dtype, batch.numbers["nodes"].dtype) == (np.float64, np.int64, np.int32)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + TEXT.encode(),
+        TEXT.replace("\n", "\r\n"),
+        TEXT.rstrip("\n"),
+        TEXT + "\n\n",
+        TEXT.replace("64,4,", " 64 ,4.0, "),
+        TEXT.replace("true", "TRUE"),
+        TEXT.replace(",4,", ',"4",'),
+        TEXT.replace("1500,ms", "1.5,"),
+        TEXT.replace("1500", "+1.5e3"),
+        TEXT.replace("12:00:00+01:00", "11:00Z"),
+    ],
+)
+def test_spellings_of_one_row(content: bytes | str) -> None:
+    """Byte order mark, CR LF, no last line feed, blank lines, blanks around cells, quotes and units change nothing."""
+    found, expected = only(content), only(TEXT)
+    assert (found.series, found.values.tolist()) == (expected.series, expected.values.tolist())
+    assert found.measured_at.tolist() == expected.measured_at.tolist()
+    assert found.numbers["nodes"].tolist() == [4]
+
+
+def test_json_records_are_rows() -> None:
+    """Numbers, texts, switches, nulls and an object of parameters mean what they mean in CSV."""
+    record = {
+        "application": "a, b", "params": {"batch": 64}, "nodes": 4, "hyperthreads": True, "metric": "wall_time", "value": 1500,
+        "unit": "ms", "measured_at": "2025-03-01T12:00:00+01:00", "system": None,
+    }  # fmt: skip
+    found = only(json.dumps([record]), "r.json")
+    assert found.series == only(TEXT).series
+    assert found.values.tolist() == [1.5]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["NA", "null", "None", "nan", "007", "1e5", "TRUE", "-", "x=y", "PyTorch 1.11.0+cu115", "2x Xeon, OPA", 'say "hi"', "Ångström"],
+)
+def test_no_text_is_taken_for_something_else(name: str) -> None:
+    """An application may be called what other readers take for a missing value or a number."""
+    stream = io.StringIO()
+    write_csv([{"application": name, "metric": "wall_time", "value": "1"}], stream)
+    assert only(stream.getvalue()).series[0].application == name
+
+
+def test_equal_series_are_one() -> None:
+    """Rows of one series share it whatever stands between them; order of rows is kept."""
+    text = "application,nodes,metric,value\na,1,wall_time,4\nb,1,wall_time,3\na,2,wall_time,2\n"
+    batch = only(text)
+    assert [batch.series[number].application for number in batch.series_of] == ["a", "b", "a"]
+    assert batch.values.tolist() == [4, 3, 2]
+    assert batch.lines.tolist() == [2, 3, 4]
+
+
+def test_many_kinds_of_rows_stay_apart() -> None:
+    """Combinations of more columns than fit one number are still told apart."""
+    names = [f"params.p{i}" for i in range(12)]
+    rows = ["application,metric,value," + ",".join(names)]
+    rows += [f"a,wall_time,{i + 1}," + ",".join(str((i * (j + 1)) % 97) for j in range(12)) for i in range(97)]
+    batch = only("\n".join(rows) + "\n")
+    assert len(batch.series) == 97
+    for row in range(97):
+        assert batch.series[batch.series_of[row]].params == {f"p{j}": str((row * (j + 1)) % 97) for j in range(12)}
+
+
+def test_columns_are_renamed_left_out_and_filled() -> None:
+    """`--map` names foreign columns or drops them, `--set` fills what is empty and keeps what is not."""
+    text = "app,secs,site,system\na,1.5,x,\nb,2.5,x,zenith\n"
+    options = Options(rename={"app": "application", "secs": "value", "site": ""}, fill={"metric": "wall_time", "system": "stampede2"})
+    batch = only(text, options=options)
+    assert [(key.application, key.system) for key in batch.series] == [("a", "stampede2"), ("b", "zenith")]
+    assert {key.metric for key in batch.series} == {"wall_time"}
+
+
+def test_pairs_are_split_at_the_first_sign() -> None:
+    """`NAME=VALUE`, where the value may hold signs of its own."""
+    assert parse_pairs(["a=b", "c=d=e", "f="], "--map") == {"a": "b", "c": "d=e", "f": ""}
+
+
+def test_options_are_one_line_whatever_their_order() -> None:
+    """The record of a load compares options as text."""
+    assert options_text(Options(fill={"a": "1", "b": "2"})) == options_text(Options(fill={"b": "2", "a": "1"}))
+
+
+def test_a_folder_is_read_by_content(tmp_path: Path) -> None:
+    """Files are recognised by what they hold; others are listed; hidden ones are passed over."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "b.txt").write_text(TEXT)
+    (tmp_path / "a.results").write_text(' [{"application": "a", "metric": "wall_time", "value": 1}]')
+    (tmp_path / "README.md").write_text("# Results\n")
+    (tmp_path / ".hidden.csv").write_text("x")
+    found = tables([tmp_path])
+    assert [(Path(each.source.name).name, each.format) for each in found.tables] == [("a.results", "json"), ("b.txt", "csv")]
+    assert found.skipped == (str(tmp_path / "README.md"),)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A format of one test's own: `application seconds` a line."""
+
+    name: str = "pairs"
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """By its first word."""
+        return head.startswith(b"pairs\n")
+
+    def read(self, source: Source) -> Iterator[Raw]:
+        """All rows at once."""
+        with source.open() as stream:
+            rows = [line.decode().split() for line in stream][1:]
+        yield Raw.of([{"application": one, "metric": "wall_time", "value": two} for one, two in rows], range(2, len(rows) + 2))
+
+
+def test_another_format_is_one_object() -> None:
+    """A format finds cells and lines; columns and values are checked for it."""
+    good, bad = (table(from_bytes(text, "x"), formats=(Pairs(),)) for text in (b"pairs\na 1.5\nb 2\n", b"pairs\na 1.5\nb two\n"))
+    assert good.format == "pairs"
+    assert [batch.values.tolist() for batch in good.batches()] == [[1.5, 2.0]]
+    with pytest.raises(DataError, match="x:3: column 'value': 'two'"):
+        list(bad.batches())
+
+
+def test_a_long_stream_is_kept_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard input beyond what is held in memory gives the same rows and the same hash."""
+    short = from_stream(io.BytesIO(TEXT.encode()))
+    monkeypatch.setattr("modak.ingest.sources._IN_MEMORY", 10)
+    long = from_stream(io.BytesIO(TEXT.encode()))
+    assert (long.sha256, long.size) == (short.sha256, short.size)
+    assert [len(batch) for batch in table(long).batches()] == [1]
+
+
+def test_points_keep_their_rows_and_units() -> None:
+    """Rows without values: the file's own cells in order, what they mean, and the unit of the answer."""
+    text = "application,system,nodes,metric,unit\n3dgan,zenith,4,epoch_time,min\n3dgan,zenith,,epoch_time,\n"
+    first, second = points(from_bytes(text.encode(), "p.csv"))
+    assert dict(first.cells) == {"application": "3dgan", "system": "zenith", "nodes": "4", "metric": "epoch_time", "unit": "min"}
+    assert list(first.cells) == ["application", "system", "nodes", "metric", "unit"]
+    assert (first.series.unit, first.unit, first.layout.nodes) == ("s", "min", 4)
+    assert (second.unit, second.layout.nodes) == (None, None)
+
+
+def test_points_may_carry_values() -> None:
+    """A table with measured values can be predicted too; they are not looked at."""
+    (point,) = points(from_bytes(b"application,metric,value\na,wall_time,unknown yet\n", "p.csv"))
+    assert point.cells["value"] == "unknown yet"
+
+
+PRINTABLE = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" ,\"'=+-@"), min_size=1, max_size=30)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(PRINTABLE, PRINTABLE), min_size=1, max_size=8))
+def test_what_is_written_is_read_again(rows: list[tuple[str, str]]) -> None:
+    """Any printable cells survive the way out and in, by both ways of cutting; only blanks around them go."""
+    stream = io.StringIO()
+    write_csv([{"one": one, "two": two} for one, two in rows], stream)
+    for small in (0, 2**20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(csv_format, "SMALL", small)
+            (raw,) = Csv().read(from_bytes(stream.getvalue().encode(), "x.csv"))
+        assert [(raw.columns["one"][i], raw.columns["two"][i]) for i in range(len(raw.lines))] == rows
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "'=x", "''=x"])
+def test_formulas_are_guarded_for_spreadsheets(cell: str) -> None:
+    """What a spreadsheet would run is written with an apostrophe before it; numbers are not."""
+    stream = io.StringIO()
+    write_csv([{"a": cell, "b": "-2.5e3"}], stream)
+    line = stream.getvalue().splitlines()[1]
+    assert line.lstrip('"').startswith("'")
+    assert line.endswith(",-2.5e3")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 4), min_size=1, max_size=30), st.sampled_from([3, 2**25, 2**31]))
+def test_combinations_are_told_apart(rows: list[tuple[int, ...]], size: int) -> None:
+    """Rows have one number exactly where all their codes are equal, also where the product of the sizes fits no integer."""
+    columns = [np.array(column, dtype=np.int32) for column in zip(*rows, strict=True)]
+    first, numbers = distinct(columns, [size] * len(columns))
+    assert len(first) == len(set(rows))
+    assert [rows[first[number]] for number in numbers] == rows

@@ -1,0 +1,126 @@
+"""From results to curves: what is one curve, which form it gets, and how far it can be trusted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel import Curve, Question, fit, predict
+from modak.perfmodel.scaling import FORMS, evaluate
+
+HOST_MPI = {4: 907.26, 8: 479.52, 16: 244.42, 32: 124.22, 64: 62.24, 128: 31.22, 256: 15.63, 512: 7.84}
+"""Seconds an epoch of 3DGAN on SuperMUC-NG, host MPI (Brayford and Vallecorsa 2020, table 4)."""
+
+
+def result(nodes: int, value: float, *, metric: str = "epoch_time", unit: str = "s", **layout: int) -> Result:
+    """One measured value of a nameless application."""
+    key = SeriesKey(application="app", system="here", metric=metric, unit=unit)
+    return Result(series=key, layout=Layout(nodes=nodes, **layout), value=value)
+
+
+def curve(values: dict[int, float]) -> Curve:
+    """The one curve of a table of nodes and seconds."""
+    (found,) = fit([result(nodes, value, ranks_per_node=4) for nodes, value in values.items()])
+    return found
+
+
+def test_a_measured_table_gives_a_curve_within_its_noise() -> None:
+    """The fit of published figures is within 4 % of each of them."""
+    found = curve(HOST_MPI)
+    assert np.allclose(evaluate(found.mixture, found.sizes).value, found.costs, rtol=0.04)
+
+
+def test_rows_beyond_128_nodes_are_predicted_from_those_up_to_128() -> None:
+    """Sizes that the fit has not seen lie within its 90 % interval, and within 5 % of what is predicted."""
+    found = curve({nodes: value for nodes, value in HOST_MPI.items() if nodes <= 128})
+    predicted = predict((found,), Question({}), [256, 512])
+    assert (predicted.quantile(0.05) < [15.63, 7.84]).all()
+    assert (predicted.quantile(0.95) > [15.63, 7.84]).all()
+    assert predicted.value == pytest.approx([15.63, 7.84], rel=0.05)
+
+
+def test_two_layouts_are_two_curves() -> None:
+    """Ranks and threads per node divide a series."""
+    rows = [result(n, 100 / n, ranks_per_node=r, threads_per_rank=48 // r) for r in (1, 4) for n in (1, 2, 4, 8)]
+    assert [found.layout.ranks_per_node for found in fit(rows)] == [1, 4]
+
+
+def test_repeats_are_one_size() -> None:
+    """Rows of one size give their median, counted."""
+    (found,) = fit([result(1, value) for value in (9.0, 10.0, 50.0)] + [result(2, 5.0)])
+    assert (found.costs[0], found.repeats) == (10.0, (3, 1))
+
+
+def test_ranks_within_one_node_scale_over_ranks() -> None:
+    """A series on one node has its ranks as sizes."""
+    (found,) = fit([result(1, 60 / ranks, ranks_per_node=ranks) for ranks in (1, 2, 4, 8)])
+    assert (found.scale, found.sizes) == ("ranks", (1.0, 2.0, 4.0, 8.0))
+
+
+def test_throughput_becomes_seconds_a_sample() -> None:
+    """Costs are time-like whatever was measured."""
+    (found,) = fit([result(1, 200.0, metric="throughput", unit="samples/s")])
+    assert found.costs == (0.005,)
+
+
+def test_suspect_results_are_left_out() -> None:
+    """A flagged row moves nothing."""
+    rows = [result(n, 100 / n, ranks_per_node=1) for n in (1, 2, 4, 8)]
+    flagged = result(16, 0.001, ranks_per_node=1).model_copy(update={"suspect": "contradicts itself"})
+    assert fit([*rows, flagged]) == fit(rows)
+
+
+def test_other_metrics_carry_no_curve() -> None:
+    """Free memory is no cost."""
+    assert fit([result(1, 3e11, metric="free_memory", unit="GB")]) == ()
+
+
+def test_overhead_that_grows_is_seen() -> None:
+    """A program that slows down again is predicted to, one doubling beyond what was measured."""
+    found = curve({n: 100 / n + 0.5 * n for n in (1, 2, 4, 8, 16, 32, 64)})
+    assert predict((found,), Question({}), [128]).value[0] == pytest.approx(100 / 128 + 64, rel=0.25)
+
+
+@pytest.mark.parametrize("sizes", [(4,), (4, 8), (4, 8, 16)])
+def test_few_sizes_are_no_scaling_claim(sizes: tuple[int, ...]) -> None:
+    """Three sizes or fewer leave a wider interval than five."""
+    few, more = (predict((curve({n: 100 / n for n in each}),), Question({}), [32 * each[-1]]) for each in (sizes, (4, 8, 16, 32, 64)))
+    assert few.spread[0] > more.spread[0]
+
+
+@given(st.lists(st.floats(min_value=0.01, max_value=1e6), min_size=1, max_size=9))
+@settings(max_examples=25, deadline=None)
+def test_costs_are_always_positive(values: list[float]) -> None:
+    """Whatever was measured, everything that the curve says is positive."""
+    found = predict((curve({2**place: value for place, value in enumerate(values)}),), Question({}), np.geomspace(0.5, 1e6, 50))
+    assert (found.quantile(0.01) > 0).all()
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    """Same rows, same curve."""
+    rows = [result(n, v, ranks_per_node=4) for n, v in HOST_MPI.items()]
+    assert fit(rows) == fit(rows[::-1])
+
+
+def test_a_curve_survives_json() -> None:
+    """Models are stored as named coefficients."""
+    found = curve(HOST_MPI)
+    assert Curve.model_validate_json(found.model_dump_json()) == found
+    assert len(found.mixture.coefficients) == len(FORMS)
+
+
+def test_gpus_that_fill_a_node_and_then_several_are_one_curve() -> None:
+    """One to four GPUs in a node, then two and four nodes: the model sees both sides of the step."""
+    ways = ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4))
+    (found,) = fit([result(nodes, 100 / (nodes * gpus), gpus_per_node=gpus) for nodes, gpus in ways])
+    assert (found.scale, found.sizes, found.nodes) == ("gpus", (1.0, 2.0, 4.0, 8.0, 16.0), (1, 1, 1, 2, 4))
+
+
+def test_gpu_totals_reached_in_two_ways_are_curves_of_their_own() -> None:
+    """Eight GPUs in one node are not eight nodes with one each."""
+    ways = ((1, 8), (2, 8), (4, 8), (8, 1), (16, 1), (32, 1))
+    found = fit([result(nodes, 100 / (nodes * gpus), gpus_per_node=gpus) for nodes, gpus in ways])
+    assert [(curve.scale, curve.layout.gpus_per_node) for curve in found] == [("nodes", 1), ("nodes", 8)]

@@ -1,0 +1,113 @@
+"""The user's own proof: what is hidden, who is asked, and that the figures are those of what was hidden."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel import Curve, fit
+from modak.perfmodel.baselines import BASELINES
+from modak.perfmodel.holdout import ALONE, RELATIVES, Judged, Proof, least_sizes, prove
+
+SIZES = (1, 2, 4, 8, 16, 32)
+
+
+def curves(cost: Callable[[int], float], sizes: tuple[int, ...] = SIZES, **series: object) -> tuple[Curve, ...]:
+    """One curve of one rank a node."""
+    key = SeriesKey.model_validate({"application": "app", "system": "here", "metric": "wall_time", "unit": "s", **series})
+    return fit([Result(series=key, layout=Layout(nodes=n, ranks_per_node=1), value=cost(n)) for n in sizes])
+
+
+def amdahl(nodes: int) -> float:
+    """A tenth does not scale."""
+    return 100 * (0.1 + 0.9 / nodes)
+
+
+def of(proof: Proof, name: str) -> Judged:
+    """One model's figures."""
+    return next(model for model in proof.models if model.name == name)
+
+
+@pytest.mark.parametrize(("holdout", "predictions"), [("largest:1", 1), ("largest:2", 2), ("largest:3", 3), ("each", 4)])
+def test_holdout_says_how_many_sizes_are_hidden(holdout: str, predictions: int) -> None:
+    """The largest so many, or every inner one."""
+    assert prove(curves(amdahl), holdout).predictions == predictions
+
+
+def test_a_law_that_holds_is_foretold_by_its_own_model() -> None:
+    """Amdahl's law on Amdahl's law: no error; perfect scaling misses by what does not scale, and takes too large a size."""
+    proof = prove(curves(amdahl))
+    assert of(proof, "Amdahl").errors.median == pytest.approx(0, abs=1e-6)
+    assert of(proof, "Amdahl").decisions == 1
+    at_8, hidden = amdahl(8) * 8, [amdahl(16) * 16, amdahl(32) * 32]
+    assert of(proof, "perfect scaling").errors.median == pytest.approx(sum(1 - at_8 / work for work in hidden) / 2)
+
+
+def test_every_model_of_the_field_stands_beside_ours() -> None:
+    """With the same tasks."""
+    assert [model.name for model in prove(curves(amdahl)).models] == [ALONE, RELATIVES, *BASELINES]
+
+
+def test_only_ours_have_intervals_and_these_widen_with_distance() -> None:
+    """One bin for each doubling beyond what is shown."""
+    proof = prove(curves(amdahl))
+    assert [model.name for model in proof.models if model.coverage] == [ALONE, RELATIVES]
+    near, far = of(proof, ALONE).bins
+    assert (near.name, far.name) == ("up to 1 doubling", "up to 2")
+    assert far.median_width > near.median_width > 1
+
+
+def test_between_sizes_relatives_have_no_say() -> None:
+    """So there is no such row, and one bin."""
+    proof = prove(curves(amdahl), "each")
+    assert RELATIVES not in [model.name for model in proof.models]
+    assert [part.name for part in of(proof, ALONE).bins] == ["between sizes"]
+
+
+def test_relatives_help_where_they_went_on() -> None:
+    """A series that saturates beyond what is shown, as its relative in another container did."""
+
+    def saturates(nodes: int) -> float:
+        return 100 / min(nodes, 8)
+
+    found = (*curves(saturates, image="a"), *curves(lambda n: 1.1 * saturates(n), image="b"))
+    proof = prove(found)
+    assert of(proof, RELATIVES).errors.median < 0.7 * of(proof, ALONE).errors.median
+
+
+def test_only_judged_curves_are_asked_about() -> None:
+    """The others are relatives still."""
+    found = (*curves(amdahl, system="here"), *curves(amdahl, system="there"))
+    assert prove(found, judged=lambda curve: curve.series.system == "there").series == 1
+
+
+def test_short_curves_are_left_out_and_counted() -> None:
+    """Three sizes are shown at least."""
+    found = (*curves(amdahl), *curves(amdahl, SIZES[:4], image="short"))
+    assert (prove(found).series, prove(found).left_out) == (1, 1)
+    assert least_sizes("largest:2") == 5
+    with pytest.raises(ValueError, match="5 are needed"):
+        prove(found[1:])
+
+
+def test_level_widens_the_intervals() -> None:
+    """The same forecasts, other intervals."""
+    narrow, wide = (of(prove(curves(amdahl), level=level), ALONE).coverage for level in (0.5, 0.95))
+    assert narrow is not None
+    assert wide is not None
+    assert narrow.median_width < wide.median_width
+
+
+def test_unknown_ways_to_hide_are_refused() -> None:
+    """With what is allowed."""
+    with pytest.raises(ValueError, match="largest:2"):
+        prove(curves(amdahl), "smallest:1")
+
+
+def test_the_proof_is_a_json_document() -> None:
+    """No NaN, nothing that JSON does not know."""
+    content = json.loads(json.dumps(prove(curves(amdahl)).as_json(), allow_nan=False))
+    assert content["models"][0]["coverage"]["by_collection"] == {"app": 1.0}

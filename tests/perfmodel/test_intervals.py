@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.perfmodel import intervals
+from modak.perfmodel.intervals import KNOTS, PUBLISHED, fit_shape, fit_width, half_width, quantile
+from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
+
+
+def forecast(disagreement: float = 0.1, doublings: float = 1.0, error: float = 0.05, relatives: int = 0) -> Forecast:
+    """A forecast at one size."""
+    return Forecast(np.array([2.0]), np.array([disagreement]), np.array([doublings]), np.array([error]), 5, relatives)
+
+
+@pytest.mark.parametrize("relatives", [0, 3])
+def test_width_grows_with_doublings(relatives: int) -> None:
+    """Each doubling further from the data widens the interval."""
+    widths = [half_width(forecast(doublings=d, relatives=relatives))[0] for d in (1.0, 2.0, 3.0, 5.0)]
+    assert (np.diff(widths) > 0).all()
+
+
+@pytest.mark.parametrize("relatives", [0, 3])
+@pytest.mark.parametrize("doublings", [0.0, 1.0])
+def test_width_grows_with_disagreement(doublings: float, relatives: int) -> None:
+    """The more the forms disagree, the wider the interval, between sizes as beyond them."""
+    widths = [half_width(forecast(disagreement=s, doublings=doublings, relatives=relatives))[0] for s in (0.0, 0.05, 0.2, 1.0)]
+    assert (np.diff(widths) > 0).all()
+
+
+def test_interpolation_is_narrower_than_extrapolation() -> None:
+    """Between the sizes of a real, noisy curve the interval is narrower than a doubling beyond them."""
+    series = Series((1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (100.0, 52.0, 27.5, 15.1, 8.2, 5.4))
+    between, beyond = (half_width(evaluate(fit_many([series])[0], [size]))[0] for size in (11.0, 64.0))
+    assert between < 0.8 * beyond
+
+
+@given(st.floats(0.001, 0.999), st.floats(0.001, 0.999))
+def test_quantiles_are_positive_and_rise_with_probability(one: float, other: float) -> None:
+    """Quantiles never cross zero nor each other."""
+    low, high = sorted((one, other))
+    a, b = quantile(forecast(), low)[0], quantile(forecast(), high)[0]
+    assert 0 < a <= b
+
+
+def test_median_is_the_forecast_and_levels_match_quantiles() -> None:
+    """Half of all runs cost less than the forecast; the 90 % interval runs from the 5th to the 95th percentile."""
+    one = forecast()
+    assert quantile(one, 0.5)[0] == pytest.approx(one.value[0])
+    assert np.log(quantile(one, 0.95)[0]) - 2.0 == pytest.approx(half_width(one, 0.9)[0])
+
+
+@pytest.mark.parametrize("probability", [0.0, 1.0, -0.1, 1.5])
+def test_certainty_is_refused(probability: float) -> None:
+    """No cost is certain."""
+    with pytest.raises(ValueError, match="probability"):
+        quantile(forecast(), probability)
+
+
+def test_unknown_error_still_has_a_width() -> None:
+    """A series too short to have a validation error gets a finite interval."""
+    assert np.isfinite(half_width(forecast(error=np.nan))).all()
+
+
+def test_published_constants_fit_their_names() -> None:
+    """There is a coefficient for each feature, a shape for each knot, and the shape is 1 at 0.9."""
+    assert {len(PUBLISHED.outside), len(PUBLISHED.inside), len(PUBLISHED.pooled)} == {len(intervals.FEATURES)}
+    assert len(PUBLISHED.shape) == len(KNOTS)
+    assert PUBLISHED.shape[KNOTS.index(0.9)] == 1
+
+
+def test_calibration_covers_what_it_was_fitted_to() -> None:
+    """Quantile regression on errors that grow with disagreement covers 90 % of them, at small and at large disagreement."""
+    chance = np.random.default_rng(0)
+    spread = chance.uniform(0.05, 1.0, 2000)
+    rows = np.column_stack([np.ones(2000), np.log(spread), np.zeros(2000), np.zeros(2000), np.zeros(2000)])
+    misses = chance.normal(0, spread)
+    held = np.abs(misses) <= np.exp(rows @ np.array(fit_width(rows, misses, np.ones(2000))))
+    assert held.mean() == pytest.approx(0.92, abs=0.03)
+    assert held[spread < 0.3].mean() == pytest.approx(held[spread > 0.7].mean(), abs=0.06)
+
+
+def test_shape_of_normal_errors_is_recovered() -> None:
+    """The half-width at 50 % of a normal law is 0.41 of that at 90 %."""
+    draws = np.abs(np.random.default_rng(1).normal(size=20000))
+    assert fit_shape(draws, np.ones(20000))[KNOTS.index(0.5)] == pytest.approx(0.41, abs=0.02)

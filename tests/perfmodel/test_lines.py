@@ -1,0 +1,71 @@
+"""What is drawn of a curve: numbers in the metric's own unit, and labels that tell curves apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel import Curve, fit
+from modak.perfmodel.lines import labels, lines
+
+SIZES = (1, 2, 4, 8)
+
+
+def curves(
+    scale: float = 1.0, ranks: int = 4, metric: str = "wall_time", sizes: tuple[int, ...] = SIZES, **series: object
+) -> tuple[Curve, ...]:
+    """One curve that scales perfectly: 100 s on a node, or 100 samples a second and node."""
+    unit = "s" if metric == "wall_time" else "samples/s"
+    key = SeriesKey.model_validate({"application": "app", "system": "here", "metric": metric, "unit": unit, **series})
+    power = -1 if metric == "wall_time" else 1
+    return fit([Result(series=key, layout=Layout(nodes=n, ranks_per_node=ranks), value=100.0 * n**power) for n in sizes])
+
+
+def test_times_fall_and_lie_in_their_interval() -> None:
+    """From the smallest size to a doubling beyond the largest; perfect scaling starts at the first point."""
+    (line,) = lines(curves())
+    assert (line.unit, line.better, line.scale) == ("s", "lower", "nodes")
+    assert (line.x[0], line.x[-1]) == (1.0, 16.0)
+    assert line.measured_y == pytest.approx((100, 50, 25, 12.5))
+    assert line.perfect == pytest.approx(100 / np.array(line.x))
+    assert all(low < value < high for low, value, high in zip(line.lower, line.y, line.upper, strict=True))
+
+
+def test_throughputs_rise_in_samples_a_second() -> None:
+    """The same curve as costs, drawn as what was measured."""
+    (line,) = lines(curves(metric="throughput"))
+    assert line.better == "higher"
+    assert line.measured_y == pytest.approx((100, 200, 400, 800))
+    assert line.perfect[-1] == pytest.approx(1600)
+    assert all(low < value < high for low, value, high in zip(line.lower, line.y, line.upper, strict=True))
+
+
+def test_the_interval_widens_with_its_level() -> None:
+    """And beyond the measured sizes."""
+    (half,), (most,) = lines(curves(), level=0.5), lines(curves(), level=0.95)
+    width = [np.log(np.array(line.upper) / line.lower) for line in (half, most)]
+    assert (width[0] < width[1]).all()
+    assert width[1][-1] > width[1][len(most.x) // 2]
+
+
+def test_relatives_have_a_say_beyond_the_sizes() -> None:
+    """A relative that stopped scaling bends the line, but only beyond the measured sizes."""
+    short = curves(sizes=(1, 2, 4))
+    other = short[0].series.model_copy(update={"image": "b"})
+    bent = fit([Result(series=other, layout=Layout(nodes=n, ranks_per_node=4), value=100 / min(n, 4)) for n in SIZES])
+    (alone,), (helped,) = lines(short), lines(short, (*short, *bent))
+    assert helped.y[:-40] == alone.y[:-40]
+    assert helped.y[-1] > 1.2 * alone.y[-1]
+
+
+def test_labels_say_what_differs_and_nothing_else() -> None:
+    """Layout always; application and system only where there are several."""
+    found = (*curves(mpi="mpich", mpi_from="host"), *curves(mpi="mpich", mpi_from="container", hyperthreads=True))
+    assert labels(found) == ("4 ranks, mpich of the host", "4 ranks, mpich of the container, hyper-threads")
+    assert labels((*curves(compiler="xla"), *curves(ranks=1))) == ("4 ranks, xla", "1 rank, no compiler")
+
+
+def test_no_two_labels_are_equal() -> None:
+    """Not even those of equal curves."""
+    assert labels((*curves(), *curves())) == ("4 ranks", "4 ranks (2)")

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from modak.perfmodel.parameters import features, fit, peak_ratio, predict, transfer
+
+
+def networks(count: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Made-up networks: operations, activations, parameters, image, batch."""
+    chance = np.random.default_rng(seed)
+    operations = np.exp(chance.uniform(-1, 4, count))
+    return {
+        "operations": operations,
+        "activations": operations * np.exp(chance.normal(0.5, 0.6, count)),
+        "parameters": np.exp(chance.uniform(1, 5, count)),
+        "image": chance.choice([160.0, 224.0, 288.0], count),
+        "batch": chance.choice([64.0, 256.0], count),
+    }
+
+
+def log_throughput(columns: dict[str, np.ndarray], flops: float = 1000.0, bandwidth: float = 300.0) -> np.ndarray:
+    """Samples a second of a device that overlaps nothing: arithmetic and memory in turn."""
+    return -np.log(columns["operations"] / flops + columns["activations"] / bandwidth)
+
+
+def test_unseen_networks_on_a_known_device_are_foretold() -> None:
+    """Throughputs that follow from operations and activations are foretold within a few percent, far closer than constant efficiency."""
+    seen, unseen = networks(300), networks(100, seed=1)
+    guess = predict(fit(seen, log_throughput(seen)), unseen)
+    error = np.abs(guess.log_throughput - log_throughput(unseen))
+    constant = np.median(log_throughput(seen) + np.log(seen["operations"])) - np.log(unseen["operations"])
+    assert np.median(error) < 0.05
+    assert np.median(error) < 0.2 * np.median(np.abs(constant - log_throughput(unseen)))
+
+
+def test_interval_covers_and_widens_far_from_all_that_was_measured() -> None:
+    """Intervals hold most unseen networks, and are wider for one unlike all others."""
+    seen, unseen = networks(300), networks(200, seed=2)
+    chance = np.random.default_rng(3)
+    model = fit(seen, log_throughput(seen) + chance.normal(0, 0.1, 300))
+    guess = predict(model, unseen)
+    held = np.abs(guess.log_throughput - log_throughput(unseen) - chance.normal(0, 0.1, 200)) <= guess.half_width
+    assert held.mean() > 0.85
+    strange = {name: values[:1] * (1e4 if name == "parameters" else 1.0) for name, values in unseen.items()}
+    assert predict(model, strange).half_width[0] > guess.half_width.max()
+
+
+def test_a_model_is_plain_numbers() -> None:
+    """A model is JSON: named numbers, nothing that must be trusted to be loaded."""
+    seen = networks(30)
+    assert json.loads(json.dumps(fit(seen, log_throughput(seen)).as_json()))["columns"] == list(seen)
+
+
+def test_extensive_columns_count_for_each_operation() -> None:
+    """Ten times the operations with ten times the activations is a change of one feature."""
+    columns = networks(1)
+    more = {**columns, "operations": columns["operations"] * 10, "activations": columns["activations"] * 10}
+    change = features(more) - features(columns)
+    assert change[0, 0] == pytest.approx(np.log(10), abs=0.05)
+    assert change[0, 1] == pytest.approx(0, abs=0.05)
+
+
+def test_a_new_device_is_learnt_from_twenty_runs() -> None:
+    """Twenty runs on a new device, and what two others have measured, foretell the rest better than a constant ratio."""
+    columns = networks(400)
+    elsewhere = np.column_stack([log_throughput(columns, 1000, 300), log_throughput(columns, 4000, 500)])
+    elsewhere[::7, 0] = np.nan
+    new = log_throughput(columns, 3000, 4000) + np.random.default_rng(4).normal(0, 0.03, 400)
+    shown = np.random.default_rng(5).permutation(400)[:20]
+    rest = np.setdiff1d(np.arange(400), shown)
+    guess = transfer(elsewhere, features(columns), shown, new[shown])
+    ratio = np.nanmedian(new[shown] - elsewhere[shown, 1])
+    assert np.median(np.abs(guess.log_throughput - new)[rest]) < 0.6 * np.median(np.abs(elsewhere[:, 1] + ratio - new)[rest])
+
+
+def test_one_bad_calibration_run_does_not_spoil_the_rest() -> None:
+    """A unit slip in one of twenty runs moves the median error by little."""
+    columns = networks(200)
+    elsewhere = np.column_stack([log_throughput(columns), log_throughput(columns, 4000, 500)])
+    new = log_throughput(columns, 9000, 2500)
+    shown = np.arange(20)
+    spoilt = new[shown].copy()
+    spoilt[3] += np.log(1000)
+    guess = transfer(elsewhere, features(columns), shown, spoilt)
+    assert np.median(np.abs(guess.log_throughput - new)[20:]) < 0.3
+
+
+def test_peaks_make_a_weak_claim() -> None:
+    """A device with twice the FLOP/s and the same bandwidth helps only work that is bound by arithmetic, and the interval is wide."""
+    bound_by_arithmetic = peak_ratio(1e12, 1e9, (2e12, 1e12), (1e12, 1e12))
+    bound_by_memory = peak_ratio(1e9, 1e12, (2e12, 1e12), (1e12, 1e12))
+    assert bound_by_arithmetic.log_throughput[0] == pytest.approx(np.log(2))
+    assert bound_by_memory.log_throughput[0] == pytest.approx(0)
+    assert bound_by_memory.half_width[0] >= np.log(2)

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from modak.perfmodel import scaling
+from modak.perfmodel.scaling import FORMS, NonNegative, Series, evaluate, fit_many, from_json
+
+SIZES = (1.0, 2.0, 4.0, 8.0, 16.0)
+
+
+def amdahl(serial: float, sizes: tuple[float, ...] = SIZES) -> Series:
+    """A series that obeys Amdahl's law."""
+    return Series(sizes, tuple(100 * (serial + (1 - serial) / p) for p in sizes))
+
+
+def test_amdahl_is_followed_beyond_the_data() -> None:
+    """A series that obeys Amdahl's law is foretold two doublings beyond its largest size."""
+    forecast = evaluate(fit_many([amdahl(0.1)])[0], [32.0, 64.0])
+    truth = np.array([100 * (0.1 + 0.9 / p) for p in (32, 64)])
+    assert np.abs(forecast.value / truth - 1).max() < 0.12
+
+
+def test_perfect_scaling_is_followed_beyond_the_data() -> None:
+    """A series that scales perfectly is foretold within 5 % two doublings further."""
+    forecast = evaluate(fit_many([amdahl(0.0)])[0], [64.0])
+    assert forecast.value[0] == pytest.approx(100 / 64, rel=0.05)
+
+
+def test_growing_cost_is_followed() -> None:
+    """A cost that grows with size, as a collective's latency does, is not taken for one that falls."""
+    series = Series(SIZES, tuple(5 * p for p in SIZES))
+    assert evaluate(fit_many([series])[0], [64.0]).value[0] == pytest.approx(320, rel=0.35)
+
+
+def test_batched_nonnegative_fit_is_exact() -> None:
+    """The batched enumeration of subsets gives SciPy's non-negative least squares, form by form."""
+    chance = np.random.default_rng(3)
+    p = np.tile(np.array([1.0, 2, 3, 5, 8, 13]), (40, 1))
+    y = np.exp(chance.normal(0, 0.4, p.shape)) / p**0.6
+    for form in (one for one in FORMS if isinstance(one, NonNegative)):
+        ours = scaling._fit_form(form, p, y, np.ones_like(p))
+        for row in range(len(p)):
+            ratio = p[row] / 13
+            root = np.sqrt(np.exp(form.recency * np.log2(ratio)))
+            design = np.column_stack([ratio**e for e in form.exponents]) / y[row][:, None]
+            residual = np.linalg.norm(root * (design @ ours[row] - 1))
+            assert (ours[row] >= 0).all()
+            assert residual == pytest.approx(nnls(design * root[:, None], root)[1], rel=1e-4)
+
+
+def test_weights_come_from_foresight_not_from_fit() -> None:
+    """The form that foretells every next size weighs most: perfect scaling's own form for a cost that grows weighs next to nothing."""
+    mixture = fit_many([Series(SIZES, tuple(5 * p for p in SIZES))])[0]
+    names = [form.name for form in FORMS]
+    assert mixture.outside[names.index("perfect scaling from the last size")] < 0.03
+    assert sum(mixture.outside) == pytest.approx(1)
+
+
+def test_gain_above_linear_is_believed_by_half() -> None:
+    """A series faster than linear is extrapolated less steeply than it ran."""
+    series = Series(SIZES, tuple(100 / p**1.5 for p in SIZES))
+    at_last, beyond = evaluate(fit_many([series])[0], [16.0, 64.0]).log_value
+    assert 1.0 < (at_last - beyond) / math.log(4) < 1.3
+
+
+def test_step_from_one_node_to_several_is_its_own_effect() -> None:
+    """A series that loses 30 % on leaving a node and nothing else is interpolated across the step when the nodes are known."""
+    sizes, nodes = (1.0, 2.0, 4.0, 16.0, 32.0), (1, 1, 1, 2, 4)
+    costs = tuple((1.3 if count > 1 else 1.0) / p for p, count in zip(sizes, nodes, strict=True))
+    known, blind = fit_many([Series(sizes, costs, nodes), Series(sizes, costs)])
+    error_known = abs(evaluate(known, [8.0], [False]).value[0] * 8 - 1)
+    error_blind = abs(evaluate(blind, [8.0]).value[0] * 8 - 1)
+    assert error_known < 0.04 < error_blind
+
+
+def test_step_that_was_never_measured_is_expected_and_doubted() -> None:
+    """Beyond one node, data of one node forecast a loss and disagree more."""
+    mixture = fit_many([Series((1.0, 2.0, 4.0, 8.0), (1.0, 0.5, 0.25, 0.125), (1, 1, 1, 1))])[0]
+    inside, beyond = evaluate(mixture, [16.0], [False]), evaluate(mixture, [16.0], [True])
+    assert beyond.log_value[0] - inside.log_value[0] == pytest.approx(scaling.STEP)
+    assert beyond.disagreement[0] > inside.disagreement[0]
+
+
+def test_sizes_that_count_nodes_have_no_step() -> None:
+    """Where a size is a node there is no layout within it to tell apart."""
+    assert fit_many([Series(SIZES, amdahl(0.1).costs, (1, 2, 4, 8, 16))])[0].step == 0
+
+
+def test_a_mixture_survives_json() -> None:
+    """A stored mixture answers as the fitted one did."""
+    mixture = fit_many([Series(SIZES, amdahl(0.05).costs, (1, 1, 1, 1, 2))])[0]
+    again = from_json(json.loads(json.dumps(mixture.as_json())))
+    assert again == mixture
+
+
+def test_batch_and_single_fits_agree() -> None:
+    """What a series is fitted with does not depend on the company it is fitted in."""
+    series = [amdahl(0.0), amdahl(0.2), Series((3.0, 5.0), (2.0, 1.5)), Series((7.0,), (1.0,))]
+    together = fit_many(series)
+    for one, mixture in zip(series, together, strict=True):
+        np.testing.assert_allclose(evaluate(fit_many([one])[0], [6.0]).log_value, evaluate(mixture, [6.0]).log_value, rtol=1e-9, atol=1e-9)
+
+
+def test_doublings_count_both_ways() -> None:
+    """Doublings are zero between measured sizes and count below the smallest as well as beyond the largest."""
+    forecast = evaluate(fit_many([amdahl(0.1)])[0], [0.5, 1.0, 5.0, 16.0, 64.0])
+    np.testing.assert_allclose(forecast.doublings, [1, 0, 0, 0, 2])
+
+
+@pytest.mark.parametrize("series", [Series((2.0, 1.0), (1.0, 1.0)), Series((1.0,), (0.0,)), Series((), ()), Series((0.0,), (1.0,))])
+def test_impossible_series_are_refused(series: Series) -> None:
+    """Sizes out of order, no sizes, and costs that are not positive are errors."""
+    with pytest.raises(ValueError, match=r"sizes|costs"):
+        fit_many([series])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=9),
+    st.lists(st.floats(0.01, 1e7), min_size=1, max_size=5),
+)
+def test_forecasts_are_positive_and_finite(costs: list[float], asked: list[float]) -> None:
+    """Whatever was measured, a forecast is a positive number, and so is what it disagrees by."""
+    sizes = tuple(float(2**k) for k in range(len(costs)))
+    forecast = evaluate(fit_many([Series(sizes, tuple(costs))])[0], asked)
+    assert np.isfinite(forecast.log_value).all()
+    assert np.isfinite(forecast.disagreement).all()
+    assert (forecast.disagreement >= 0).all()
+    assert (forecast.doublings >= 0).all()
+
+
+def test_units_do_not_matter() -> None:
+    """Costs in milliseconds give the forecast in seconds times a thousand."""
+    series = Series(SIZES, (9.0, 5.2, 3.1, 2.0, 1.6))
+    scaled = Series(SIZES, tuple(1000 * cost for cost in series.costs))
+    a, b = (evaluate(mixture, [24.0, 64.0]).log_value for mixture in fit_many([series, scaled]))
+    np.testing.assert_allclose(b - a, math.log(1000), rtol=1e-6)
+
+
+def test_stored_forms_answer_as_fitted_ones() -> None:
+    """The quick evaluation of a stored mixture gives, form by form, what the fit's own evaluation gives."""
+    series = Series(SIZES, (9.0, 5.2, 3.1, 2.0, 1.6))
+    mixture = fit_many([series])[0]
+    asked, knots = np.array([0.5, 3.0, 16.0, 100.0]), np.array([SIZES])
+    quick = scaling._all_forms(mixture, asked)
+    for form, fit, row in zip(FORMS, mixture.coefficients, quick, strict=True):
+        anchor = scaling._anchor(form, knots, np.ones_like(knots))
+        np.testing.assert_allclose(row, scaling._log_cost(form, np.array([fit]), asked[None, :], anchor, knots)[0], rtol=1e-8, atol=1e-8)

@@ -1,0 +1,78 @@
+"""Runs of which no result exists: told from parameters where many applications were measured, from elsewhere where a few were."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel.rows import improve_rows, predict_rows
+from modak.perfmodel.unseen import guesses, run_of
+
+METRIC = {"metric": "throughput", "unit": "samples/s"}
+
+
+def measured(system: str, networks: range, speed: float) -> list[Result]:
+    """Networks whose throughput follows from their operations and activations."""
+    return [Result(series=key(system, n), layout=Layout(batch_size=64), value=speed * throughput(n)) for n in networks]
+
+
+def key(system: str, network: int) -> SeriesKey:
+    """The series of one network on one system."""
+    return SeriesKey.model_validate({"application": f"net{network}", "system": system, "params": params(network), **METRIC})
+
+
+def params(network: int) -> dict[str, str]:
+    """Parameters that differ from network to network, in no simple order."""
+    chance = np.random.default_rng(network)
+    values = {"gmacs": chance.uniform(0.5, 20), "macts": chance.uniform(2, 60), "mparams": chance.uniform(1, 90), "img": 224.0}
+    return {name: str(value) for name, value in values.items()}
+
+
+def throughput(network: int) -> float:
+    """Samples a second: arithmetic and memory in turn."""
+    told = {name: float(value) for name, value in params(network).items()}
+    return 1 / (told["gmacs"] / 1000 + told["macts"] / 3000)
+
+
+def test_an_unseen_network_is_told_from_its_parameters() -> None:
+    """With 80 networks measured there, 20 others are met within a few percent."""
+    asked = [run_of(key("here", n), Layout(batch_size=64)) for n in range(100, 120)]
+    found = guesses(asked, measured("here", range(80), 1.0))
+    errors = [abs(np.exp(-guess.log_cost) / throughput(n) - 1) for guess, n in zip(found, range(100, 120), strict=True) if guess]
+    assert len(errors) == 20
+    assert np.median(errors) < 0.08
+
+
+def test_a_new_system_is_told_from_calibration_runs() -> None:
+    """Ten networks measured there and fifty elsewhere give the other forty."""
+    results = [*measured("known", range(50), 1.0), *measured("other", range(50), 3.0), *measured("new", range(10), 2.0)]
+    asked = [run_of(key("new", n), Layout(batch_size=64)) for n in range(10, 50)]
+    errors = [
+        abs(np.exp(-guess.log_cost) / (2 * throughput(n)) - 1)
+        for guess, n in zip(guesses(asked, results), range(10, 50), strict=True)
+        if guess
+    ]
+    assert len(errors) == 40
+    assert np.median(errors) < 0.02
+
+
+def test_nothing_comparable_is_no_answer() -> None:
+    """Three networks on another system say nothing."""
+    assert guesses([run_of(key("new", 1), Layout())], measured("known", range(3), 1.0)) == (None,)
+
+
+def test_a_row_without_evidence_of_its_own_gets_the_answer() -> None:
+    """The table says ``transferred``, in the row's unit, with the interval around the value."""
+    row = {"application": "net100", "system": "here", "batch_size": "64", **METRIC, **{f"params.{k}": v for k, v in params(100).items()}}
+    before = predict_rows([row], {})
+    (after,) = improve_rows([row], before, measured("here", range(80), 1.0))
+    assert (before[0]["basis"], after["basis"], after["unit"]) == ("none", "transferred", "samples/s")
+    assert after["lower"] < after["predicted"] < after["upper"]
+    assert after["predicted"] == pytest.approx(throughput(100), rel=0.2)
+
+
+def test_a_measured_row_keeps_its_answer() -> None:
+    """Evidence of the run itself is not improved upon."""
+    answered = [{"basis": "measured", "predicted": 1.0}]
+    assert improve_rows([{"application": "net1", **METRIC}], answered, measured("here", range(80), 1.0)) == answered

@@ -1,0 +1,211 @@
+"""Container runtimes: the command inside the image, in the words of the site's version."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from modak import plugins, words
+from modak.errors import Conflict
+from modak.facts import HostMpi, RuntimePolicy
+from modak.jobspec import Container, JobSpec, Resources
+from modak.words import parse
+from tests.golden.scripts.jobs import GAN
+
+COMMAND = ("python3", "train.py")
+JOB = JobSpec(COMMAND, Resources(), container=Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif"))
+
+
+def line(name: str, job: JobSpec = JOB, command: tuple[words.Word, ...] = COMMAND) -> str:
+    """The wrapped command as the script has it."""
+    return words.line(plugins.find("runtimes", name).wrap(job, command))
+
+
+def setup(name: str, job: JobSpec = JOB) -> list[str]:
+    """Lines that come before."""
+    return [each.text for each in plugins.find("runtimes", name).setup(job)]
+
+
+def having(job: JobSpec = JOB, **container: object) -> JobSpec:
+    """The job with another container."""
+    return replace(job, container=replace(job.container, **container))
+
+
+def of_version(version: str | None, **more: object) -> JobSpec:
+    """The job where the site has that Charliecloud."""
+    return having(policy=RuntimePolicy(name="charliecloud", version=version), **more)
+
+
+@pytest.mark.parametrize("name", ["apptainer", "singularity"])
+def test_apptainer_and_singularity_differ_in_the_commands_name(name: str) -> None:
+    """The site's policy says which one there is."""
+    assert line(name) == f'{name} exec "${{MODAK_IMAGE:?}}" python3 train.py'
+
+
+@pytest.mark.parametrize(("vendor", "flag"), [("nvidia", " --nv"), ("amd", " --rocm"), (None, "")])
+def test_gpu_flags_go_before_the_image(vendor: str | None, flag: str) -> None:
+    """By vendor."""
+    assert line("apptainer", having(gpu_vendor=vendor)) == f'apptainer exec{flag} "${{MODAK_IMAGE:?}}" python3 train.py'
+
+
+def test_the_sites_directories_are_bound_in() -> None:
+    """Each at its own place."""
+    policy = RuntimePolicy(name="apptainer", binds=("/scratch", "/work"))
+    assert "exec --bind /scratch --bind /work " in line("apptainer", having(policy=policy))
+    assert "--bind=/scratch:/scratch --bind=/work:/work " in line("charliecloud", having(policy=policy))
+
+
+def test_an_image_lies_where_callers_put_it() -> None:
+    """In SINGULARITY_DIR; Charliecloud's may have a directory of its own; a path of the caller's is taken as it is."""
+    assert setup("singularity") == ['MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/y_1.sif']
+    assert setup("charliecloud") == ['MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/y_1']
+    assert setup("apptainer", having(reference="/data/own.sif", file="own.sif")) == ["MODAK_IMAGE=/data/own.sif"]
+
+
+@pytest.mark.parametrize(
+    ("version", "file", "option"),
+    [
+        (None, "y_1.sif", '--set-env="${MODAK_IMAGE:?}"/ch/environment '),
+        ("0.26", "y_1.sif", '--set-env="${MODAK_IMAGE:?}"/ch/environment '),
+        ("0.27", "y_1.sif", "--set-env "),
+        ("0.38", "y_1.sqfs", "--set-env "),
+        (None, "y_1.sqfs", ""),
+    ],
+)
+def test_the_images_environment_is_set_as_the_version_can(version: str | None, file: str, option: str) -> None:
+    """An unknown version gets what every version has."""
+    said = line("charliecloud", of_version(version, file=file))
+    assert said == f'ch-run {option}--bind="${{PWD:?}}":/mnt/0 --cd=/mnt/0 "${{MODAK_IMAGE:?}}" -- python3 train.py'
+
+
+def test_ranks_of_a_node_share_a_charliecloud_container() -> None:
+    """Under an MPI launcher; else MPI cannot share their memory."""
+    job = replace(JOB, resources=Resources(ranks_per_node=4), launcher="srun")
+    assert '--join --join-ct=4 --join-tag="${MODAK_GROUP:?}"' in line("charliecloud", job)
+    assert setup("charliecloud", job)[1] == 'MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"'
+    assert "--join" not in line("charliecloud", replace(job, launcher="torchrun"))
+    assert "--join" not in line("charliecloud", replace(job, resources=Resources()))
+
+
+def test_directories_that_the_command_names_are_bound_into_a_read_only_image() -> None:
+    """A mount point that is there takes each, and the word follows it; what is no directory of the host's stays."""
+    command = parse("run ${SCRATCH}/a ${PWD}/b ${TMPDIR}/c ${HOME} ${MODAK_RANKS} '${SCRATCH}'")
+    said = line("charliecloud", JOB, command)
+    assert '--bind="${PWD:?}":/mnt/0 --bind="${HOME:?}":/mnt/1 --bind="${SCRATCH:?}":/mnt/2 ' in said
+    assert said.endswith("-- run /mnt/2/a /mnt/0/b /tmp/c /mnt/1 \"${MODAK_RANKS:?}\" '${SCRATCH}'")
+
+
+def test_directories_that_the_command_names_are_bound_at_their_own_place() -> None:
+    """Apptainer makes the mount point; home is there anyway."""
+    said = line("apptainer", JOB, parse("run ${SCRATCH}/a ${HOME}/b"))
+    assert said == 'apptainer exec --bind "${SCRATCH:?}" "${MODAK_IMAGE:?}" run "${SCRATCH:?}"/a "${HOME:?}"/b'
+
+
+def test_a_gpu_under_charliecloud_is_warned_about() -> None:
+    """The image has to be prepared: there is no flag."""
+    charliecloud = plugins.find("runtimes", "charliecloud")
+    assert [warning.field for warning in charliecloud.warnings(having(gpu_vendor="nvidia"))] == ["target.container_runtime"]
+    assert charliecloud.warnings(JOB) == ()
+
+
+@pytest.mark.parametrize(("name", "more"), [("charliecloud", ""), ("apptainer", ":/.singularity.d/libs")])
+def test_the_hosts_mpi_is_bound_over_the_same_directory(name: str, more: str) -> None:
+    """And found before the image's own, whatever the image's environment says."""
+    job = having(host_mpi=HostMpi(family="openmpi", library_dir="/opt/mpi/lib"))
+    assert "/opt/mpi/lib:/opt/mpi/lib" in line(name, job)
+    assert line(name, job).endswith('env LD_LIBRARY_PATH="${MODAK_LIBRARY_PATH:?}" python3 train.py')
+    assert setup(name, job)[-1] == f'MODAK_LIBRARY_PATH=/opt/mpi/lib"${{LD_LIBRARY_PATH:+:${{LD_LIBRARY_PATH}}}}"{more}'
+
+
+def test_a_host_mpi_that_a_module_places_is_bound_by_its_variable() -> None:
+    """The directory is not public; the variable must be set."""
+    job = having(host_mpi=HostMpi(family="intel-mpi", library_dir_variable="I_MPI_ROOT", module="intel-mpi"))
+    assert '"${I_MPI_ROOT:?}":"${I_MPI_ROOT:?}"' in line("charliecloud", job)
+    assert setup("charliecloud", job)[1] == ': "${I_MPI_ROOT:?load the module of the host MPI, intel-mpi}"'
+
+
+def test_slurms_process_manager_is_bound_in_for_intel_mpi_under_srun_alone() -> None:
+    """mpirun brings its own."""
+    assert "/usr/lib64/libpmi2.so:/usr/lib64/libpmi2.so" in line("charliecloud", GAN)
+    assert "libpmi2" not in line("charliecloud", replace(GAN, launcher="mpirun"))
+
+
+def test_a_host_mpi_whose_place_is_not_known_is_not_bound() -> None:
+    """There is nothing to bind."""
+    assert line("apptainer", having(host_mpi=HostMpi(family="openmpi"))) == line("apptainer")
+
+
+def test_without_a_container_there_is_the_command() -> None:
+    """And nothing to build."""
+    assert line("none", replace(JOB, container=None)) == "python3 train.py"
+    with pytest.raises(Conflict, match="without a container runtime"):
+        plugins.find("runtimes", "none").build(JOB, "recipe", ".")
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "said"),
+    [
+        ("apptainer", "y_1.sif", ['apptainer build --fakeroot --force "${MODAK_IMAGE:?}" d/recipe']),
+        (
+            "charliecloud",
+            "Y_1.sif",
+            ["ch-image build --force -t y_1 -f d/recipe d", 'ch-convert -i ch-image -o dir y_1 "${MODAK_IMAGE:?}"'],
+        ),
+        (
+            "charliecloud",
+            "y_1.sqfs",
+            ["ch-image build --force -t y_1.sqfs -f d/recipe d", 'ch-convert -i ch-image -o squash y_1.sqfs "${MODAK_IMAGE:?}"'],
+        ),
+    ],
+)
+def test_images_are_built_without_privileges(name: str, file: str, said: list[str]) -> None:
+    """Where jobs look for them."""
+    built = plugins.find("runtimes", name).build(having(file=file), "d/recipe", "d")
+    assert [each.text for each in built[1:]] == said
+    assert built[0].text.startswith("command -v ")
+
+
+def test_podman_hpc_brings_gpus_and_mpi_in_by_modules() -> None:
+    """The module follows the image's MPI; one rank needs none."""
+    job = replace(having(gpu_vendor="nvidia", mpi="mpich"), launcher="srun", resources=Resources(ranks_per_node=4))
+    assert line("podman-hpc", job) == (
+        'podman-hpc run --rm --env-host --gpu --mpich --volume "${PWD:?}":"${PWD:?}" --workdir "${PWD:?}" '
+        '"${MODAK_IMAGE:?}" python3 train.py'
+    )
+    assert " --openmpi-pmi2 " in line("podman-hpc", replace(having(job, mpi="openmpi"), pmi="pmi2"))
+    assert "--mpich" not in line("podman-hpc", having(mpi="mpich"))
+
+
+def test_sarus_replaces_mpi_of_mpichs_interface() -> None:
+    """Open MPI in the image stays, with a warning."""
+    job = replace(having(mpi="mpich"), launcher="srun", resources=Resources(ranks_per_node=4))
+    assert line("sarus", job) == (
+        'sarus run --mpi --mount=type=bind,source="${PWD:?}",destination="${PWD:?}" --workdir="${PWD:?}" '
+        '"${MODAK_IMAGE:?}" python3 train.py'
+    )
+    other = having(job, mpi="openmpi")
+    assert "--mpi" not in line("sarus", other)
+    assert plugins.find("runtimes", "sarus").warnings(other)
+
+
+def test_pyxis_stands_on_srun_and_enroot_by_itself() -> None:
+    """Options of srun under srun; else the program, which is told each variable."""
+    command = ("python3", "train.py")
+    step = replace(JOB, launcher="srun", container=replace(JOB.container, policy=RuntimePolicy(name="enroot", binds=("/scratch",))))
+    assert line("enroot", step, command) == (
+        '--container-image="${MODAK_IMAGE:?}" --container-mounts="${PWD:?}":"${PWD:?}",/scratch:/scratch --container-workdir="${PWD:?}" '
+        "python3 train.py"
+    )
+    alone = replace(JOB, environment={"A": "1"})
+    assert line("enroot", alone) == (
+        'enroot start --env A --mount "${PWD:?}":"${PWD:?}" "${MODAK_IMAGE:?}" env --chdir="${PWD:?}" python3 train.py'
+    )
+    assert setup("enroot") == ['MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/y_1.sqsh']
+
+
+@pytest.mark.parametrize("name", ["podman-hpc", "sarus"])
+def test_runtimes_of_registries_take_no_file(name: str) -> None:
+    """It is refused with the field's name."""
+    with pytest.raises(Conflict, match=r"runs images of a registry, not the file own\.sif"):
+        setup(name, having(reference="own.sif", file="own.sif"))

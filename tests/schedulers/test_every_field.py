@@ -1,0 +1,107 @@
+"""Completeness: whatever ``job_options`` can say, every scheduler has an option or a warning for it, from the request to the header."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from modak import plugins
+from modak.dsl import JobOptions
+from modak.facts import Facts
+from modak.normalise import normalise
+from modak.optimise import optimise
+
+SCHEDULERS = plugins.names("schedulers")
+SAID: dict[str, Any] = {
+    "job_name": "other",
+    "account": "project1",
+    "queue": "long",
+    "partition": "fat",
+    "wall_time_limit": 108000,
+    "node_count": 3,
+    "process_count_per_node": 4,
+    "core_count_per_process": 6,
+    "core_count": 12,
+    "memory_limit": "10 GB",
+    "minimum_memory_per_processor": "2 GB",
+    "request_gpus": 2,
+    "request_specific_nodes": "n[1-2]",
+    "job_array": "1-9",
+    "standard_output_file": "x.out",
+    "standard_error_file": "x.err",
+    "combine_stdout_stderr": False,
+    "architecture_constraint": "ssd",
+    "copy_environment": False,
+    "copy_environment_variable": ["ONE"],
+    "job_dependency": "afterany:7",
+    "request_event_notification": ["end"],
+    "email_address": "someone@example.org",
+    "defer_job": "2030-01-31T14:00",
+    "node_exclusive": True,
+    "requeue": True,
+    "signal": "USR1@120",
+}
+"""One value for every field; a field without one fails the first test."""
+BARE = {"application": {"executable": "./solver"}, "target": {"container_runtime": "none"}}
+LAUNCHED = {"process_count_per_node", "core_count_per_process", "core_count", "node_count"}
+NEEDLESS = {
+    ("shell", "request_gpus"),
+    *((name, "copy_environment") for name in ("torque", "pbspro", "gridengine")),  # their default
+    *((name, "combine_stdout_stderr") for name in ("torque", "pbspro", "gridengine")),
+    ("shell", "wall_time_limit"),
+    ("shell", "job_name"),
+}
+"""What a scheduler does anyway, or what needs none."""
+
+
+def answered(scheduler: str, options: dict[str, Any]) -> tuple[list[str], str, list[str]]:
+    """Header lines, the rest of the script, and the fields of warnings."""
+    application = {"executable": "./solver", **({"app_type": "mpi"} if LAUNCHED & set(options) else {})}
+    job = {**BARE, "application": application, "job_options": options, "target": {**BARE["target"], "job_scheduler_type": scheduler}}
+    read = normalise({"job": job})
+    answer = optimise(read.request, Facts(version=1), read.warnings)
+    prefix = plugins.find("schedulers", scheduler).prefix
+    lines = answer.texts.job_script.split("\n")
+    header = [line for line in lines if prefix and line.startswith(prefix)]
+    body = "\n".join(line for line in lines if not line.startswith("#"))
+    return header, body, [warning.field for warning in answer.plan.warnings]
+
+
+def test_every_field_has_a_value_here() -> None:
+    """A new field of ``job_options`` has to be thought of in every scheduler."""
+    assert set(SAID) == set(JobOptions.model_fields)
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("field", SAID)
+def test_a_field_is_honoured_or_answered(scheduler: str, field: str) -> None:
+    """It changes the header (the launcher, where there is no header), or a warning names it."""
+    if (scheduler, field) in NEEDLESS:
+        return
+    beside = {"wall_time_limit": 7200} if field == "signal" else {}
+    header, body, warned = answered(scheduler, {**beside, field: SAID[field]})
+    without = answered(scheduler, {"job_name": "solver"} if field == "job_name" else beside)
+    changed = header != without[0] or (field in LAUNCHED and body != without[1])
+    assert changed or f"job_options.{field}" in warned
+
+
+def test_durations_of_days_are_what_each_scheduler_reads() -> None:
+    """30 hours."""
+    told = {name: " ".join(answered(name, {"wall_time_limit": "30:00:00"})[0]) for name in SCHEDULERS if name != "shell"}
+    wanted = {"slurm": "--time=1-06:00:00", "lsf": "-W 30:00", "flux": "--time-limit=108000s"}
+    for name, header in told.items():
+        assert wanted.get(name, "30:00:00") in header
+
+
+@pytest.mark.parametrize("given", ["USR1@120", "B:USR1@120", "SIGUSR1@120", {"name": "USR1", "seconds": 120}, {"name": "USR1"}])
+def test_a_signal_is_written_in_several_ways(given: Any) -> None:
+    """Slurm's, or an object."""
+    assert "#SBATCH --signal=B:USR1@120" in answered("slurm", {"signal": given})[0]
+
+
+@pytest.mark.parametrize("given", ["KILL@10", "USR1@5", "USR1@99999", "x", 5, {"name": "USR1", "when": 3}, {"name": "STOP"}])
+def test_other_signals_are_refused(given: Any) -> None:
+    """What cannot be caught, and times that no scheduler takes."""
+    with pytest.raises(Exception, match="signal"):
+        answered("slurm", {"signal": given})

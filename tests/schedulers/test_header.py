@@ -1,0 +1,37 @@
+"""The vocabulary that all headers are made of."""
+
+from __future__ import annotations
+
+import pytest
+
+from modak.errors import RequestError
+from modak.schedulers.header import Directives, checked, expand_nodes, mib, options
+
+
+@pytest.mark.parametrize("word", ["a b", "a\tb", "a\n", "a#b", "a'b", 'a"b', "a\\b", "$x", "`x`", "a;b", "é", "", "a\u2028b"])
+def test_a_word_that_is_more_than_a_word_is_refused(word: str) -> None:
+    """Blanks, quotes, comments, what a shell reads, anything beyond ASCII."""
+    with pytest.raises(RequestError, match="cannot stand in a job's header"):
+        checked(Directives((("-N", word),)))
+
+
+@pytest.mark.parametrize("option", [("x",), ("-N", "-wrap"), ("-l", "nodes=1", "--wrap=id"), ("nodes=1", "-l")])
+def test_a_line_holds_one_option(option: tuple[str, ...]) -> None:
+    """It begins with the option's name, and no value looks like another."""
+    with pytest.raises(RequestError, match="is more than one option"):
+        checked(Directives((option,)))
+
+
+def test_what_is_not_said_is_left_out() -> None:
+    """``True`` is a bare option."""
+    assert options({"a": 1, "b": None, "c": "", "d": True, "e": False, "f": "x"}) == (("--a=1",), ("--d",), ("--f=x",))
+
+
+def test_node_lists_are_written_out() -> None:
+    """With the zeros that the names have."""
+    assert expand_nodes("n[08-11,3],m") == ("n08", "n09", "n10", "n11", "n3", "m")
+
+
+def test_memory_is_never_more_than_was_asked_for() -> None:
+    """Whole MiB, at least one."""
+    assert (mib(2**21 - 1), mib(2**21), mib(1)) == (1, 2, 1)

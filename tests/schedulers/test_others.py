@@ -1,0 +1,180 @@
+"""PBS Pro, LSF, Flux and Grid Engine: one matrix of what is said and what each writes, ``None`` where it warns instead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from modak import plugins
+from modak.jobspec import Attributes, JobSpec, Resources, Signal
+
+BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
+DIALECTS = ("pbspro", "lsf", "flux", "gridengine")
+PLAIN = {
+    "pbspro": ["-N solver", "-l select=1:ncpus=1:mpiprocs=1:ompthreads=1", "-l place=scatter"],
+    "lsf": ["-J solver", "-n 1", "-R span[ptile=1]"],
+    "flux": ["--job-name=solver", "--nodes=1", "--nslots=1", "--cores-per-slot=1"],
+    "gridengine": ["-S /bin/bash", "-N solver"],
+}
+"""What a job that says nothing gets."""
+
+MATRIX: list[tuple[dict[str, object], dict[str, list[str] | None]]] = [
+    ({"account": "p1"}, {"pbspro": ["-A p1"], "lsf": ["-P p1"], "flux": ["--bank=p1"], "gridengine": ["-P p1"]}),
+    ({"queue": "q"}, {"pbspro": ["-q q"], "lsf": ["-q q"], "flux": ["--queue=q"], "gridengine": ["-q q"]}),
+    ({"partition": "q"}, {"pbspro": ["-q q"], "lsf": ["-q q"], "flux": ["--queue=q"], "gridengine": ["-q q"]}),
+    (
+        {"wall_time_s": 30 * 3600 + 59},
+        {"pbspro": ["-l walltime=30:00:59"], "lsf": ["-W 30:01"], "flux": ["--time-limit=108059s"], "gridengine": ["-l h_rt=30:00:59"]},
+    ),
+    ({"constraint": "a&b|c"}, {"pbspro": None, "lsf": ["-R select[a&&b||c]"], "flux": ["--requires=a&b|c"], "gridengine": None}),
+    (
+        {"array": "1-8:2%3"},
+        {"pbspro": ["-J 1-8:2%3"], "lsf": ["-J solver[1-8:2]%3"], "flux": None, "gridengine": ["-t 1-8:2", "-tc 3"]},
+    ),
+    ({"array": "0-7"}, {"pbspro": ["-J 0-7"], "lsf": None, "flux": None, "gridengine": None}),
+    ({"array": "1,5"}, {"pbspro": None, "lsf": ["-J solver[1,5]"], "flux": None, "gridengine": None}),
+    ({"output": "x.out"}, {"pbspro": ["-o x.out"], "lsf": ["-o x.out"], "flux": ["--output=x.out"], "gridengine": ["-o x.out"]}),
+    (
+        {"output": "%x-%j.out"},
+        {"pbspro": None, "lsf": ["-o solver-%J.out"], "flux": ["--output={{name}}-{{id}}.out"], "gridengine": None},
+    ),
+    ({"output": "%N.out"}, dict.fromkeys(DIALECTS)),
+    ({"error": "x.err"}, {"pbspro": ["-e x.err"], "lsf": ["-e x.err"], "flux": ["--error=x.err"], "gridengine": ["-e x.err"]}),
+    ({"join": True}, {"pbspro": ["-j oe"], "lsf": [], "flux": [], "gridengine": ["-j y"]}),
+    ({"join": False}, {"pbspro": [], "lsf": ["-e solver.%J.err"], "flux": ["--error={{name}}-{{id}}.err"], "gridengine": []}),
+    ({"notify": ("begin", "end", "fail")}, {"pbspro": ["-m abe"], "lsf": ["-B", "-N"], "flux": None, "gridengine": ["-m abe"]}),
+    ({"notify": ("requeue",)}, dict.fromkeys(DIALECTS)),
+    ({"email": "a@b.de"}, {"pbspro": ["-M a@b.de"], "lsf": ["-u a@b.de"], "flux": None, "gridengine": ["-M a@b.de"]}),
+    (
+        {"dependency": "afterany:1:2"},
+        {
+            "pbspro": ["-W depend=afterany:1:2"],
+            "lsf": ["-w ended(1)&&ended(2)"],
+            "flux": ["--dependency=afterany:1", "--dependency=afterany:2"],
+            "gridengine": ["-hold_jid 1,2"],
+        },
+    ),
+    (
+        {"dependency": "afterok:1?afternotok:2"},
+        {"pbspro": None, "lsf": ["-w done(1)||exit(2)"], "flux": None, "gridengine": None},
+    ),
+    ({"dependency": "singleton"}, dict.fromkeys(DIALECTS)),
+    (
+        {"begin": "2026-12-24T18:00"},
+        {
+            "pbspro": ["-a 202612241800"],
+            "lsf": ["-b 2026:12:24:18:00"],
+            "flux": ["--begin-time=2026-12-24T18:00"],
+            "gridengine": ["-a 202612241800"],
+        },
+    ),
+    ({"begin": "18:00"}, {"pbspro": ["-a 1800"], "lsf": ["-b 18:00"], "flux": ["--begin-time=18:00"], "gridengine": None}),
+    ({"begin": "now+2hours"}, {"pbspro": None, "lsf": None, "flux": ["--begin-time=+2h"], "gridengine": None}),
+    ({"exclusive": True}, {"pbspro": ["-l place=scatter:exclhost"], "lsf": ["-x"], "flux": ["--exclusive"], "gridengine": None}),
+    ({"requeue": True}, {"pbspro": ["-r y"], "lsf": ["-r"], "flux": None, "gridengine": ["-r y"]}),
+    ({"requeue": False}, {"pbspro": ["-r n"], "lsf": ["-rn"], "flux": None, "gridengine": ["-r n"]}),
+    ({"signal": Signal("USR1", 120)}, {"pbspro": None, "lsf": None, "flux": ["--signal=SIGUSR1@120s"], "gridengine": None}),
+    (
+        {"signal": Signal("USR1", 120), "wall_time_s": 7200},
+        {
+            "pbspro": None,
+            "lsf": ["-W 2:00", "-wa USR1", "-wt 2"],
+            "flux": ["--time-limit=7200s", "--signal=SIGUSR1@120s"],
+            "gridengine": ["-l h_rt=02:00:00", "-l s_rt=01:58:00"],
+        },
+    ),
+    ({"copy_environment": True}, {"pbspro": ["-V"], "lsf": ["-env all"], "flux": ["--env=*"], "gridengine": ["-V"]}),
+    ({"copy_environment": False}, {"pbspro": [], "lsf": ["-env none"], "flux": ["--env-remove=*"], "gridengine": []}),
+    (
+        {"copy_variables": ("A", "B")},
+        {"pbspro": ["-v A,B"], "lsf": ["-env all,A,B"], "flux": ["--env=A", "--env=B"], "gridengine": ["-v A,B"]},
+    ),
+]
+SIZES: list[tuple[dict[str, object], dict[str, list[str] | None]]] = [
+    (
+        {"nodes": 2, "ranks_per_node": 4, "cores_per_rank": 12, "threads_per_rank": 24, "gpus_per_node": 4},
+        {
+            "pbspro": ["-l select=2:ncpus=48:mpiprocs=4:ompthreads=24:ngpus=4"],
+            "lsf": ["-n 96", "-R span[ptile=48]", "-gpu num=4/host"],
+            "flux": ["--nodes=2", "--nslots=2", "--cores-per-slot=48", "--gpus-per-slot=4"],
+            "gridengine": ["-l gpu=4", "-pe mpi 96"],
+        },
+    ),
+    (
+        {"cores_per_rank": 4, "memory_per_node": 2**33},
+        {
+            "pbspro": ["-l select=1:ncpus=4:mpiprocs=1:ompthreads=1:mem=8192mb"],
+            "lsf": ["-n 4", "-R span[ptile=4]", "-R rusage[mem=8192MB/host]"],
+            "flux": None,
+            "gridengine": ["-l h_vmem=2048M", "-pe smp 4"],
+        },
+    ),
+    (
+        {"cores_per_rank": 4, "memory_per_core": 2**30},
+        {
+            "pbspro": ["-l select=1:ncpus=4:mpiprocs=1:ompthreads=1:mem=4096mb"],
+            "lsf": ["-n 4", "-R span[ptile=4]", "-R rusage[mem=1024MB/task]"],
+            "flux": None,
+            "gridengine": ["-l h_vmem=1024M", "-pe smp 4"],
+        },
+    ),
+]
+
+
+def written(dialect: str, job: JobSpec) -> tuple[list[str], list[str]]:
+    """Header lines that a bare job does not have, and the fields of warnings."""
+    header = plugins.find("schedulers", dialect).directives(job)
+    lines = [" ".join(option) for option in header.options]
+    return [line for line in lines if line not in PLAIN[dialect]], [warning.field for warning in header.warnings]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_bare_job_has_a_short_header(dialect: str) -> None:
+    """And no reason to warn."""
+    header = plugins.find("schedulers", dialect).directives(BARE)
+    assert ([" ".join(option) for option in header.options], header.warnings) == (PLAIN[dialect], ())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(("said", "expected"), MATRIX, ids=lambda value: "-".join(map(str, value)) if isinstance(value, dict) else "")
+def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, object], expected: dict[str, list[str] | None]) -> None:
+    """In the scheduler's own words."""
+    lines, warned = written(dialect, replace(BARE, attributes=replace(BARE.attributes, **said)))
+    options = expected[dialect]
+    if options is None:
+        assert [line for line in lines if "walltime" not in line] == []
+        assert warned
+    else:
+        assert (lines, warned) == (options, [])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(("size", "expected"), SIZES, ids=["layout", "memory per node", "memory per core"])
+def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, object], expected: dict[str, list[str] | None]) -> None:
+    """In the scheduler's own words."""
+    lines, warned = written(dialect, replace(BARE, resources=replace(BARE.resources, **size)))
+    options = expected[dialect]
+    if options is None:
+        assert warned
+    else:
+        assert [line for line in lines if line in options] == options
+
+
+def test_named_nodes() -> None:
+    """One chunk a host, a requirement, a resource; LSF would take any of them."""
+    job = replace(BARE, resources=Resources(nodes=2), attributes=replace(BARE.attributes, node_list="n[1-2]"))
+    chunk = "1:ncpus=1:mpiprocs=1:ompthreads=1:host="
+    assert f"-l select={chunk}n1+{chunk}n2" in written("pbspro", job)[0]
+    assert "--requires=hosts:n[1-2]" in written("flux", job)[0]
+    assert "-l hostname=n1|n2" in written("gridengine", job)[0]
+    assert "job_options.request_specific_nodes" in written("lsf", job)[1]
+
+
+def test_the_parallel_environment_is_the_sites() -> None:
+    """``-pe NAME`` among the mandatory directives; the slots are the job's."""
+    from tests.golden.scripts.jobs import TESTBED
+
+    site = TESTBED.model_copy(update={"mandatory_directives": ("-pe orte",)})
+    job = replace(BARE, resources=Resources(nodes=2, ranks_per_node=8), system=site)
+    assert [line for line in written("gridengine", job)[0] if line.startswith("-pe")] == ["-pe orte 16"]

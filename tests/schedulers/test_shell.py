@@ -1,0 +1,33 @@
+"""A plain shell has no header, and says what it cannot do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from modak.jobscript import render
+from modak.jobspec import Attributes, JobSpec, Resources
+from modak.schedulers.shell import Shell
+from modak.testing import SAID
+
+BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver", wall_time_s=60))
+
+
+def test_there_is_no_header() -> None:
+    """Whatever the job says."""
+    assert Shell().directives(replace(BARE, attributes=SAID)).options == ()
+
+
+def test_a_job_that_says_nothing_special_is_no_reason_to_warn() -> None:
+    """A wall time is what every plan has."""
+    assert Shell().directives(BARE).warnings == ()
+
+
+def test_every_field_that_only_a_scheduler_could_honour_is_warned_about() -> None:
+    """Once each."""
+    fields = [warning.field for warning in Shell().directives(replace(BARE, attributes=SAID)).warnings]
+    assert len(fields) == len(set(fields)) == 16
+
+
+def test_the_script_starts_where_it_is_started() -> None:
+    """There is no submit directory to go to."""
+    assert "\ncd " not in render(BARE, "shell").text

@@ -1,0 +1,177 @@
+"""Slurm's header: each field in sbatch's own words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from modak.facts import Node, Partition, Source, System
+from modak.jobspec import Attributes, JobSpec, Resources
+from modak.schedulers.slurm import Slurm
+
+BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
+NODE = Node(processor="xeon", sockets=2, cores=48, threads_per_core=2)
+SITE = System(
+    name="site",
+    title="a site",
+    site="somewhere",
+    scheduler="slurm",
+    partitions=(Partition(name="main", nodes=100, node=NODE),),
+    sources=(Source(fields=("*",), citation="made for these tests"),),
+)
+COUNTS_THREADS = SITE.model_copy(update={"cpu_unit": "thread"})
+
+
+def header(job: JobSpec = BARE, **attributes: object) -> list[str]:
+    """Options beyond those that every job has."""
+    said = replace(job, attributes=replace(job.attributes, **attributes))
+    usual = {"--job-name=solver", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1"}
+    return [option for (option,) in Slurm().directives(said).options if option not in usual]
+
+
+def warned(job: JobSpec = BARE, **attributes: object) -> list[str]:
+    """Fields that a warning names."""
+    said = replace(job, attributes=replace(job.attributes, **attributes))
+    return [warning.field.removeprefix("job_options.") for warning in Slurm().directives(said).warnings]
+
+
+def sized(**resources: object) -> JobSpec:
+    """A job of that size."""
+    return replace(BARE, resources=replace(BARE.resources, **resources))
+
+
+@pytest.mark.parametrize(
+    ("said", "options"),
+    [
+        ({}, []),
+        ({"account": "pn12ab"}, ["--account=pn12ab"]),
+        ({"partition": "main"}, ["--partition=main"]),
+        ({"queue": "main"}, ["--partition=main"]),
+        ({"wall_time_s": 90 * 60}, ["--time=01:30:00"]),
+        ({"wall_time_s": 30 * 3600}, ["--time=1-06:00:00"]),
+        ({"wall_time_s": 100 * 86400}, ["--time=100-00:00:00"]),
+        ({"constraint": "ssd&v100"}, ["--constraint=ssd&v100"]),
+        ({"node_list": "n[01-04,7],m1"}, ["--nodelist=n[01-04,7],m1"]),
+        ({"array": "0-15:3%2"}, ["--array=0-15:3%2"]),
+        ({"output": "%x-%A_%a.out"}, ["--output=%x-%A_%a.out"]),
+        ({"error": "x.err"}, ["--error=x.err"]),
+        ({"join": True}, []),
+        ({"join": True, "output": "x.out", "error": "x.err"}, ["--output=x.out"]),
+        ({"join": False}, ["--error=%x-%j.err"]),
+        ({"join": False, "error": "x.err"}, ["--error=x.err"]),
+        ({"notify": ("begin", "end", "fail")}, ["--mail-type=BEGIN,END,FAIL"]),
+        ({"notify": ("requeue", "time_limit", "array_tasks")}, ["--mail-type=REQUEUE,TIME_LIMIT,ARRAY_TASKS"]),
+        ({"notify": ("none",)}, ["--mail-type=NONE"]),
+        ({"email": "a@b.de", "notify": ("end",)}, ["--mail-type=END", "--mail-user=a@b.de"]),
+        ({"dependency": "afterok:1:2,afterany:3"}, ["--dependency=afterok:1:2,afterany:3"]),
+        ({"dependency": "singleton"}, ["--dependency=singleton"]),
+        ({"begin": "2026-12-24T18:00"}, ["--begin=2026-12-24T18:00"]),
+        ({"exclusive": True}, ["--exclusive"]),
+        ({"exclusive": False}, []),
+        ({"copy_environment": True}, ["--export=ALL"]),
+        ({"copy_environment": False}, ["--export=NONE"]),
+        ({"copy_variables": ("A", "B")}, ["--export=ALL,A,B"]),
+        ({"copy_variables": ("A",), "copy_environment": False}, ["--export=A"]),
+    ],
+)
+def test_a_field_gives_its_option(said: dict[str, object], options: list[str]) -> None:
+    """And nothing else; nothing to warn about."""
+    assert header(**said) == options
+    assert warned(**said) in ([], ["standard_error_file"])
+
+
+@pytest.mark.parametrize(
+    ("resources", "options"),
+    [
+        ({"nodes": 24, "ranks_per_node": 4, "cores_per_rank": 12}, ["--nodes=24", "--ntasks-per-node=4", "--cpus-per-task=12"]),
+        ({"gpus_per_node": 4}, ["--gpus-per-node=4"]),
+        ({"memory_per_node": 77 * 10**9}, ["--mem=73432M"]),
+        ({"memory_per_core": 2 * 2**30}, ["--mem-per-cpu=2048M"]),
+        ({"memory_per_node": 10**9, "memory_per_core": 2**30, "ranks_per_node": 4}, ["--ntasks-per-node=4", "--mem=4096M"]),
+        ({"numa_constraint": "numa4"}, ["--constraint=numa4"]),
+    ],
+)
+def test_a_size_gives_its_option(resources: dict[str, object], options: list[str]) -> None:
+    """Sizes are whole MiB, never more than was asked for."""
+    assert header(sized(**resources)) == options
+
+
+def test_a_gpu_is_asked_for_in_the_sites_own_way() -> None:
+    """``--gres`` where its description says so; always for the node, never one a task."""
+    by_gres = replace(sized(gpus_per_node=2), system=SITE.model_copy(update={"gpu_directive": "gres"}))
+    assert header(by_gres) == ["--gres=gpu:2"]
+
+
+def test_every_core_is_got_where_slurm_counts_hardware_threads() -> None:
+    """Without the hint, 4 tasks of 12 CPUs would be 24 of the 48 cores."""
+    job = replace(sized(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, threads_per_core=2), system=COUNTS_THREADS)
+    assert header(job) == ["--ntasks-per-node=4", "--cpus-per-task=12", "--hint=nomultithread"]
+
+
+def test_hyper_threads_are_asked_for_as_slurm_counts_them() -> None:
+    """2 ranks of 48 threads on 24 cores: 48 CPUs each where threads are the unit, 24 where cores are."""
+    layout = {"ranks_per_node": 2, "cores_per_rank": 24, "threads_per_rank": 48, "threads_per_core": 2, "hyperthreads": True}
+    assert header(replace(sized(**layout), system=COUNTS_THREADS)) == ["--ntasks-per-node=2", "--cpus-per-task=48"]
+    assert header(replace(sized(**layout), system=SITE)) == ["--ntasks-per-node=2", "--cpus-per-task=24"]
+
+
+def test_memory_per_core_is_shared_by_its_hardware_threads() -> None:
+    """Slurm's --mem-per-cpu counts threads where those are its CPUs and the job uses them."""
+    layout = {"cores_per_rank": 24, "threads_per_rank": 48, "threads_per_core": 2, "hyperthreads": True, "memory_per_core": 2**31}
+    assert "--mem-per-cpu=1024M" in header(replace(sized(**layout), system=COUNTS_THREADS))
+
+
+def test_the_mode_of_the_nodes_joins_the_requests_constraint() -> None:
+    """Both must hold."""
+    job = sized(numa_constraint="numa4")
+    assert header(job, constraint="ssd") == ["--constraint=ssd&numa4"]
+    assert header(job, constraint="a|b") == ["--constraint=(a|b)&numa4"]
+    assert header(job, constraint="numa4") == ["--constraint=numa4"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "said", "options", "fields"),
+    [
+        ("NONE", {}, ["--export=NONE"], []),
+        ("NONE", {"copy_variables": ("A",)}, ["--export=A"], []),
+        ("NONE", {"copy_environment": True}, ["--export=NONE"], ["copy_environment"]),
+        ("ALL", {}, ["--export=ALL"], []),
+        ("ALL", {"copy_variables": ("A",)}, ["--export=ALL,A"], []),
+        ("ALL", {"copy_environment": False}, ["--export=ALL"], ["copy_environment"]),
+        ("site", {}, [], []),
+    ],
+)
+def test_the_sites_policy_on_the_environment_holds(policy: str, said: dict[str, object], options: list[str], fields: list[str]) -> None:
+    """What the request wanted beyond it is answered with a warning."""
+    job = replace(BARE, system=SITE.model_copy(update={"export_policy": policy}))
+    assert header(job, **said) == options
+    assert warned(job, **said) == fields
+
+
+def test_what_the_site_wants_in_every_job_is_there_once() -> None:
+    """It replaces the same option of ours, and says so where the value differs."""
+    site = SITE.model_copy(update={"mandatory_directives": ("--get-user-env", "--export=NONE", "--partition=test")})
+    job = replace(BARE, system=site)
+    assert header(job, partition="main") == ["--get-user-env", "--export=NONE", "--partition=test"]
+    warnings = Slurm().directives(replace(job, attributes=replace(job.attributes, partition="main"))).warnings
+    assert [warning.message for warning in warnings] == ["the site wants '--partition=test' in every job: it replaces '--partition=main'"]
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ({"queue": "a", "partition": "b"}, "queue"),
+        ({"join": True, "error": "x"}, "standard_error_file"),
+        ({"email": "a@b.de"}, "email_address"),
+        ({"output": "logs/%j.out"}, "standard_output_file"),
+    ],
+)
+def test_what_slurm_does_otherwise_is_a_warning(said: dict[str, object], field: str) -> None:
+    """It names the field."""
+    assert warned(**said) == [field]
+
+
+def test_memory_both_per_node_and_per_core_is_a_warning() -> None:
+    """Slurm takes one of them."""
+    assert warned(sized(memory_per_node=10**9, memory_per_core=10**9)) == ["minimum_memory_per_processor"]

@@ -1,0 +1,161 @@
+"""Torque's header: each field in qsub's own words, or a warning that names Torque's limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from modak.facts import Node, Partition, Source, System
+from modak.jobspec import Attributes, JobSpec, Resources
+from modak.schedulers.torque import Torque
+
+BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
+SITE = System(
+    name="site",
+    title="a site",
+    site="somewhere",
+    scheduler="torque",
+    partitions=(Partition(name="main", nodes=5, node=Node(processor="xeon", sockets=2, cores=20)),),
+    sources=(Source(fields=("*",), citation="made for these tests"),),
+)
+
+
+def header(job: JobSpec = BARE, **attributes: object) -> list[str]:
+    """Options beyond those that every job has."""
+    said = replace(job, attributes=replace(job.attributes, **attributes))
+    lines = [" ".join(option) for option in Torque().directives(said).options]
+    return [line for line in lines if line not in ("-N solver", "-l nodes=1:ppn=1")]
+
+
+def warned(job: JobSpec = BARE, **attributes: object) -> list[str]:
+    """Fields that a warning names."""
+    said = replace(job, attributes=replace(job.attributes, **attributes))
+    return [warning.field.removeprefix("job_options.") for warning in Torque().directives(said).warnings]
+
+
+def sized(**resources: object) -> JobSpec:
+    """A job of that size."""
+    return replace(BARE, resources=replace(BARE.resources, **resources))
+
+
+@pytest.mark.parametrize(
+    ("said", "options"),
+    [
+        ({}, []),
+        ({"account": "project"}, ["-A project"]),
+        ({"queue": "ssd"}, ["-q ssd"]),
+        ({"partition": "ssd"}, ["-q ssd"]),
+        ({"wall_time_s": 90}, ["-l walltime=00:01:30"]),
+        ({"wall_time_s": 30 * 3600}, ["-l walltime=30:00:00"]),
+        ({"wall_time_s": 100 * 86400}, ["-l walltime=2400:00:00"]),
+        ({"constraint": "ssd&fast"}, ["-l nodes=1:ppn=1:ssd:fast"]),
+        ({"node_list": "n07"}, ["-l nodes=n07:ppn=1"]),
+        ({"array": "0-99%10"}, ["-t 0-99%10"]),
+        ({"array": "1,5,0-8:4%2"}, ["-t 1,5,0,4,8%2"]),
+        ({"output": "x.out"}, ["-o x.out"]),
+        ({"error": "x.err"}, ["-e x.err"]),
+        ({"join": True}, ["-j oe"]),
+        ({"join": False}, []),
+        ({"notify": ("fail", "begin", "end")}, ["-m abe"]),
+        ({"notify": ("end",)}, ["-m e"]),
+        ({"notify": ("none",)}, ["-m n"]),
+        ({"notify": ("none", "end")}, ["-m e"]),
+        ({"email": "a@b.de"}, ["-M a@b.de"]),
+        ({"dependency": "afterok:1:2,afterany:3"}, ["-W depend=afterok:1:2,afterany:3"]),
+        ({"begin": "2026-12-24T18:00"}, ["-a 202612241800"]),
+        ({"begin": "18:00:30"}, ["-a 1800.30"]),
+        ({"exclusive": True}, ["-n"]),
+        ({"copy_environment": True}, ["-V"]),
+        ({"copy_environment": False}, []),
+        ({"copy_variables": ("A", "B")}, ["-v A,B"]),
+    ],
+)
+def test_a_field_gives_its_option(said: dict[str, object], options: list[str]) -> None:
+    """And nothing else; nothing to warn about."""
+    assert header(**said) == options
+    assert warned(**said) == []
+
+
+@pytest.mark.parametrize(
+    ("resources", "options"),
+    [
+        ({"nodes": 3, "ranks_per_node": 4, "cores_per_rank": 5}, ["-l nodes=3:ppn=20"]),
+        ({"cores_per_rank": 20, "gpus_per_node": 1}, ["-l nodes=1:ppn=20:gpus=1"]),
+        ({"memory_per_node": 2**30}, ["-l mem=1024mb"]),
+        ({"memory_per_core": 2**30}, ["-l pmem=1024mb"]),
+        ({"numa_constraint": "numa4"}, ["-l nodes=1:ppn=1:numa4"]),
+    ],
+)
+def test_a_size_gives_its_resource(resources: dict[str, object], options: list[str]) -> None:
+    """``ppn`` counts the cores of the job on a node."""
+    assert header(sized(**resources)) == options
+    assert warned(sized(**resources)) == []
+
+
+def test_named_nodes_stand_one_by_one() -> None:
+    """With what each of them gives."""
+    job = sized(nodes=3, cores_per_rank=8, gpus_per_node=2)
+    assert header(job, node_list="n[01-02],m7") == ["-l nodes=n01:ppn=8:gpus=2+n02:ppn=8:gpus=2+m7:ppn=8:gpus=2"]
+    assert warned(job, node_list="n[01-02]") == ["request_specific_nodes"]
+
+
+@pytest.mark.parametrize(
+    ("said", "left_out", "field"),
+    [
+        ({"notify": ("end", "time_limit")}, "time_limit", "request_event_notification"),
+        ({"output": "%x.out"}, "-o", "standard_output_file"),
+        ({"error": "e-%j"}, "-e", "standard_error_file"),
+        ({"queue": "a", "partition": "b"}, "-q b", "partition"),
+        ({"constraint": "a|b"}, "a|b", "architecture_constraint"),
+        ({"constraint": "a", "node_list": "n1"}, ":a", "architecture_constraint"),
+        ({"array": "0-100000:7"}, "-t", "job_array"),
+        ({"dependency": "singleton"}, "-W", "job_dependency"),
+        ({"dependency": "afterok:1?afterany:2"}, "-W", "job_dependency"),
+        ({"begin": "now+2hours"}, "-a", "defer_job"),
+        ({"join": True, "error": "x.err"}, "-e", "standard_error_file"),
+    ],
+)
+def test_what_torque_cannot_say_is_left_out_with_a_warning(said: dict[str, object], left_out: str, field: str) -> None:
+    """It names the field."""
+    assert not any(left_out in line for line in header(**said))
+    assert warned(**said) == [field]
+
+
+def test_a_long_name_is_kept_with_a_warning_and_a_name_gets_a_letter_first() -> None:
+    """Old versions take 15 characters; all want a letter."""
+    long = Torque().directives(replace(BARE, attributes=Attributes(name="a-name-of-more-than-15")))
+    assert long.options[0] == ("-N", "a-name-of-more-than-15")
+    assert [warning.field for warning in long.warnings] == ["job_options.job_name"]
+    digit = Torque().directives(replace(BARE, attributes=Attributes(name="3dgan")))
+    assert digit.options[0] == ("-N", "j3dgan")
+    assert [warning.field for warning in digit.warnings] == ["job_options.job_name"]
+
+
+def test_memory_of_several_nodes_is_left_out_with_a_warning() -> None:
+    """Torque's mem holds for one node."""
+    assert header(sized(nodes=2, memory_per_node=10**9)) == ["-l nodes=2:ppn=1"]
+    assert warned(sized(nodes=2, memory_per_node=10**9)) == ["memory_limit"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "said", "options", "fields"),
+    [
+        ("ALL", {}, ["-V"], []),
+        ("ALL", {"copy_environment": False}, ["-V"], ["copy_environment"]),
+        ("NONE", {"copy_environment": True}, [], ["copy_environment"]),
+        ("NONE", {"copy_variables": ("A",)}, ["-v A"], []),
+        ("site", {"copy_environment": True}, ["-V"], []),
+    ],
+)
+def test_the_sites_policy_on_the_environment_holds(policy: str, said: dict[str, object], options: list[str], fields: list[str]) -> None:
+    """What the request wanted beyond it is answered with a warning."""
+    job = replace(BARE, system=SITE.model_copy(update={"export_policy": policy}))
+    assert header(job, **said) == options
+    assert warned(job, **said) == fields
+
+
+def test_what_the_site_wants_leaves_other_resources_alone() -> None:
+    """``-l`` is a list: one entry replaces its like, not the others."""
+    site = SITE.model_copy(update={"mandatory_directives": ("-l naccesspolicy=singlejob", "-l walltime=01:00:00")})
+    assert header(replace(BARE, system=site), wall_time_s=60) == ["-l naccesspolicy=singlejob", "-l walltime=01:00:00"]

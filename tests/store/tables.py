@@ -1,0 +1,19 @@
+"""Small tables of results that tests load."""
+
+from __future__ import annotations
+
+from modak.ingest.reading import table
+from modak.ingest.sources import from_bytes
+from modak.ingest.table import PLAIN, Options, Table
+
+HEADER = "application,dataset,system,nodes,ranks_per_node,threads_per_rank,metric,value,unit,repeat,measured_at,source,suspect\n"
+ROWS = HEADER + "".join(
+    f"3dgan,clic,supermuc-ng,{nodes},4,12,epoch_time,{3806.5 / nodes},s,{repeat},2025-03-01T12:00:00+01:00,table 1,\n"
+    for nodes in (4, 8, 16, 32)
+    for repeat in (1, 2)
+)
+
+
+def csv_table(text: str, name: str = "results.csv", options: Options = PLAIN) -> Table:
+    """A CSV that was written in a test."""
+    return table(from_bytes(text.encode(), name), options)

@@ -1,0 +1,62 @@
+"""Out of one database and into another."""
+
+from __future__ import annotations
+
+import io
+
+from modak.ingest.csv import write_csv
+from modak.store import Store, open_store, upgrade
+from tests.store.tables import HEADER, ROWS, csv_table
+
+ODD = (
+    HEADER.replace("dataset", "dataset,params.batch size,params.opt".replace("batch size", "batch")).strip()
+    + ",gpus_per_node,hyperthreads,numa_mode,mpi_from,framework_version\n"
+    + '=cmd|x,"a, ""b""",64,adam,zenith,8,,,throughput,0.1,images/min,,2024-02-29T23:59:59.123456-05:00,\'=x,odd,0,false,4,host,2.10\n'
+    + "007,NA,,,nowhere,,2,3,md_speed,3.3333333333333335,ns/day,0,,,,,,,,2.1\n"
+)
+
+
+def exported(store: Store, **filters: str) -> str:
+    """A database as CSV."""
+    export = store.export_rows(filters)
+    stream = io.StringIO()
+    write_csv(export.rows, stream, export.columns)
+    return stream.getvalue()
+
+
+def test_an_export_loads_into_an_empty_database_as_the_same_rows(store: Store, url: str, tmp_path_factory: object) -> None:
+    """Odd texts, unknown cells, parameters and full precision survive; a second export is the same text."""
+    store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], "me")
+    first = exported(store)
+    with open_store(f"sqlite:///{tmp_path_factory.mktemp('other')}/other.db", fill=False) as other:  # type: ignore[attr-defined]
+        assert other.load([csv_table(first)], "me").new == 10
+        assert exported(other) == first
+        there = {result.model_dump_json(exclude={"id"}) for result in other.results(limit=1000).items}
+    assert there == {result.model_dump_json(exclude={"id"}) for result in store.results(limit=1000).items}
+
+
+def test_an_export_loaded_again_adds_nothing(store: Store) -> None:
+    """Export and load are each other's inverse: every row is a duplicate."""
+    store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], "me")
+    report = store.load([csv_table(exported(store), "export.csv")], "me")
+    assert (report.rows, report.new) == (10, 0)
+
+
+def test_an_export_is_filtered_and_has_all_columns(store: Store) -> None:
+    """Only the rows asked for, with the parameters that they have; without rows the header alone."""
+    store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], "me")
+    lines = exported(store, application="3dgan").splitlines()
+    assert len(lines) == 9
+    assert lines[0].startswith("application,dataset,framework,")
+    assert exported(store, application="nothing").count("\n") == 1
+    assert exported(store, application="=cmd|x").startswith("application,dataset,params.batch,params.opt,framework")
+
+
+def test_an_export_that_is_not_read_to_the_end_lets_go(store: Store, url: str) -> None:
+    """A reader that stops early leaves no lock behind."""
+    store.load([csv_table(ROWS)], "me")
+    export = store.export_rows()
+    next(export.rows)
+    del export
+    assert store.load([csv_table(ODD)], "me").new == 2
+    assert not upgrade(url)

@@ -1,0 +1,118 @@
+"""Rows that take the place of others, rows that loading doubts, and the database of the version before."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from modak.dsl import Texts
+from modak.store import Store, migrate, open_store, upgrade
+from modak.store.engine import connect, supported, writing
+from tests.store.tables import HEADER, ROWS, csv_table
+
+LINE = "3dgan,clic,supermuc-ng,4,4,12,epoch_time,{},s,1,2025-03-01T12:00:00+01:00,table 1,\n"
+
+
+def values(store: Store) -> list[float]:
+    """The values that stand, in order of size."""
+    return sorted(result.value for result in store.results_of("3dgan"))
+
+
+def test_a_corrected_row_replaces_its_predecessor(store: Store) -> None:
+    """The old value stays with when and by whom; models follow; every other row stays."""
+    store.load([csv_table(ROWS)], "me")
+    store.models()
+    report = store.load([csv_table(HEADER + LINE.format(940), "better.csv")], "you", replace=True)
+    assert (report.new, report.replaced, report.models) == (1, 1, 1)
+    assert 940 in values(store)
+    assert len(values(store)) == 8
+    (old,) = store.replaced()
+    assert (old.result.value, old.principal, old.file) == (3806.5 / 4, "you", "better.csv")
+    assert 940 in [cost for curve in store.models() for cost in curve.costs] or store.models()[0].costs[0] != 3806.5 / 4
+
+
+def test_what_was_replaced_does_not_come_back_by_itself(store: Store) -> None:
+    """Loading the old file again, even under other bytes, adds nothing; asking for replacement brings it back."""
+    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
+    assert store.load([csv_table(ROWS + "\n")], "me").new == 0
+    assert 940 in values(store)
+    again = store.load([csv_table(ROWS)], "me", replace=True)
+    assert (again.new, again.replaced) == (0, 1)
+    assert 940 not in values(store)
+    assert len(values(store)) == 8
+
+
+def test_replacing_with_the_same_rows_changes_nothing(store: Store) -> None:
+    """No row, no history, no new version of the data."""
+    first = store.load([csv_table(ROWS)], "me")
+    report = store.load([csv_table(ROWS)], "me", replace=True)
+    assert (report.new, report.replaced, report.version) == (0, 0, first.version)
+    assert store.replaced() == ()
+
+
+def test_an_export_leaves_out_what_was_replaced(store: Store) -> None:
+    """So does a page of results."""
+    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
+    assert sum(1 for _ in store.export_rows().rows) == len(store.results(limit=1000).items) == 8
+
+
+@pytest.mark.parametrize("value", [3806.5 / 4 * 1000, 3806.5 / 4 / 1000])
+def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
+    """The row is stored and named, no model rests on it, and confirming it changes that."""
+    store.load([csv_table(ROWS)], "me")
+    before = store.models()
+    report = store.load([csv_table(HEADER + LINE.format(value).replace(",1,2025", ",3,2025"), "slip.csv")], "me")
+    assert (report.new, report.suspicious_count) == (1, 1)
+    assert "slip.csv: result" in report.suspicious[0]
+    assert "a slip in the unit?" in report.suspicious[0]
+    assert [curve.costs for curve in store.models()] == [curve.costs for curve in before]
+    (doubted,) = [result for result in store.results_of("3dgan") if result.suspect]
+    assert store.confirm([doubted.id or 0, 1]) == 1
+    assert not any(result.suspect for result in store.results_of("3dgan"))
+    assert sum(curve.results_used for curve in store.models()) == 9
+
+
+def test_a_whole_size_in_the_wrong_unit_is_flagged(store: Store) -> None:
+    """All repeats of a size a thousand times too large, in the same file as the others: they, and no others."""
+    slipped = "".join(LINE.format(3806.5 / 64 * 1000 + k).replace(",4,4,12", ",64,4,12").replace(",1,2025", f",{k},2025") for k in (1, 2))
+    report = store.load([csv_table(ROWS + slipped)], "me")
+    assert report.suspicious_count == 2
+    assert sorted({result.layout.nodes for result in store.results_of("3dgan") if result.suspect}) == [64]
+
+
+def test_good_rows_are_not_flagged(store: Store) -> None:
+    """A scaling series, its throughputs, and results of no kind that scales."""
+    rates = "".join(f"a,d,s,{n},1,1,throughput,{100 * n**0.9},samples/s,,,,\n" for n in (1, 4, 64))
+    others = "".join(f"a,d,s,{n},1,1,memory,{n},GB,,,,\n" for n in (1, 2, 40))
+    assert store.load([csv_table(ROWS + rates + others)], "me").suspicious_count == 0
+
+
+def test_the_rows_behind_a_plan_are_kept_with_it(store: Store) -> None:
+    """By number, also when they were replaced since."""
+    store.load([csv_table(ROWS)], "me")
+    ids = [result.id or 0 for result in store.results_of("3dgan")][:2]
+    store.save_plan("p", {}, {}, Texts("x"), data_version="1", result_ids=ids)
+    store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
+    assert [result.id for result in store.numbered(store.plan("p").result_ids)] == ids
+
+
+def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
+    """Down to the first schema and up again: results, plans and models are there, and what was replaced is gone for good."""
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        store.load([csv_table(ROWS)], "me")
+        store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
+        store.save_plan("p", {"a": 1}, {}, Texts("x"), data_version="1", result_ids=[1])
+    engine = connect(supported(url))
+    with writing(engine) as connection:
+        migrate.to(connection, "0001")
+        assert connection.execute(text("SELECT count(*) FROM results")).scalar_one() == 8
+    engine.dispose()
+    assert upgrade(url)
+    with open_store(url, fill=False) as store:
+        assert 940 in values(store)
+        assert store.replaced() == ()
+        assert (store.plan("p").request, store.plan("p").result_ids) == ({"a": 1}, ())
+        assert store.load([csv_table(ROWS)], "me").new == 0

@@ -1,0 +1,237 @@
+"""What goes in comes out, on both databases."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from modak import knowledge
+from modak.dsl import Texts
+from modak.errors import Conflict, DataError, NotFound, RequestError, Unavailable
+from modak.facts import SeriesKey, System
+from modak.store import Store, open_store
+from modak.store.series import key_hash
+from tests.store.tables import HEADER, ROWS, csv_table
+
+
+@pytest.fixture(scope="session")
+def known() -> knowledge.Knowledge:
+    """The packaged knowledge."""
+    return knowledge.read_all(knowledge.packaged_root())
+
+
+def another(system: System) -> System:
+    """A system of the same name that differs."""
+    return system.model_copy(update={"title": "Another title"})
+
+
+def test_results_come_out_as_they_went_in(store: Store) -> None:
+    """A loaded row comes back with every field, its value in the base unit and its time in UTC."""
+    store.load([csv_table(ROWS)], "me")
+    first = store.results_of("3dgan")[0]
+    assert (first.series.dataset, first.series.system, first.series.metric, first.series.unit) == ("clic", "supermuc-ng", "epoch_time", "s")
+    assert (first.layout.nodes, first.layout.ranks_per_node, first.layout.gpus_per_node) == (4, 4, None)
+    assert (first.value, first.repeat, first.source, first.suspect) == (3806.5 / 4, 1, "table 1", None)
+    assert first.measured_at == datetime(2025, 3, 1, 11, tzinfo=UTC)
+
+
+def test_a_file_loaded_twice_adds_nothing(store: Store) -> None:
+    """The second load of a file finds only duplicates, says so, and leaves the version of the data."""
+    first = store.load([csv_table(ROWS)], "me")
+    again = store.load([csv_table(ROWS)], "me")
+    assert (first.new, again.new, again.duplicates) == (8, 0, 8)
+    assert again.files[0].already is not None
+    assert again.version == first.version == store.version()
+
+
+def test_rows_that_are_there_already_are_left_out(store: Store) -> None:
+    """A file with old and new rows adds the new ones, whatever order and name it has."""
+    lines = ROWS.splitlines(keepends=True)
+    store.load([csv_table("".join(lines[:4]))], "me")
+    report = store.load([csv_table(lines[0] + "".join(reversed(lines[1:])), "more.csv")], "me")
+    assert (report.rows, report.new, report.duplicates, report.files[0].already) == (8, 5, 3, None)
+
+
+def test_a_row_twice_in_one_file_counts_once(store: Store) -> None:
+    """Duplicates within a file are counted, not stored."""
+    line = ROWS.splitlines(keepends=True)[1]
+    assert store.load([csv_table(HEADER + line * 3)], "me").duplicates == 2
+    assert len(store.results_of("3dgan")) == 1
+
+
+def test_rows_that_differ_in_one_column_are_two(store: Store) -> None:
+    """Repeat, time, source, value and suspicion each tell rows apart; the empty cell differs from every number."""
+    base = "a,d,s,1,1,1,wall_time,2.5,s,{},{},{},{}\n"
+    cells = [("", "", "", ""), ("1", "", "", ""), ("", "2025-01-01T00:00:00Z", "", ""), ("", "", "x", ""), ("", "", "", "odd")]
+    assert store.load([csv_table(HEADER + "".join(base.format(*each) for each in cells))], "me").new == 5
+
+
+@pytest.mark.parametrize("name", [name for name in SeriesKey.model_fields if name != "application"])
+def test_every_field_tells_series_apart(name: str) -> None:
+    """Two series that differ in one field have two keys; the order of parameters does not matter."""
+    values: dict[str, object] = {"params": {"a": "1"}, "mpi_from": "host", "hyperthreads": False, "numa_mode": 2}
+    one = SeriesKey(application="a", metric="wall_time", unit="s", params={"b": "1", "a": "2"})
+    assert key_hash(one.model_copy(update={name: values.get(name, "x")})) != key_hash(one)
+    assert key_hash(one.model_copy(update={"params": {"a": "2", "b": "1"}})) == key_hash(one)
+
+
+def test_equal_values_in_other_units_are_one_row(store: Store) -> None:
+    """1500 ms are 1.5 s: the same series, the same row."""
+    text = "application,metric,value,unit\na,wall_time,1500,ms\na,wall_time,1.5,s\n"
+    report = store.load([csv_table(text)], "me")
+    assert (report.new, report.duplicates, len(report.series)) == (1, 1, 1)
+
+
+def test_a_fault_stores_nothing(store: Store) -> None:
+    """One bad row among good ones, in the second of two files: the database is as before."""
+    with pytest.raises(DataError, match=r"bad\.csv:3: column 'value': 'NaN'"):
+        store.load([csv_table(ROWS), csv_table("application,metric,value\na,wall_time,1\na,wall_time,NaN\n", "bad.csv")], "me")
+    assert store.applications() == ()
+    assert store.version() == "0"
+
+
+def test_a_dry_run_tells_and_stores_nothing(store: Store) -> None:
+    """A dry run reports what a load would do."""
+    assert store.load([csv_table(ROWS)], "me", dry_run=True).new == 8
+    assert store.applications() == ()
+
+
+def test_suspicious_rows_are_stored_and_kept_out_of_fits(store: Store) -> None:
+    """A row with a word in ``suspect`` loads, is reported with its line, and no model rests on it."""
+    store.load([csv_table(ROWS + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,1,s,,,,contradicts itself\n")], "me")
+    report = store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,128,4,12,epoch_time,1,s,,,,odd\n", "odd.csv")], "me")
+    assert report.suspicious == ("odd.csv:2: odd",)
+    assert {64.0, 128.0}.isdisjoint(size for curve in store.snapshot("3dgan").models for size in curve.sizes)
+
+
+def test_unknown_systems_are_noted(store: Store, known: knowledge.Knowledge) -> None:
+    """A load names systems that are not known, and not those that are, underscores or hyphens."""
+    store.add([system for system in known.systems if system.name == "supermuc-ng"], "me")
+    text = "application,system,metric,value\na,supermuc_ng,wall_time,1\na,nowhere,wall_time,1\n"
+    (note,) = store.load([csv_table(text)], "me").notes
+    assert note.startswith("unknown system 'nowhere'")
+
+
+def test_pages_follow_each_other(store: Store) -> None:
+    """Pages of any length, one after the other, hold every result once, in the order of the one long page."""
+    store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], "me")
+    whole = store.results(limit=1000).items
+    found, cursor = [], None
+    while True:
+        page = store.results(cursor=cursor, limit=3)
+        found += page.items
+        cursor = page.next
+        if cursor is None:
+            break
+    assert tuple(found) == whole
+    assert len(whole) == 16
+
+
+def test_filters_are_exact(store: Store) -> None:
+    """Filters pick by the whole text of a column, parameters included; a filter that is none is named."""
+    text = "application,params.batch,metric,value\na,64,wall_time,1\na,6,wall_time,2\nab,64,wall_time,3\n"
+    store.load([csv_table(text)], "me")
+    assert [result.value for result in store.results({"application": "a"}).items] == [1, 2]
+    assert [result.value for result in store.results({"params.batch": "64"}).items] == [1, 3]
+    with pytest.raises(RequestError, match="application"):
+        store.results({"aplication": "a"})
+
+
+@pytest.mark.parametrize("cursor", ["x", "1", "1-", "-1-2", "1-2-3", "1;2"])
+def test_a_cursor_that_is_none_is_refused(store: Store, cursor: str) -> None:
+    """Only what a page gave out is a cursor."""
+    with pytest.raises(RequestError, match="cursor"):
+        store.results(cursor=cursor)
+
+
+def test_knowledge_comes_out_as_it_went_in(store: Store, known: knowledge.Knowledge) -> None:
+    """Every packaged system, image and rule survives the way through the database; each addition changes the version."""
+    versions = {store.version()}
+    for values in (known.systems, known.processors, known.accelerators, known.images, known.rules):
+        versions.add(store.add(values, "me"))
+    facts = store.snapshot()
+    assert tuple(facts.systems.values()) == known.systems
+    assert facts.images == known.images
+    assert facts.rules == known.rules
+    assert tuple(facts.processors.values()) == known.processors
+    assert tuple(facts.accelerators.values()) == known.accelerators
+    assert len(versions) == 6
+
+
+def test_a_name_is_not_taken_silently(store: Store, known: knowledge.Knowledge) -> None:
+    """Another system under a known name is a conflict, unless replacing is said; the same one again changes nothing."""
+    system = known.systems[0]
+    version = store.add([system], "me")
+    assert store.add([system], "me") == version
+    with pytest.raises(Conflict, match=system.name):
+        store.add([*known.systems[1:], another(system)], "me")
+    assert store.version() == version
+    assert list(store.snapshot().systems) == [system.name]
+    store.add([another(system)], "me", replace=True)
+    assert store.snapshot().systems[system.name].title == "Another title"
+
+
+def test_a_plan_comes_back_until_it_expires(store: Store) -> None:
+    """A plan and its script are found by id; an expired or unknown one is not."""
+    texts = Texts("#!/bin/bash\n", "", "FROM x", "Dockerfile")
+    later, before = datetime.now(UTC) + timedelta(days=1), datetime.now(UTC) - timedelta(seconds=1)
+    store.save_plan("p1", {"job": {"ä": 1}}, {"job": {}}, texts, data_version="1", application="a", expires_at=later)
+    store.save_plan("p2", {}, {}, texts, data_version="1", expires_at=before)
+    plan = store.plan("p1")
+    assert (plan.request, plan.texts, plan.expires_at) == ({"job": {"ä": 1}}, texts, later)
+    assert store.script("p1") == "#!/bin/bash\n"
+    for name in ("p2", "nothing"):
+        with pytest.raises(NotFound):
+            store.plan(name)
+
+
+def test_models_follow_the_data(store: Store) -> None:
+    """Curves are fitted at the first use, come from the store after that, and follow a load into their series."""
+    store.load([csv_table(ROWS)], "me")
+    first = store.snapshot("3dgan").models
+    assert store.snapshot("3dgan").models == first
+    assert first[0].sizes == (4, 8, 16, 32)
+    store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], "me")
+    assert store.snapshot("3dgan").models[0].sizes == (4, 8, 16, 32, 64)
+    assert store.models() == store.snapshot("3dgan").models
+    assert store.snapshot("other").models == ()
+
+
+def test_only_changed_series_are_fitted_again(store: Store) -> None:
+    """A load into one series leaves what is stored of another application's, byte for byte."""
+    from modak.store import curves
+    from modak.store.engine import reading
+
+    store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], "me")
+    store.models()
+    store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], "me")
+    with reading(store.engine) as connection:
+        behind = curves.stale(connection)
+    assert [key.application for key, _ in behind.values()] == ["3dgan"]
+
+
+def test_a_backup_is_a_whole_database(tmp_path: Path) -> None:
+    """A copy made while the store is open opens and holds the results; an existing file is not overwritten."""
+    copy = tmp_path / "copy.db"
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        store.load([csv_table(ROWS)], "me")
+        store.backup(copy)
+        with pytest.raises(Unavailable, match="exists"):
+            store.backup(copy)
+    with open_store(f"sqlite:///{copy}", fill=False) as restored:
+        assert len(restored.results_of("3dgan")) == 8
+        assert restored.check() == ()
+
+
+def test_a_damaged_row_is_found(tmp_path: Path) -> None:
+    """``check`` names a row that points at nothing."""
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        store.load([csv_table(ROWS)], "me")
+        raw = sqlite3.connect(tmp_path / "a.db")
+        raw.execute("DELETE FROM loads")
+        raw.commit()
+        raw.close()
+        assert any("results row 1" in line for line in store.check())

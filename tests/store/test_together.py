@@ -1,0 +1,207 @@
+"""Processes and threads at once, and processes that die: nothing is lost, nothing is half there."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, func, select, text
+
+from modak.dsl import Texts
+from modak.errors import Unavailable
+from modak.store import Store, open_store, upgrade
+from modak.store.engine import reading, writing
+from modak.store.schema import loads, results, series
+from tests.store import loader
+from tests.store.tables import HEADER, ROWS, csv_table
+
+ROUNDS = int(os.environ.get("KILLS", "5"))
+"""How often a load is killed; `KILLS=50 pytest tests/store/test_together.py -k killed` is the long way."""
+COUNT = 40_000
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that takes some tenths of a second to load."""
+    path = tmp_path_factory.mktemp("big") / "big.csv"
+    lines = (f"a{i % 50},d,s,{1 + i % 64},1,1,wall_time,{1 + i / 7},s,{i},,,\n" for i in range(COUNT))
+    path.write_text(HEADER + "".join(lines))
+    return path
+
+
+@pytest.mark.timeout(60 + 20 * ROUNDS)
+def test_a_killed_load_leaves_all_or_nothing(url: str, big: Path) -> None:
+    """`kill -9` at random moments of a load, the first at its start: the rows are all there or none is, and the next load works."""
+    upgrade(url, fill=False)
+    chance = random.Random(5)  # noqa: S311 - moments, not secrets
+    killed_in_time = 0
+    whole = _run(url, big, None)[1]
+    for round_number in range(ROUNDS):
+        _empty(url)
+        done, _ = _run(url, big, whole * chance.uniform(0.0, 1.0) * bool(round_number))
+        with open_store(url, fill=False) as store:
+            _wait_for_the_server_to_notice(store)
+            with reading(store.engine) as connection:
+                count = connection.execute(select(func.count()).select_from(results)).scalar_one()
+                kinds = connection.execute(select(func.count()).select_from(series)).scalar_one()
+            assert (count, kinds) in ((0, 0), (COUNT, 50)), f"round {round_number}"
+            assert count == COUNT or not done
+            assert store.check() == ()
+            killed_in_time += count == 0
+    assert killed_in_time
+    assert _run(url, big, None)[0]
+
+
+def _run(url: str, path: Path, kill_after: float | None) -> tuple[bool, float]:
+    """A load in a process of its own: whether it said that it was done, and the seconds from its start to its end."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["modak.store", "modak.ingest.reading", "pandas", "psycopg"])
+    hears, tells = context.Pipe(duplex=False)
+    child = context.Process(target=loader.load, args=(url, path, tells))
+    child.start()
+    tells.close()
+    with hears:
+        assert hears.recv() == "start"
+        begin = time.monotonic()
+        if kill_after is not None:
+            time.sleep(kill_after)
+            child.kill()
+        child.join()
+        done = hears.poll() and not _ended(hears)
+    child.close()
+    return done, time.monotonic() - begin
+
+
+def _ended(hears: Connection) -> bool:
+    try:
+        return hears.recv() != "done"
+    except EOFError:
+        return True
+
+
+def _empty(url: str) -> None:
+    with open_store(url, fill=False) as store, writing(store.engine) as connection:
+        for table in (results, series, loads):
+            connection.execute(delete(table))
+
+
+def _wait_for_the_server_to_notice(store: Store) -> None:
+    """PostgreSQL ends a dead client's transaction when it next writes to it; our lock tells when that was."""
+    with writing(store.engine):
+        pass
+
+
+def test_loads_requests_and_fits_at_once(store: Store) -> None:
+    """Eight threads load, fit and save plans at once: every row and plan arrives, no error, and no reader sees half a load."""
+    rows = ROWS.removeprefix(HEADER)
+
+    def load(number: int) -> int:
+        return store.load([csv_table(HEADER + rows.replace("3dgan", f"app{number % 3}").replace("table 1", f"table {number}"))], "me").new
+
+    def ask(number: int) -> int:
+        store.save_plan(f"p{number}", {}, {}, Texts("x"), data_version="1")
+        facts = store.snapshot(f"app{number % 3}")
+        return sum(curve.results_used for curve in facts.models) % 8
+
+    with ThreadPoolExecutor(8) as pool:
+        loaded = [pool.submit(load, number) for number in range(12)]
+        asked = [pool.submit(ask, number) for number in range(12)]
+        assert [each.result() for each in loaded] == [8] * 12
+        assert [each.result() for each in asked] == [0] * 12
+    assert len(store.results(limit=1000).items) == 96
+    assert sum(curve.results_used for curve in store.models()) == 96
+    assert store.version().startswith("12-")
+
+
+def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
+    """While a load is under way, others read the state before it."""
+    store.load([csv_table(ROWS)], "me")
+    with writing(store.engine) as connection:
+        connection.execute(delete(results))
+        before = time.monotonic()
+        assert len(store.results_of("3dgan")) == 8
+        assert time.monotonic() - before < 5
+        connection.rollback()
+
+
+def test_a_locked_database_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer that waits too long says that another process holds the database."""
+    monkeypatch.setattr("modak.store.engine.BUSY_MS", 100)
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="another process holds it"):
+            store.load([csv_table(ROWS)], "me")
+        other.execute("ROLLBACK")
+        other.close()
+        assert store.load([csv_table(ROWS)], "me").new == 8
+
+
+def test_a_lost_connection_is_one_line_and_stores_nothing(postgres_url: str) -> None:
+    """The server ends the loader's connection between two files: exit status 3, and the database is as before."""
+    upgrade(postgres_url, fill=False)
+    with open_store(postgres_url, fill=False) as store, open_store(postgres_url, fill=False) as other:
+        whole = csv_table(ROWS)
+
+        def cut(_done: float, _rows: int) -> None:
+            with reading(other.engine) as connection:
+                connection.execute(
+                    text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()")
+                )
+
+        with pytest.raises(Unavailable, match="out of reach") as caught:
+            store.load([whole, csv_table(ROWS.replace("3dgan", "other"))], "me", progress=cut)
+        assert len(str(caught.value).splitlines()) == 1
+        assert other.applications() == ()
+        assert store.load([whole], "me").new == 8
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, big: Path) -> None:
+    """SQLite that may not grow stands for a full disk: one line, and the database is as before."""
+    from modak.ingest.reading import tables
+
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        store.load([csv_table(ROWS)], "me")
+        with store.engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA max_page_count = 100")
+        with pytest.raises(Unavailable, match="the disk is full"):
+            store.load(tables([big]).tables, "me")
+        assert len(store.results(limit=1000).items) == 8
+        assert store.check() == ()
+
+
+def test_a_backup_while_somebody_loads_is_the_state_before(tmp_path: Path) -> None:
+    """A copy that is made in the middle of a load is whole, and holds nothing of that load."""
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        store.load([csv_table(ROWS)], "me")
+
+        def copy(done: float, _rows: int) -> None:
+            if done > 0.5 and not (tmp_path / "copy.db").exists():
+                with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as other:
+                    other.backup(tmp_path / "copy.db")
+
+        assert store.load([csv_table(ROWS.replace("3dgan", "other"))], "me", progress=copy).new == 8
+    with open_store(f"sqlite:///{tmp_path / 'copy.db'}", fill=False) as restored:
+        assert restored.applications() == ("3dgan",)
+        assert restored.check() == ()
+
+
+def test_nobody_waits_while_a_file_is_parsed(tmp_path: Path) -> None:
+    """Others write while a load reads its files: the lock is not held until everything is read."""
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        wrote = []
+
+        def write(done: float, _rows: int) -> None:
+            if done <= 0.5:
+                store.save_plan(f"p{len(wrote)}", {}, {}, Texts("x"), data_version="1")
+                wrote.append(done)
+
+        store.load([csv_table(ROWS), csv_table(ROWS.replace("3dgan", "other"))], "me", progress=write)
+        assert len(wrote) == 2

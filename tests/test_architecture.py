@@ -1,0 +1,218 @@
+"""The shape of the house, read from the source with ``ast``: a pure core, a thin shell, and nothing that happens on import."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SHELL = {
+    "__main__",
+    "settings",
+    "knowledge",
+    "store",
+    "ingest",
+    "schemas",
+    "build",
+    "detect",
+    "service",
+    "api",
+    "client",
+    "cli",
+    "plotting",
+    "auth",
+    "web",
+}
+"""The rooms that touch the world. Everything else is the core: values in, values out."""
+DOORS = ("schedulers", "launchers", "runtimes", "frameworks", "ingest")
+WORLD = {
+    *("os", "io", "shutil", "subprocess", "tempfile", "pathlib", "glob", "socket", "ssl", "http", "urllib.request", "sqlite3"),
+    *("logging", "time", "random", "secrets", "asyncio", "multiprocessing", "signal", "pickle", "joblib", "jinja2"),
+    *("sqlalchemy", "alembic", "fastapi", "starlette", "uvicorn", "typer", "rich", "httpx2", "psycopg"),
+}
+ACTS = {"open", "print", "input", "eval", "exec", "__import__", "now", "today", "utcnow", "uuid4", "uuid1"}
+HEAVY = {
+    "sklearn",
+    "scipy",
+    "pandas",
+    "numpy",
+    "alembic",
+    "sqlalchemy",
+    "fastapi",
+    "hpccm",
+    "spython",
+    "httpx2",
+    "matplotlib",
+    "tree_sitter",
+}
+IMPORT_EVERYTHING = """
+import importlib, pkgutil, modak
+for found in pkgutil.walk_packages(modak.__path__, "modak."):
+    if not found.name.endswith("__main__"):
+        importlib.import_module(found.name)
+"""
+
+
+@cache
+def modules(*, core_only: bool) -> tuple[tuple[str, ast.Module], ...]:
+    """The modules of MODAK, or of its core, as (path, syntax tree)."""
+    package = ROOT / "modak"
+    rooms = {file: file.relative_to(package).parts[0].removesuffix(".py") for file in sorted(package.rglob("*.py"))}
+    files = [file for file, room in rooms.items() if not core_only or room not in SHELL]
+    return tuple((str(file.relative_to(ROOT)), ast.parse(file.read_text())) for file in files)
+
+
+def core() -> Iterator[tuple[str, ast.AST]]:
+    """Every node of the core, with the path that it stands in."""
+    return ((path, node) for path, tree in modules(core_only=True) for node in ast.walk(tree))
+
+
+def imports() -> Iterator[tuple[str, str]]:
+    """Every module or member that the core imports, anywhere, with its place."""
+    for path, node in core():
+        if isinstance(node, ast.Import):
+            yield from ((f"{path}:{node.lineno}", alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((f"{path}:{node.lineno}", f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def called(node: ast.Call) -> str:
+    """The last part of what a call calls: ``compile`` for ``re.compile(…)``."""
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+
+
+def within(name: str, packages: set[str]) -> bool:
+    """Whether a dotted name is one of the packages or lies in one."""
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def test_the_core_is_there() -> None:
+    """The claims below would hold for an empty list, too."""
+    paths = {path for path, _ in modules(core_only=True)}
+    assert {"modak/optimise.py", "modak/jobscript.py", "modak/schedulers/slurm.py", "modak/perfmodel/__init__.py"} <= paths
+    assert "modak/settings.py" not in paths
+
+
+def test_the_core_imports_nothing_that_touches_the_world() -> None:
+    """No files, processes, network, clock, log, chance, database or web framework."""
+    assert [(place, name) for place, name in imports() if within(name, WORLD)] == []
+
+
+def test_the_core_imports_no_room_of_the_shell() -> None:
+    """The shell calls the core, never the other way round."""
+    rooms = {f"modak.{room}" for room in SHELL}
+    assert [(place, name) for place, name in imports() if within(name, rooms)] == []
+
+
+def test_the_core_opens_prints_and_asks_for_nothing() -> None:
+    """Nor does it read the clock or evaluate text."""
+    assert [f"{path}:{node.lineno} {called(node)}" for path, node in core() if isinstance(node, ast.Call) and called(node) in ACTS] == []
+
+
+def test_every_dataclass_of_the_core_is_frozen() -> None:
+    """A value that flows through functions is not changed by any of them."""
+    classes = ((path, node) for path, node in core() if isinstance(node, ast.ClassDef))
+    marked = ((f"{path}:{node.lineno} {node.name}", ast.unparse(mark)) for path, node in classes for mark in node.decorator_list)
+    assert [place for place, mark in marked if "dataclass" in mark and "frozen=True" not in mark] == []
+
+
+def test_no_function_of_the_core_keeps_state_in_its_module() -> None:
+    """None rebinds a name of its module."""
+    assert [f"{path}:{node.lineno}" for path, node in core() if isinstance(node, ast.Global)] == []
+
+
+def test_modules_only_define_things_when_they_are_imported() -> None:
+    """At a module's own level stand imports, definitions and constants: no loop, no condition, no statement that does something."""
+    statements = ((path, node) for path, tree in modules(core_only=False) for node in tree.body)
+    assert [f"{path}:{node.lineno} {ast.unparse(node)[:60]}" for path, node in statements if not defines(node)] == []
+
+
+def defines(node: ast.stmt) -> bool:
+    """An import, a definition, a constant, a docstring, what only type checkers see, or a declaration such as ``Index(…)`` of a table."""
+    match node:
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call() as call):
+            return called(call)[:1].isupper()
+        case ast.If():
+            return ast.unparse(node.test) in ("TYPE_CHECKING", "__name__ == '__main__'")
+    return isinstance(
+        node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
+    )
+
+
+def test_importing_everything_touches_nothing() -> None:
+    """No process, no connection, no database and no file opened for writing while all of MODAK is imported."""
+    program = """
+import sys
+told = []
+acts = {"subprocess.Popen", "os.system", "os.exec", "os.fork", "os.mkdir", "socket.connect", "socket.bind", "sqlite3.connect"}
+def hook(event, arguments):
+    if event in acts or event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+        told.append((event, str(arguments)[:100]))
+sys.dont_write_bytecode = True
+sys.addaudithook(hook)
+"""
+    assert python("-c", f"{program}{IMPORT_EVERYTHING}print(told)").stdout == "[]\n"
+
+
+def test_no_module_holds_a_live_thing() -> None:
+    """No engine, application or settings is made on import: whoever starts MODAK makes them and passes them on."""
+    program = """
+import fastapi, sqlalchemy, sys, modak.settings
+live = (sqlalchemy.Engine, fastapi.FastAPI, modak.settings.Settings)
+ours = [(name, module) for name, module in sys.modules.items() if name.startswith("modak")]
+print([(name, key) for name, module in ours for key, value in vars(module).items() if isinstance(value, live)])
+"""
+    assert python("-c", IMPORT_EVERYTHING + program).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_door_is_a_protocol_and_a_tuple_of_variants_each_with_its_own_name(door: str) -> None:
+    """BUILTIN is where a newcomer adds one word; two variants of one name would hide each other."""
+    tree = ast.parse((ROOT / "modak" / door / "__init__.py").read_text())
+    assert [node for node in tree.body if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases)]
+    program = f"from modak.{door} import BUILTIN; assert isinstance(BUILTIN, tuple); print(*(one.name for one in BUILTIN), sep='\\n')"
+    names = python("-c", program).stdout.split()
+    assert names
+    assert len(set(names)) == len(names)
+
+
+def test_alembic_is_no_package() -> None:
+    """An ``__init__.py`` there would hide the library of that name."""
+    assert not (ROOT / "alembic" / "__init__.py").exists()
+
+
+def test_help_imports_no_heavy_library() -> None:
+    """A library that takes long to import is imported by the function that needs it."""
+    listed = python("-X", "importtime", "-m", "modak", "--help").stderr.splitlines()
+    names = {line.rpartition("|")[2].strip().split(".")[0] for line in listed if line.startswith("import time:")}
+    assert "typer" in names
+    assert names & HEAVY == set()
+
+
+def test_help_answers_in_half_a_second() -> None:
+    """Processor time of the fastest of four runs."""
+
+    def seconds() -> float:
+        before = getrusage(RUSAGE_CHILDREN)
+        python("-m", "modak", "--help")
+        after = getrusage(RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(seconds() for _ in range(4)) < 0.5
+
+
+def python(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a fresh interpreter."""
+    ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=100, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    return ran

@@ -1,0 +1,135 @@
+"""Configurations worth predicting: the evidence's, else the topology's, within what the nodes have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given as over
+from hypothesis import strategies as st
+
+from modak.candidates import Candidates, enumerate_candidates, node_grid
+from modak.errors import Infeasible
+from modak.facts import Facts
+from modak.normalise import normalise
+from modak.target import resolve
+
+Known = Callable[[str | None], Facts]
+TRAINING = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
+SPREAD = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
+
+
+def candidates(known: Known, system: str | None = "supermuc-ng", application: str = "nobody-ran-this", **job: Any) -> Candidates:
+    """Candidates of a request for a system; ``a__b`` is the field ``b`` of section ``a``."""
+    sections: dict[str, Any] = {"target": {"name": system} if system else {}, "application": {"app_tag": application}}
+    for path, value in job.items():
+        section, _, name = path.partition("__")
+        sections[section] = {**sections.get(section, {}), name: value} if name else value
+    request = normalise({"job": sections}).request
+    facts = known(application)
+    return enumerate_candidates(request, resolve(request, facts), facts.models)
+
+
+def layouts(found: Candidates) -> set[tuple[int, int, int]]:
+    """Ranks, threads and GPUs a node."""
+    return {(shape.ranks_per_node, shape.threads_per_rank, shape.gpus_per_node) for shape in found.shapes}
+
+
+def test_measured_layouts_are_the_candidates(known: Known) -> None:
+    """The three of the 3DGAN tables, one of them under two MPI libraries."""
+    found = candidates(known, application="3dgan")
+    assert layouts(found) == {(1, 48, 0), (2, 48, 0), (4, 12, 0)}
+    assert len(found.shapes) == 4
+
+
+def test_every_node_count_of_the_partition_is_in_reach(known: Known) -> None:
+    """From one node to all of them, densely where jobs are small."""
+    nodes = candidates(known, application="3dgan").nodes[0]
+    assert (nodes[0], nodes[-1]) == (1, 6336)
+    assert set(range(1, 65)) <= set(nodes.tolist())
+
+
+@pytest.mark.parametrize(
+    ("system", "job", "layout"),
+    [
+        ("supermuc-ng", {"application__app_type": "hpc", "application__executable": "./a"}, (2, 24, 0)),
+        ("supermuc-ng", {"application__app_type": "mpi"}, (48, 1, 0)),
+        ("supermuc-ng", {"application__app_type": "mpi", "application__threads": 12}, (4, 12, 0)),
+        ("hlrs-testbed", {"optimisation": TRAINING}, (1, 20, 1)),
+        ("skylake-bronze-1080ti", {"optimisation": SPREAD}, (4, 3, 4)),
+        ("skylake-bronze-1080ti", {"optimisation": SPREAD, "job_options__request_gpus": 2}, (2, 6, 2)),
+        (None, {"application__app_type": "mpi", "application__mpi_ranks": 8}, (8, 1, 0)),
+    ],
+)
+def test_topology_gives_the_layout_where_nothing_was_measured(
+    system: str | None, job: dict[str, Any], layout: tuple[int, ...], known: Known
+) -> None:
+    """A rank a NUMA domain, core or GPU; threads on the cores of each."""
+    assert layouts(candidates(known, system, **job)) == {layout}
+
+
+def test_without_evidence_one_node_is_asked_for(known: Known) -> None:
+    """Nothing says that more would help."""
+    assert candidates(known, application__app_type="mpi").nodes[0].tolist() == [1]
+
+
+def test_ranks_and_nodes_hold_where_counts_contradict(known: Known) -> None:
+    """96 ranks on 4 nodes are 24 a node, whatever else is said."""
+    found = candidates(known, application__mpi_ranks=96, job_options__node_count=4, job_options__process_count_per_node=10)
+    assert found.shapes[0].ranks_per_node == 24
+    assert [warning.field for warning in found.warnings] == ["job_options.process_count_per_node"]
+
+
+def test_ranks_alone_give_the_nodes(known: Known) -> None:
+    """As many nodes as the ranks need."""
+    assert candidates(known, application__app_type="mpi", application__mpi_ranks=100).nodes[0].tolist() == [3]
+
+
+@pytest.mark.parametrize(("field", "count"), [("job_options__core_count", 400), ("application__threads", 400)])
+def test_threads_are_cut_to_what_a_node_can_run(field: str, count: int, known: Known) -> None:
+    """400 cores or threads on a node of 20: a warning says what was done."""
+    found = candidates(known, "hlrs-testbed", **{field: count})
+    assert found.shapes[0].threads_per_rank == 20
+    assert [warning.field for warning in found.warnings] == [field.replace("__", ".")]
+
+
+def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
+    """One rank a core, where nothing finer is said."""
+    assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}
+
+
+def test_more_gpus_than_there_are_become_those_there_are(known: Known) -> None:
+    """With a warning."""
+    found = candidates(known, "hlrs-testbed", optimisation=TRAINING, job_options__request_gpus=8)
+    assert found.shapes[0].gpus_per_node == 1
+    assert [warning.field for warning in found.warnings] == ["job_options.request_gpus"]
+
+
+def test_what_does_not_fit_the_usable_memory_is_no_candidate(known: Known) -> None:
+    """Four ranks of 20 GB exceed the 77 GB of a thin node; two do not."""
+    workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 20}}
+    assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0), (2, 48, 0)}
+
+
+def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:
+    """The line names need and supply."""
+    workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 90}}
+    with pytest.raises(Infeasible, match=r"need 90 GB; 77 GB are usable"):
+        candidates(known, application="3dgan", optimisation=workload)
+
+
+def test_a_memory_limit_beyond_the_nodes_is_infeasible(known: Known) -> None:
+    """Overrunning the usable memory takes the node down there."""
+    with pytest.raises(Infeasible, match=r"job_options.memory_limit: 90 GB .* 77 GB are usable"):
+        candidates(known, job_options__memory_limit="90 GB")
+
+
+@over(st.integers(1, 10_000), st.lists(st.integers(1, 20_000), max_size=5))
+def test_a_grid_is_sorted_dense_below_and_ends_at_the_limit(limit: int, measured: list[int]) -> None:
+    """Every count up to 64 or the limit, never beyond it, each once."""
+    grid = node_grid(limit, measured)
+    assert (np.diff(grid) > 0).all()
+    assert (grid[0], grid[-1]) == (1, limit)
+    assert set(range(1, min(limit, 64) + 1)) | {size for size in measured if size <= limit} <= set(grid.tolist())

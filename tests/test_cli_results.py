@@ -1,0 +1,180 @@
+"""Results on the command line: what a load tells, what is shown, compared, confirmed and taken out."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from modak.cli import main
+
+DATA = Path(__file__).parent / "data"
+TABLE = "application,system,nodes,metric,value,unit,repeat\n" + "".join(
+    f"solver,{system},{nodes},wall_time,{base / nodes * (1 + 0.01 * repeat)},s,{repeat}\n"
+    for system, base in (("zenith", 400), ("stampede2", 200))
+    for nodes in (1, 2, 4)
+    for repeat in (1, 2, 3)
+)
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(packaged_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line on a copy of the packaged database: exit status, output, errors."""
+    copied = shutil.copy(packaged_database, tmp_path / "own.db")
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{copied}")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(TABLE)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        status = main(words)
+        caught = capsys.readouterr()
+        return status, caught.out, caught.err
+
+    return call
+
+
+def test_a_load_tells_what_it_changed(run: Run) -> None:
+    """Counts, the series that changed, the models that rest on them; a second load says when the first was."""
+    status, out, _ = run("load", "t.csv")
+    assert status == 0
+    assert out.splitlines() == [
+        "18 rows read, 18 new, 0 there already, 0 suspicious",
+        "2 series changed, 0 fitted models rest on them; the next use fits them anew:",
+        "- application solver, system zenith, metric wall_time",
+        "- application solver, system stampede2, metric wall_time",
+    ]
+    _, out, err = run("load", "t.csv")
+    assert out == "18 rows read, 0 new, 18 there already, 0 suspicious\n"
+    assert "t.csv: loaded already on" in err
+
+
+def test_a_load_names_what_failed(run: Run) -> None:
+    """A report with failed tests loads the others; exit status 0."""
+    status, out, err = run("load", str(DATA / "reframe-4.10.4.json"))
+    assert (status, out.splitlines()[0]) == (0, "4 rows read, 4 new, 0 there already, 0 suspicious")
+    assert "test 'broken' ended as 'fail' in sanity; left out" in err
+
+
+def test_a_unit_slip_is_told_and_can_be_confirmed(run: Run, tmp_path: Path) -> None:
+    """Flagged, shown with its number, used after `results confirm`."""
+    run("load", "t.csv")
+    (tmp_path / "slip.csv").write_text("application,system,nodes,metric,value,unit\nsolver,zenith,4,wall_time,100000,s\n")
+    status, out, err = run("load", "slip.csv")
+    assert (status, "1 suspicious" in out) == (0, True)
+    assert "a slip in the unit?" in err
+    items = json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"]
+    (number,) = [item["id"] for item in items if "suspect" in item]
+    assert run("results", "confirm", str(number))[1] == "1 of 1 results had been doubted and are used from now on\n"
+    assert not any("suspect" in item for item in json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"])
+
+
+def test_a_corrected_file_replaces_rows_and_history_is_shown(run: Run, tmp_path: Path) -> None:
+    """`--replace` says how many; `results list --replaced` shows them with when, by whom and from where."""
+    run("load", "t.csv")
+    (tmp_path / "better.csv").write_text(TABLE.replace("404.0", "444.0"))
+    assert run("load", "better.csv", "--replace")[1].startswith("18 rows read, 1 new, 17 there already, 0 suspicious, 1 replaced\n")
+    (item,) = json.loads(run("results", "list", "--replaced", "--json")[1])["items"]
+    assert (item["value"], item["replaced_from"]) == (404.0, "better.csv")
+    assert item["replaced_by"].startswith("local:")
+    assert "replaced_at" in run("results", "list", "--replaced")[1]
+
+
+def test_results_are_paged(run: Run) -> None:
+    """Each page names the cursor of the next."""
+    run("load", "t.csv")
+    words = ("results", "list", "--application", "solver", "--limit", "10")
+    _, first, err = run(*words)
+    cursor = err.split("--cursor ")[1].split()[0]
+    _, second, err = run(*words, "--cursor", cursor)
+    assert (len(first.splitlines()), len(second.splitlines()), err) == (11, 9, "")
+
+
+def test_systems_are_compared(run: Run) -> None:
+    """Ratio, which is better, and whether that is more than the repeats scatter; unknown columns are named."""
+    run("load", "t.csv")
+    pairs = json.loads(run("results", "compare", "system", "--application", "solver", "--json")[1])
+    assert [(p["one"], p["other"], round(p["ratio"], 3), p["better"], p["beyond_noise"]) for p in pairs] == [
+        ("stampede2", "zenith", 2.0, "stampede2", True)
+    ] * 3
+    _, out, _ = run("results", "compare", "system", "zenith", "stampede2", "--application", "solver")
+    assert out.splitlines()[1].split() == [
+        "nodes",
+        "system",
+        "against",
+        "median",
+        "against",
+        "it",
+        "runs",
+        "ratio",
+        "better",
+        "beyond",
+        "noise",
+    ]
+    assert run("results", "compare", "sytem")[0] == 1
+    status, _, err = run("results", "compare", "compiler", "--application", "solver")
+    assert (status, err) == (1, "modak: compiler: no results differ in this column alone\n")
+
+
+def test_an_export_as_json_loads_again(run: Run) -> None:
+    """The same rows: nothing is new."""
+    run("load", "t.csv")
+    assert run("results", "export", "-o", "all.json")[1].endswith("rows written to all.json\n")
+    assert " 0 new," in run("load", "all.json")[1]
+
+
+def test_an_export_for_extrap_has_points_and_regions(run: Run) -> None:
+    """Nodes are the parameter, systems the regions, repeats the values; it loads as Extra-P's format."""
+    run("load", "t.csv")
+    assert run("results", "export", "--application", "solver", "--format", "extrap", "-o", "e.json")[0] == 0
+    document = json.loads(Path("e.json").read_text())
+    assert document["parameters"] == ["nodes"]
+    assert document["measurements"]["solver, system zenith"]["wall_time"][0] == {"point": [1.0], "values": [404.0, 408.0, 412.0]}
+    assert run("load", "e.json", "--dry-run")[1].startswith("18 rows read, 18 new")
+    assert run("results", "export", "--application", "none", "--format", "extrap")[0] == 1
+    assert run("results", "export", "--format", "xls")[0] == 1
+
+
+def test_the_results_behind_a_plan_are_listed(run: Run) -> None:
+    """As many as the prediction says that it rests on; an unknown plan is named."""
+    request = Path(__file__).parent.parent / "examples/3dgan-supermuc-ng.json"
+    plan = json.loads(run("optimise", str(request), "--json")[1])["job"]["plan"]
+    items = json.loads(run("results", "list", "--used-by", plan["id"], "--json")[1])["items"]
+    assert len(items) == plan["prediction"]["results_used"] > 0
+    assert {item["application"] for item in items} == {"3dgan"}
+    assert run("results", "list", "--used-by", "nothing")[0] == 1
+
+
+def test_a_backup_and_a_check_while_the_database_is_in_use(run: Run) -> None:
+    """The copy is whole; damage is found, in a line each, exit status 3."""
+    run("load", "t.csv")
+    assert run("db", "backup", "copy.db")[0] == 0
+    assert run("db", "check")[1] == "the database is in order\n"
+    assert run("db", "backup", "copy.db")[0] == 3
+
+
+def test_a_terminal_sees_a_progress_bar(tmp_path: Path) -> None:
+    """On a terminal alone: percent, rows, rate and remaining time."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "modak", "load", str(tmp_path / "t.csv")]
+    env = {**os.environ, "MODAK_DATABASE_URL": f"sqlite:///{tmp_path / 'own.db'}", "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(words, stderr=theirs, stdout=subprocess.PIPE, env=env, cwd=Path(__file__).parent.parent) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(ours, 65536)
+            except OSError:
+                break
+        assert process.wait(timeout=60) == 0
+    os.close(ours)
+    assert b"18 rows" in shown
+    assert b"/s" in shown

@@ -1,0 +1,111 @@
+"""Over HTTP the command line gets what it gets in its own process."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from modak.client import Client, Remote, client
+from modak.errors import Infeasible, ModakError, RequestError, Unavailable
+from modak.service import Service, open_service
+from modak.settings import Settings
+
+EXAMPLE = Path(__file__).parent.parent / "examples/3dgan-supermuc-ng.json"
+
+
+@pytest.fixture(scope="module")
+def local(packaged_database: Path) -> Iterator[Service]:
+    """The use cases in this process."""
+    with open_service(Settings(database_url=f"sqlite:///{packaged_database}")) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def remote(packaged_database: Path) -> Iterator[Client]:
+    """The use cases behind a real server on the loopback interface."""
+    import uvicorn
+
+    from modak.api import create_app
+
+    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}"))
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield client(Settings(server=f"http://127.0.0.1:{port}"))
+    server.should_exit = True
+    thread.join()
+
+
+def test_optimise_and_recommend_are_the_same(local: Service, remote: Client) -> None:
+    """But for the address of the script, which only a service has."""
+    document = json.loads(EXAMPLE.read_text())
+    answer = remote.optimise(document)
+    assert answer["job"].pop("job_script").endswith("/script")
+    assert answer == local.optimise(document)
+    assert remote.recommend(document) == local.recommend(document)
+
+
+def test_predictions_are_the_same(local: Service, remote: Client) -> None:
+    """For CSV and for JSON records."""
+    for content in (b"application,metric,nodes\n3dgan,epoch_time,4\n", b'[{"application": "3dgan", "metric": "epoch_time", "nodes": 4}]'):
+        assert remote.predict(content, "points", level=0.8) == local.predict(content, "points", level=0.8)
+
+
+def test_lists_and_results_are_the_same(local: Service, remote: Client) -> None:
+    """However many pages they take."""
+    for kind in ("systems", "images", "rules", "models"):
+        key = {"images": "reference", "models": "id"}.get(kind, "name")
+        assert remote.listing(kind) == sorted(local.listing(kind), key=lambda item, key=key: item[key])  # type: ignore[misc]
+    assert remote.results({"system": "supermuc-ng"}, limit=3) == local.results({"system": "supermuc-ng"}, limit=3)
+
+
+def test_an_export_holds_the_same_rows(local: Service, remote: Client) -> None:
+    """As text, under the same columns."""
+    (columns, rows), (expected, stored) = remote.export({"application": "3dgan"}), local.export({"application": "3dgan"})
+    assert columns == expected
+    assert list(rows) == list(stored)
+
+
+def test_faults_come_back_with_their_fields_and_status(local: Service, remote: Client) -> None:
+    """The same faults, and the exit status that they have here."""
+    wrong = {"job": {"job_options": {"job_name": "a b"}}}
+    late = json.loads(EXAMPLE.read_text())
+    late["job"]["optimisation"]["objective"] = {"deadline": 60, "max_nodes": 8}
+    for document, kind in ((wrong, RequestError), (late, Infeasible)):
+        with pytest.raises(kind) as here:
+            local.optimise(document)
+        with pytest.raises(ModakError) as there:
+            remote.optimise(document)
+        assert there.value.faults == here.value.faults
+        assert (there.value.status, there.value.exit_code) == (here.value.status, here.value.exit_code)
+
+
+@pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (502, b"<html>Bad gateway"), (404, b"{}"), (200, b"[]")])
+def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> None:
+    """A proxy's page, another program on that port: the address and the status, not the page."""
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=server.handle_request).start()
+    with pytest.raises(Unavailable, match=f"answered {status} and no document") as raised:
+        Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
+    server.server_close()
+    assert raised.value.exit_code == 3

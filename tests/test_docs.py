@@ -1,0 +1,84 @@
+"""What users type stands in the documentation, and the examples in docstrings are true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = "\n".join(file.read_text() for file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+
+
+def written(name: str) -> bool:
+    """Whether a name stands in the documentation, whole."""
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", DOCS) is not None
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Every command of the command line with its options' longest names."""
+    import typer.main
+
+    from modak.cli import app
+
+    def walk(command, name: str) -> Iterator[tuple[str, list[str]]]:
+        for child in getattr(command, "commands", {}).items():
+            yield from walk(child[1], f"{name} {child[0]}")
+        if not hasattr(command, "commands"):
+            options = [max(one.opts, key=len) for one in command.params if one.opts and one.opts[0].startswith("-")]
+            yield name, sorted(set(options) - {"--help"})
+
+    yield from walk(typer.main.get_command(app), "modak")
+
+
+def test_every_command_and_option_is_documented() -> None:
+    """By its full name, for instance ``modak systems add``; its options by theirs."""
+    assert [f"{name} {o}".strip() for name, options in commands() for o in ["", *options] if not written(o or name)] == []
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    """Name and default value."""
+    from modak.settings import table
+
+    assert [row for row in table() if not written(row[0]) or (row[1] and row[1] not in DOCS)] == []
+
+
+def test_every_endpoint_is_documented() -> None:
+    """Every path of the OpenAPI document."""
+    from modak.api import create_app
+    from modak.settings import read_settings
+
+    paths = create_app(read_settings({"MODAK_DATABASE_URL": "sqlite:///nowhere.db"})).openapi()["paths"]
+    assert paths
+    assert [path for path in paths if path not in DOCS] == []
+
+
+@pytest.mark.parametrize("door", ["schedulers", "launchers", "runtimes", "frameworks", "ingest"])
+def test_every_plug_in_is_documented(door: str) -> None:
+    """Every built-in variant by the name that requests and files use."""
+    assert [one.name for one in importlib.import_module(f"modak.{door}").BUILTIN if not written(one.name)] == []
+
+
+def with_examples() -> list[str]:
+    """The modules that hold an example in a docstring."""
+    files = [file for file in sorted((ROOT / "modak").rglob("*.py")) if ">>> " in file.read_text()]
+    return [".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files]
+
+
+@pytest.mark.parametrize("name", with_examples())
+def test_examples_in_docstrings_are_true(name: str) -> None:
+    """Each ``>>>`` gives what stands below it."""
+    ran = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert ran.attempted
+    assert not ran.failed
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    """Every relative link of README.md and docs/ names a file of the repository."""
+    files = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    links = ((file, link) for file in files for link in re.findall(r"\]\(([^)#\s]+)", file.read_text()))
+    assert [f"{file.name}: {link}" for file, link in links if "://" not in link and not (file.parent / link).exists()] == []

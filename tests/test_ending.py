@@ -1,0 +1,281 @@
+"""What a script leaves: its result, its data, nothing in its scratch; and never another status than the run's."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.grammar import MetricPattern
+from modak.jobscript import render
+from modak.jobspec import Attributes, Copy, JobSpec, Report, Resources, Signal, Staging
+from modak.words import Joined, Variable, parse
+from tests.test_jobscript import ran, stub
+
+RECORD = {"application": 'it\'s "x" %s $(id) `id` \\', "dataset": "é", "nodes": 1, "ranks_per_node": 1, "hyperthreads": False}
+JOB = JobSpec(
+    parse("bash -c 'sleep 0.05; echo rate: 5; echo rate: 1.5e2 cells'"),
+    Resources(),
+    Attributes(name="ends", wall_time_s=600),
+    plan_id="abc-123",
+    report=Report(RECORD, metric="throughput", unit="cells/s", pattern="rate: ([0-9.e+]+)"),
+)
+
+
+def result(folder: Path, name: str = "modak-result.json") -> Any:
+    """What the script wrote about itself."""
+    return json.loads((folder / name).read_text())
+
+
+def test_the_result_says_how_the_run_went(tmp_path: Path) -> None:
+    """Plan, status, time, host; the time and the last metric that was printed as records of the results table."""
+    done = ran(render(JOB, "shell").text, tmp_path, HOSTNAME="node;1")
+    assert (done.returncode, done.stdout) == (0, "rate: 5\nrate: 1.5e2 cells\n"), done.stderr
+    said = result(tmp_path)
+    assert (said["modak_result"], said["plan"], said["exit_status"]) == (1, "abc-123", 0)
+    assert 0.05 <= said["seconds"] < 20
+    time, metric = said["results"]
+    assert time | {"measured_at": ""} == RECORD | {"metric": "wall_time", "unit": "s", "value": said["seconds"], "measured_at": ""}
+    assert metric | {"measured_at": ""} == RECORD | {"metric": "throughput", "unit": "cells/s", "value": 150, "measured_at": ""}
+
+
+def test_the_results_can_be_loaded(tmp_path: Path) -> None:
+    """Each record passes the checks of the results table."""
+    from datetime import UTC, datetime
+
+    from modak.ingest.columns import batch
+    from modak.ingest.json import Json
+    from modak.ingest.sources import from_bytes
+
+    assert ran(render(JOB, "shell").text, tmp_path).returncode == 0
+    records = json.dumps(result(tmp_path)["results"]).encode()
+    for raw in Json().read(from_bytes(records, "r.json")):
+        assert len(batch(raw, "r.json", datetime(2100, 1, 1, tzinfo=UTC)).values) == 2
+
+
+@pytest.mark.parametrize(("command", "status"), [("bash -c 'exit 7'", 7), ("no-such-program", 127)])
+def test_a_failed_run_is_no_result(tmp_path: Path, command: str, status: int) -> None:
+    """It is told with its status."""
+    done = ran(render(replace(JOB, command=parse(command)), "shell").text, tmp_path)
+    assert done.returncode == status
+    assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (status, [])
+
+
+def test_a_run_that_never_began_has_no_time(tmp_path: Path) -> None:
+    """A check ended the job."""
+    done = ran(render(replace(JOB, storage="/proc/nowhere"), "shell").text, tmp_path)
+    assert (done.returncode, result(tmp_path)["exit_status"], result(tmp_path)["seconds"]) == (79, 79, None)
+
+
+def test_output_without_the_metric_leaves_the_time(tmp_path: Path) -> None:
+    """A number that is none is no metric either."""
+    for text in ("nothing here", "rate: ...", "rate: e+"):
+        assert ran(render(replace(JOB, command=("bash", "-c", f"sleep 0.01; echo '{text}'")), "shell").text, tmp_path).returncode == 0
+        assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time"]
+
+
+def test_a_run_nobody_named_is_no_result(tmp_path: Path) -> None:
+    """The table needs an application."""
+    assert ran(render(replace(JOB, report=Report()), "shell").text, tmp_path).returncode == 0
+    assert result(tmp_path)["results"] == []
+
+
+def test_each_task_of_an_array_writes_its_own(tmp_path: Path) -> None:
+    """By its index."""
+    text = render(replace(JOB, attributes=replace(JOB.attributes, array="1-3")), "slurm").text
+    assert ran(text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_ARRAY_TASK_ID="2", SLURM_JOB_ID="77").returncode == 0
+    assert result(tmp_path, "modak-result-2.json")["job"] == "77"
+
+
+def test_a_result_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
+    """The run's status stays."""
+    (tmp_path / "modak-result.json").mkdir()
+    done = ran(render(JOB, "shell").text, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@contextmanager
+def server(status: int = 200) -> Iterator[tuple[str, list[tuple[str, str | None, bytes]]]]:
+    """A server on the loopback interface that keeps what it is sent."""
+    seen: list[tuple[str, str | None, bytes]] = []
+
+    class Keeps(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # the name is the standard library's
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            seen.append((self.path, self.headers.get("Authorization"), body))
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    listening = HTTPServer(("127.0.0.1", 0), Keeps)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{listening.server_port}", seen
+    listening.shutdown()
+    listening.server_close()
+
+
+def test_the_result_is_sent_with_a_token_from_the_environment_or_a_file(tmp_path: Path) -> None:
+    """The token is never in the script, and not among a program's words either."""
+    script = render(JOB, "shell").text
+    with server() as (address, seen):
+        assert ran(script, tmp_path, MODAK_SERVER=f"{address}/", MODAK_TOKEN="from-environment").returncode == 0
+        (tmp_path / "modak-token").write_text("from.file\n")
+        assert ran(script, tmp_path, MODAK_SERVER=address).returncode == 0
+    assert [(path, token) for path, token, _ in seen] == [
+        ("/plans/abc-123/result", "Bearer from-environment"),
+        ("/plans/abc-123/result", "Bearer from.file"),
+    ]
+    assert json.loads(seen[1][2]) == result(tmp_path)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "file:///etc/passwd", "nonsense", ""])
+def test_a_server_that_cannot_be_reached_fails_nothing(tmp_path: Path, address: str) -> None:
+    """Nor does one that is none."""
+    done = ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_server_that_refuses_fails_nothing(tmp_path: Path) -> None:
+    """The file is there all the same."""
+    with server(500) as (address, seen):
+        assert ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address).returncode == 0
+    assert len(seen) == 1
+    assert result(tmp_path)["exit_status"] == 0
+
+
+@pytest.mark.parametrize(
+    "pattern", ["no group", "(a)(b)", "([0-9]+", "(?P<x>1)", "(?:1)(2)", r"(\d+)", "(a)\n", "(é)", "(" + "a" * 200 + ")", ""]
+)
+def test_a_pattern_is_one_that_grep_and_bash_read(pattern: str) -> None:
+    """One group, no other dialect."""
+    from pydantic import TypeAdapter, ValidationError
+
+    with pytest.raises(ValidationError):
+        TypeAdapter(MetricPattern).validate_python(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["$(touch trapped)([0-9])", "`touch trapped`([0-9])", "'; touch trapped; '([0-9])", 'x" ([0-9])', "([0-9]) && touch trapped"]
+)
+def test_a_pattern_is_never_code(tmp_path: Path, pattern: str) -> None:
+    """It is a word, wherever it goes."""
+    job = replace(JOB, report=replace(JOB.report, pattern=pattern))
+    assert ran(render(job, "shell").text, tmp_path).returncode == 0
+    assert not (tmp_path / "trapped").exists()
+
+
+# --- the signal before the limit -----------------------------------------------------------------------------------------------
+
+UNTIL_TOLD = "trap 'echo told; exit 3' USR1; touch up; for i in $(seq 200); do test ! -e stop || exit 0; sleep 0.05; done; exit 9"
+ASKED = replace(JOB, report=None, attributes=replace(JOB.attributes, signal=Signal("USR1", 120)), command=("bash", "-c", UNTIL_TOLD))
+
+
+def signalled(job: JobSpec, folder: Path, scheduler: str = "slurm") -> Any:
+    """Run it; a program before the run sends the script its signal once the run is up."""
+    stub(folder, "sender", 'pid=$PPID; ( while test ! -e up; do sleep 0.02; done; kill -USR1 "$pid" ) >/dev/null 2>&1 &')
+    return ran(render(replace(job, pre=("sender",)), scheduler).text, folder, SLURM_SUBMIT_DIR=str(folder))
+
+
+def test_a_checkpoint_command_runs_and_the_run_goes_on(tmp_path: Path) -> None:
+    """Until it ends by itself: its status is the job's."""
+    done = signalled(replace(ASKED, checkpoint=parse("touch stop")), tmp_path)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "the time limit is near" in done.stderr
+
+
+def test_without_a_checkpoint_command_the_application_gets_the_signal(tmp_path: Path) -> None:
+    """And its own status is the job's."""
+    done = signalled(ASKED, tmp_path)
+    assert (done.returncode, done.stdout) == (3, "told\n"), done.stderr
+
+
+def test_a_checkpoint_that_fails_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+    """The job has time left to save itself."""
+    done = signalled(replace(ASKED, checkpoint=parse("bash -c 'touch stop; exit 5'")), tmp_path)
+    assert done.returncode == 0
+    assert "the checkpoint failed with status 5" in done.stderr
+
+
+def test_a_signal_and_a_metric_go_together(tmp_path: Path) -> None:
+    """The output goes through a pipe, all of it."""
+    job = replace(
+        ASKED, report=JOB.report, command=("bash", "-c", f"echo rate: 4; ({UNTIL_TOLD}); echo rate: 8"), checkpoint=parse("touch stop")
+    )
+    done = signalled(job, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "rate: 4\nrate: 8\n"), done.stderr
+    assert result(tmp_path)["results"][1]["value"] == 8
+
+
+def test_the_script_s_own_timer_where_a_scheduler_sends_nothing(tmp_path: Path) -> None:
+    """Counted from its start; it leaves no process behind."""
+    attributes = replace(ASKED.attributes, wall_time_s=61, signal=Signal("USR1", 60))
+    done = ran(render(replace(ASKED, attributes=attributes, checkpoint=parse("touch stop")), "shell").text, tmp_path)
+    assert done.returncode == 0, done.stderr
+    early = replace(ASKED, attributes=replace(attributes, wall_time_s=7261), command=("true",))
+    assert ran(render(early, "shell").text, tmp_path).returncode == 0  # would not return while a sleep holds its streams
+
+
+# --- staging -------------------------------------------------------------------------------------------------------------------
+
+
+def staged(tmp_path: Path, command: str, **more: object) -> tuple[JobSpec, Path]:
+    """A job with data in and out, and the storage that its directory lies in."""
+    (tmp_path / "my data").mkdir()
+    (tmp_path / "my data/a").write_text("1")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    place = Joined(parts=(Variable(variable="SCRATCH"),))
+    has = Staging(place=place, shared=True, into=(Copy("my data", "in/here"),), out=(Copy("results/b", "b"),))
+    return replace(JOB, report=None, plan_id="", command=parse(command), staging=replace(has, **more)), disk
+
+
+def test_data_goes_in_and_out_and_nothing_stays(tmp_path: Path) -> None:
+    """The directory is the job's own."""
+    job, disk = staged(tmp_path, 'bash -c \'stat -c %a .; cat "$1/in/here/a" >"$1/b"; stat -c %a "$1"\' - ${MODAK_SCRATCH}')
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, done.stdout.split()[-1]) == (0, "700"), done.stderr
+    assert (tmp_path / "results/b").read_text() == "1"
+    assert list(disk.iterdir()) == []
+
+
+def test_a_failed_run_leaves_its_results_too(tmp_path: Path) -> None:
+    """What is there is copied out, and the status is the run's."""
+    job, disk = staged(tmp_path, "bash -c 'echo 2 >\"$1/b\"; exit 4' - ${MODAK_SCRATCH}")
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, (tmp_path / "results/b").read_text(), list(disk.iterdir())) == (4, "2\n", [])
+
+
+def test_what_cannot_be_copied_out_is_not_removed(tmp_path: Path) -> None:
+    """It may be all that there is; the message says where."""
+    job, disk = staged(tmp_path, "true")
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert done.returncode == 80
+    assert len(list(disk.iterdir())) == 1
+    assert "so it is left there" in done.stderr
+
+
+def test_a_directory_that_is_there_is_somebody_else_s(tmp_path: Path) -> None:
+    """A link that lies in wait is not followed."""
+    job, disk = staged(tmp_path, "true")
+    (disk / "modak-7").symlink_to(tmp_path)
+    done = ran(render(job, "slurm").text, tmp_path, SCRATCH=str(disk), SLURM_JOB_ID="7", SLURM_SUBMIT_DIR=str(tmp_path))
+    assert done.returncode == 79
+    assert (tmp_path / "my data/a").exists()
+
+
+def test_lustre_is_striped_before_anything_is_written(tmp_path: Path) -> None:
+    """Where its tool is there."""
+    job, disk = staged(tmp_path, "touch ${MODAK_SCRATCH}/b", stripes=8)
+    stub(tmp_path, "lfs", 'ls "$4"; echo "$@" >striped')
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (tmp_path / "striped").read_text().startswith("setstripe -c 8 ")

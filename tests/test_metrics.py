@@ -1,0 +1,102 @@
+"""Units and directions of measured quantities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.errors import DataError
+from modak.metrics import METRICS, from_base, metric, parse_unit, to_base
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "unit", "base"),
+    [
+        ("wall_time", 1500.0, "ms", 1.5),
+        ("wall_time", 250.0, "us", 0.00025),
+        ("wall_time", 250.0, "µs", 0.00025),
+        ("wall_time", 3.0, "ns", 3e-9),
+        ("wall_time", 2.0, "min", 120.0),
+        ("wall_time", 1.5, "h", 5400.0),
+        ("wall_time", 2.0, "days", 172800.0),
+        ("wall_time", 7.0, None, 7.0),
+        ("throughput", 10.0, "images/s", 10.0),
+        ("throughput", 10.0, "img/s", 10.0),
+        ("throughput", 10.0, "samples/s", 10.0),
+        ("throughput", 600.0, "images/min", 10.0),
+        ("performance", 12.5, "GFLOP/s", 12.5e9),
+        ("performance", 2.0, "PFLOP/s", 2e15),
+        ("free_memory", 4.0, "GB", 4e9),
+        ("device_memory", 2.0, "KiB", 2048.0),
+        ("speedup", 3.0, "1", 3.0),
+    ],
+)
+def test_values_become_base_units(name: str, value: float, unit: str | None, base: float) -> None:
+    """Every unit of the results in use, with its figure worked out by hand."""
+    assert to_base(value, unit, metric(name, unit)) == base
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "expected"),
+    [
+        ("epoch_time", None, ("s", "lower", "epoch", "time")),
+        ("epoch_time", "min", ("s", "lower", "epoch", "time")),
+        ("wall_time", None, ("s", "lower", "run", "time")),
+        ("throughput", None, ("samples/s", "higher", "sample", "throughput")),
+        ("throughput", "steps/s", ("steps/s", "higher", "step", "throughput")),
+        ("solver_time", "ms", ("s", "lower", "run", "time")),
+        ("md_speed", "ns/day", ("ns/day", "higher", None, "throughput")),
+        ("training_speed", "epochs/h", ("epochs/s", "higher", "epoch", "throughput")),
+        ("free_memory", "GB", ("B", "higher", None, "other")),
+    ],
+)
+def test_the_direction_follows_from_the_metric_or_the_unit(name: str, unit: str | None, expected: tuple[str, ...]) -> None:
+    """Known metrics know what they are; others are times (less is better) or rates (more is better)."""
+    found = metric(name, unit)
+    assert (found.unit, found.better, found.per, found.kind) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "says"),
+    [
+        ("thruput", None, "did you mean 'throughput'"),
+        ("figure_of_merit", None, "needs a 'unit'"),
+        ("figure_of_merit", "1", "whether less or more is better"),
+        ("figure_of_merit", "GB", "whether less or more is better"),
+        ("wall_time", "images/s", "allowed: s, sec"),
+        ("wall_time", "GB", "no unit of wall_time"),
+        ("throughput", "s", "something else per second"),
+        ("wall_time", "fortnights", "unknown unit 'fortnights'"),
+        ("wall_time", "S", "unknown unit"),
+        ("wall_time", "", "unknown unit"),
+        ("throughput", "widgets/s", "unknown unit"),
+        ("throughput", "images/ns", "unknown unit"),
+    ],
+)
+def test_what_is_not_known_is_an_error(name: str, unit: str | None, says: str) -> None:
+    """An unknown unit, a unit of another kind, and a metric without a direction are each named."""
+    with pytest.raises(DataError, match=says):
+        metric(name, unit)
+
+
+@given(st.sampled_from(["ms", "us", "min", "h", "days"]), st.floats(1e-9, 1e9))
+def test_from_base_is_the_inverse(unit: str, value: float) -> None:
+    """There and back is the same number, but for the last bit."""
+    known = metric("wall_time", unit)
+    assert math.isclose(from_base(to_base(value, unit, known), unit, known), value, rel_tol=1e-15)
+
+
+def test_arrays_are_converted_whole() -> None:
+    """A column of values is converted as one value is."""
+    assert to_base(np.array([1500.0, 2.0]), "ms", metric("wall_time", "ms")).tolist() == [1.5, 0.002]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_known_metric_takes_its_own_unit(name: str) -> None:
+    """The base unit of each metric in the table is a unit, and changes nothing."""
+    assert parse_unit(METRICS[name].unit).factor == 1
+    assert metric(name, METRICS[name].unit) == METRICS[name]

@@ -1,0 +1,179 @@
+"""The next runs of a request: what may be the right choice, what would decide it, and the scripts that measure it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from modak import nextruns
+from modak.dsl import Request
+from modak.errors import Infeasible
+from modak.facts import Facts
+from modak.nextruns import Programme, Proposal, measurement, next_runs
+from modak.normalise import normalise
+from modak.objective import Scored
+from modak.optimise import choice_of
+from modak.perfmodel import Curve
+from modak.perfmodel.scaling import fit_many
+
+Known = Callable[[str | None], Facts]
+EXAMPLE = Path(__file__).parent.parent / "examples/3dgan-supermuc-ng.json"
+
+
+def request(**changes: Any) -> Request:
+    """3DGAN on SuperMUC-NG within an hour; ``changes`` replace parts of it, ``a__b`` being the key ``b`` of section ``a``."""
+    document = json.loads(EXAMPLE.read_text())
+    for path, value in changes.items():
+        section = document["job"]
+        *parents, last = path.split("__")
+        for key in parents:
+            section = section.setdefault(key, {})
+        section[last] = value
+    return normalise(document).request
+
+
+def shortened(known: Known, largest: float) -> Facts:
+    """What would be known if the host's MPI had been measured up to this many nodes, and nothing else of that system."""
+    facts = known("3dgan")
+    here = [curve for curve in facts.models if curve.series.system == "supermuc-ng" and curve.series.mpi_from == "host"]
+    return replace(facts, models=tuple(_cut(curve, largest) for curve in here))
+
+
+def _cut(curve: Curve, largest: float) -> Curve:
+    count = sum(size <= largest for size in curve.sizes)
+    cut = {name: getattr(curve, name)[:count] for name in ("sizes", "costs", "repeats", "nodes")}
+    shorter = curve.model_copy(update=cut)
+    return shorter.model_copy(update={"mixture": fit_many([shorter.measured])[0]})
+
+
+def counts(programme: Programme) -> list[tuple[int, int, int]]:
+    """Nodes, ranks a node and threads of every run."""
+    chosen = [one.choice.configuration for one in programme.proposals]
+    return [(one.nodes, one.ranks_per_node, one.threads_per_rank) for one in chosen]
+
+
+def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
+    """All sizes measured, the layout given: what is left is noise, and the answer says so."""
+    given = request(job_options__process_count_per_node=4, job_options__core_count_per_process=12)
+    programme = next_runs(given, known("3dgan"))
+    assert programme.half_width == pytest.approx(0.08, abs=0.02)
+    assert programme.proposals == ()
+    assert "no run narrows" in programme.notes[0]
+
+
+def test_layouts_that_nobody_has_run_come_first(known: Known) -> None:
+    """Each could be the better one, and no measurement says that it is not."""
+    programme = next_runs(request(), shortened(known, 512))
+    assert {(2, 24), (1, 48)} <= {(ranks, threads) for _, ranks, threads in counts(programme)[:2]}
+
+
+def test_given_counts_leave_the_sizes(known: Known) -> None:
+    """With the layout given and few sizes known, a run near what will be chosen is proposed."""
+    given = request(job_options__process_count_per_node=4, job_options__core_count_per_process=12)
+    programme = next_runs(given, shortened(known, 8))
+    low, high = programme.likely[0].nodes
+    assert {counts(programme)[0][1:]} == {(4, 12)}
+    assert low / 2 <= counts(programme)[0][0] <= 2 * high
+
+
+def test_a_compiler_left_to_the_evidence_is_tried(known: Known) -> None:
+    """One run with it, where results are all without."""
+    asked = request(optimisation__ai_training={"config": {"distributed_training": True}, "tensorflow": {"xla": "auto"}})
+    compilers = [one.choice.configuration.compiler for one in next_runs(asked, shortened(known, 512)).proposals]
+    assert "xla" in compilers
+
+
+def test_every_run_narrows_the_interval_of_the_decision(known: Known) -> None:
+    """Each from where the ones before it left it; the first from where it stands."""
+    programme = next_runs(request(), shortened(known, 16))
+    assert programme.proposals[0].before == pytest.approx(programme.half_width)
+    assert all(one.after < 0.98 * one.before for one in programme.proposals if one.after and one.before)
+
+
+def test_the_budget_holds(known: Known) -> None:
+    """All runs together, starts counted; a budget too small for any is said to be."""
+    programme = next_runs(request(), shortened(known, 16), 5, 50.0)
+    assert 0 < sum(one.node_hours or 0 for one in programme.proposals) <= 50
+    assert "within 1 node-hours" in next_runs(request(), shortened(known, 16), 5, 1.0).notes[0]
+
+
+def test_probabilities_are_of_layouts_and_sum_to_one(known: Known) -> None:
+    """What is chosen in some draws, the most probable first."""
+    chances = [one.probability for one in next_runs(request(), shortened(known, 16)).likely]
+    assert chances == sorted(chances, reverse=True)
+    assert 0.9 < sum(chances) <= 1 + 1e-9
+
+
+def test_the_same_question_has_the_same_answer(known: Known) -> None:
+    """The draws are no chance."""
+    facts = shortened(known, 16)
+    assert next_runs(request(), facts).proposals == next_runs(request(), facts).proposals
+
+
+def test_scripts_measure_what_is_proposed(known: Known) -> None:
+    """Counts, MPI and compiler of the plan are the proposal's; constraints that a measurement need not meet are gone."""
+    asked = request(optimisation__ai_training={"config": {"distributed_training": True}, "tensorflow": {"xla": "auto"}})
+    facts = shortened(known, 16)
+    programme = next_runs(asked, facts)
+    for proposal in programme.proposals:
+        made, wanted = measurement(asked, facts, programme, proposal), proposal.choice.configuration
+        names = ("nodes", "ranks_per_node", "threads_per_rank", "mpi_from", "compiler")
+        assert [getattr(made.plan.configuration, name) for name in names] == [getattr(wanted, name) for name in names]
+        assert f"#SBATCH --nodes={wanted.nodes}\n" in made.texts.job_script
+    assert len(programme.proposals) >= 3
+
+
+def test_a_measured_layout_is_measured_as_it_was(known: Known) -> None:
+    """Two of the layouts have the same counts and differ in whose MPI starts them: each script has its own."""
+    facts = known("3dgan")
+    programme = next_runs(request(), facts)
+    scored = programme.decision.scored
+    alike = [place for place, shape in enumerate(programme.decision.candidates.shapes) if shape.layout.ranks_per_node == 4]
+    places = [int(np.flatnonzero(scored.shape == shape)[0]) for shape in alike]
+    runs = [Proposal(place, choice_of(programme.decision, place), None) for place in places]
+    assert {run.choice.configuration.mpi_from for run in runs} == {"host", "container"}
+    for run in runs:
+        assert measurement(request(), facts, programme, run).plan.configuration.mpi_from == run.choice.configuration.mpi_from
+
+
+def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:
+    """The smallest sizes, with no number where there is none."""
+    asked = request(optimisation__workload={"application": "unheard-of"})
+    programme = next_runs(asked, known("unheard-of"))
+    assert [nodes for nodes, _, _ in counts(programme)] == [1, 2, 4]
+    assert programme.half_width is None
+    assert {one.choice.prediction.basis for one in programme.proposals} == {"none"}
+
+
+def test_what_cannot_be_met_however_the_runs_come_out_is_infeasible(known: Known) -> None:
+    """A deadline below what any draw allows."""
+    with pytest.raises(Infeasible):
+        next_runs(request(optimisation__objective={"deadline": 60, "max_nodes": 2}), known("3dgan"))
+
+
+def test_no_draw_scales_better_than_perfectly() -> None:
+    """A lucky draw is faster at the measured end, but its node-seconds do not fall with more nodes; an unlucky one keeps its spread."""
+    nodes = np.array([1, 2, 4, 8])
+    scored = Scored(
+        np.zeros(4, dtype=np.int64), nodes, 100.0 / nodes, np.array([0.1, 0.5, 1.0, 2.0]), np.zeros(4), np.ones(4), ("none",) * 4
+    )
+    lucky, unlucky = (nextruns._drawn(scored, np.array([z])) for z in (-1.0, 1.0))
+    assert lucky[0] == pytest.approx(100 * np.exp(-0.1 / 1.645))
+    assert lucky * nodes == pytest.approx(np.full(4, lucky[0]), rel=1e-5)
+    assert unlucky == pytest.approx(100 / nodes * np.exp(scored.spread / 1.645))
+
+
+@pytest.mark.parametrize("columns", [1, 5, 20])
+def test_draws_are_spread_like_normal_numbers(columns: int) -> None:
+    """Mean nought, deviation one, in every column, and no two columns much alike."""
+    draws = nextruns._normal_draws(columns)
+    assert draws.shape == (nextruns.DRAWS, columns)
+    assert np.abs(draws.mean(axis=0)).max() < 1e-9
+    assert np.abs(draws.std(axis=0) - 1).max() < 0.01
+    assert np.abs(np.corrcoef(draws.T) - np.eye(columns)).max() < 0.25

@@ -1,0 +1,103 @@
+"""Ranking: the objective, the constraints at their confidence, and what is said when nothing fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from modak.dsl import Objective
+from modak.errors import Infeasible
+from modak.objective import Scored, pareto, rank
+
+
+def scored(work: float = 64_000.0, spread: float = 0.08, serial: float = 20.0, largest: int = 64) -> Scored:
+    """One shape on 1 to ``largest`` nodes: serial + work / n seconds, all interpolated."""
+    nodes = np.arange(1, largest + 1)
+    time = serial + work / nodes
+    flat = np.zeros(largest)
+    return Scored(nodes * 0, nodes, time, flat + spread, flat, time[0] / (time * nodes), ("interpolated",) * largest)
+
+
+def test_a_deadline_is_met_at_its_confidence() -> None:
+    """The choice is the fewest nodes whose upper bound, not whose mean, meets the deadline."""
+    table = scored()
+    best = rank(table, Objective(deadline=3600)).order[0]
+    assert table.bound(0.9)[best] <= 3600 < table.bound(0.9)[best - 1]
+    assert table.time[best - 1] <= 3600
+
+
+def test_higher_confidence_needs_more_nodes() -> None:
+    """0.99 asks for more than 0.5."""
+    chosen = [int(scored().nodes[rank(scored(), Objective(deadline=3600, confidence=c)).order[0]]) for c in (0.5, 0.99)]
+    assert chosen[0] < chosen[1]
+
+
+def test_least_time_goes_to_the_limit() -> None:
+    """Minimising time takes all the nodes that are allowed."""
+    table = scored()
+    assert table.nodes[rank(table, Objective(minimise="time", max_nodes=40)).order[0]] == 40
+
+
+def test_node_hours_prefer_few_nodes() -> None:
+    """Minimising node-hours takes the fewest."""
+    assert rank(scored(), Objective(minimise="node_hours")).order[0] == 0
+
+
+def test_budget_bounds_time() -> None:
+    """The fastest within the budget."""
+    table = scored()
+    best = rank(table, Objective(minimise="time", budget_node_hours=18.0)).order[0]
+    assert table.node_hours[best] <= 18.0 < table.node_hours[best + 1]
+
+
+def test_efficiency_bounds_nodes() -> None:
+    """Nothing below the efficiency asked for."""
+    table = scored(serial=2000.0)
+    ranking = rank(table, Objective(minimise="time", min_efficiency=0.75))
+    assert all(table.efficiency[index] >= 0.75 for index in ranking.order)
+
+
+def test_without_an_objective_half_of_the_time_is_useful() -> None:
+    """The default does not take a machine for the last second."""
+    table = scored(serial=6000.0)
+    best = rank(table, Objective()).order[0]
+    assert table.efficiency[best] >= 0.5
+    assert best < 63
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        (Objective(deadline=600), "deadline of 600 s cannot be met"),
+        (Objective(budget_node_hours=1.0), "node-hours are not enough"),
+        (Objective(minimise="time", min_efficiency=1.0, deadline=3600), "no configuration meets all constraints"),
+    ],
+)
+def test_nothing_feasible_says_what_stands_in_the_way(objective: Objective, words: str) -> None:
+    """The closest configuration and the constraint that cannot be met."""
+    with pytest.raises(Infeasible, match=words):
+        rank(scored(), objective)
+
+
+def test_far_extrapolation_is_not_chosen_unasked() -> None:
+    """Two doublings beyond the data need ``max_nodes``."""
+    table = scored()
+    far = np.maximum(np.log2(table.nodes / 8), 0)
+    beyond = Scored(table.shape, table.nodes, table.time, table.spread, far, table.efficiency, table.basis)
+    assert beyond.nodes[rank(beyond, Objective(minimise="time")).order[0]] == 16
+    assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).order[0]] == 64
+
+
+def test_without_evidence_the_order_stands() -> None:
+    """No number, no ranking, no refusal."""
+    table = scored(largest=3)
+    nothing = Scored(table.shape, table.nodes, table.time * np.nan, table.spread, table.doublings, table.efficiency, ("none",) * 3)
+    assert rank(nothing, Objective(deadline=60)).order == (0, 1, 2)
+
+
+def test_pareto_front_trades_time_for_node_hours() -> None:
+    """On the front more speed costs more node-hours."""
+    table = scored()
+    front = pareto(table, range(64))
+    assert (np.diff(table.node_hours[list(front)]) < 0).all()
+    assert (np.diff(table.time[list(front)]) > 0).all()

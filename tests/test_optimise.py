@@ -1,0 +1,216 @@
+"""The main flow on the packaged evidence: what is chosen, why, and what happens when the evidence changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.dsl import Request
+from modak.errors import Infeasible, UnknownName
+from modak.facts import Facts
+from modak.normalise import normalise
+from modak.optimise import Answer, optimise, recommend
+
+Known = Callable[[str | None], Facts]
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def example(name: str, **changes: Any) -> Request:
+    """A request of ``examples/``; ``changes`` replace parts of it, ``a__b`` being the key ``b`` of section ``a``."""
+    document = json.loads((EXAMPLES / f"{name}.json").read_text())
+    for path, value in changes.items():
+        section = document["job"]
+        *parents, last = path.split("__")
+        for key in parents:
+            section = section.setdefault(key, {})
+        section[last] = value
+    return normalise(document).request
+
+
+def answer(request: Request, known: Known) -> Answer:
+    """The answer on the packaged facts."""
+    return optimise(request, known(request.workload_name))
+
+
+@pytest.fixture(scope="module")
+def training(known: Known) -> Answer:
+    """3DGAN on SuperMUC-NG, 20 epochs within an hour, nodes left open."""
+    return answer(example("3dgan-supermuc-ng"), known)
+
+
+def test_the_fastest_measured_layout_is_chosen(training: Answer) -> None:
+    """Four ranks of twelve threads with the host's MPI, the evidence's fastest."""
+    chosen = training.plan.configuration
+    assert (chosen.ranks_per_node, chosen.threads_per_rank, chosen.mpi_from, chosen.hyperthreads) == (4, 12, "host", False)
+
+
+def test_the_fewest_nodes_meet_the_deadline_at_its_confidence(training: Answer) -> None:
+    """22 nodes would do on average; 24 do with a probability of 0.9."""
+    assert training.plan.configuration.nodes == 24
+
+
+def test_half_confidence_takes_the_mean(known: Known) -> None:
+    """At a confidence of one half the deadline is met by the prediction itself."""
+    request = example("3dgan-supermuc-ng", optimisation__objective={"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.5})
+    assert answer(request, known).plan.configuration.nodes == 22
+
+
+def test_the_script_is_for_slurm_and_charliecloud_with_the_hosts_mpi(training: Answer) -> None:
+    """The site's scheduler and runtime, every core, and the MPI library bound over the image's."""
+    script = training.texts.job_script
+    assert "#SBATCH --hint=nomultithread\n" in script
+    assert '--bind="${I_MPI_ROOT:?}":"${I_MPI_ROOT:?}"' in script
+    assert " ch-run " in script
+
+
+def test_the_numa_mode_is_said_to_be_needed(training: Answer) -> None:
+    """Four domains are not the standard there."""
+    assert any("4 NUMA domains" in line for line in training.plan.advice)
+
+
+@pytest.mark.parametrize("what", ["runtime", "layout", "nodes", "image", "objective", "wall time", "launcher", "NUMA"])
+def test_each_choice_is_explained_in_one_line(training: Answer, what: str) -> None:
+    """The reasons are part of the answer."""
+    lines = [line for line in training.plan.decisions if line.startswith(what)]
+    assert lines
+    assert not any("\n" in line for line in lines)
+
+
+def test_a_number_has_its_basis_unit_and_interval(training: Answer) -> None:
+    """No prediction without what it rests on."""
+    predicted = training.plan.prediction
+    assert (predicted.lower or 0) < (predicted.value or 0) < (predicted.upper or 0)
+    assert (predicted.unit, predicted.basis, predicted.results_used) == ("s", "interpolated", 8)
+
+
+def test_the_wall_time_covers_the_upper_bound(training: Answer) -> None:
+    """A job is not cut off by its own prediction."""
+    assert training.plan.wall_time_s is not None
+    assert training.plan.prediction.upper is not None
+    assert training.plan.wall_time_s >= training.plan.prediction.upper + 120
+
+
+def test_a_runtime_that_the_site_refuses_is_answered_with_what_it_allows(known: Known) -> None:
+    """Singularity is not allowed there; Charliecloud is, and is used."""
+    plan = answer(example("3dgan-supermuc-ng", target__container_runtime="singularity"), known).plan
+    (warning,) = [warning for warning in plan.warnings if warning.field == "target.container_runtime"]
+    assert "does not allow singularity" in warning.message
+    assert "allowed: charliecloud" in warning.message
+    assert plan.configuration.runtime == "charliecloud"
+
+
+def test_swapping_the_results_of_two_layouts_swaps_the_choice(known: Known) -> None:
+    """Nothing is hard-coded: with the figures exchanged the other layout wins."""
+    facts = known("3dgan")
+    request = example("3dgan-supermuc-ng")
+    host, single = (_curve(facts, ranks, mpi_from) for ranks, mpi_from in ((4, "host"), (1, "container")))
+    measured = ("sizes", "costs", "repeats", "mixture")
+    swaps = ((host, single), (single, host))
+    exchanged = {id(one): one.model_copy(update={name: getattr(other, name) for name in measured}) for one, other in swaps}
+    models = tuple(exchanged.get(id(curve), curve) for curve in facts.models)
+    chosen = optimise(request, replace(facts, models=models)).plan.configuration
+    assert (chosen.ranks_per_node, chosen.threads_per_rank) == (1, 48)
+
+
+def _curve(facts: Facts, ranks: int, mpi_from: str) -> Any:
+    return next(
+        curve
+        for curve in facts.models
+        if curve.series.system == "supermuc-ng" and curve.layout.ranks_per_node == ranks and curve.series.mpi_from == mpi_from
+    )
+
+
+def test_listing_1_gives_a_torque_script_with_xla_in_singularity(known: Known) -> None:
+    """The paper's request on its testbed: the scheduler, the GPU flag, and the variable that really enables XLA."""
+    script = answer(example("listing1-hlrs"), known).texts.job_script
+    assert "#PBS -l nodes=1:ppn=" in script
+    assert "singularity exec --nv" in script
+    assert "export TF_XLA_FLAGS=--tf_xla_auto_jit=2\n" in script
+
+
+def test_a_version_that_no_image_carries_is_answered_with_the_nearest(known: Known) -> None:
+    """TensorFlow 1.1 is not there; 1.14 is, and a warning says so."""
+    plan = answer(example("listing1-hlrs"), known).plan
+    assert plan.configuration.framework_version in ("1.14", "1.14.0")
+    assert any("1.14" in warning.message and "1.1" in warning.message for warning in plan.warnings)
+
+
+def test_a_version_that_an_image_carries_gives_that_image(known: Known) -> None:
+    """With 2.1 the tagged image is taken, without a word of warning on versions."""
+    training = {"tensorflow": {"version": "2.1", "xla": True}}
+    request = example("listing1-hlrs", optimisation__ai_training=training, optimisation__enable_opt_build=False)
+    plan = answer(request, known).plan
+    assert plan.image is not None
+    assert plan.image["labels"]["version"].startswith("2.1")
+    assert not [warning for warning in plan.warnings if "version" in warning.field]
+
+
+def test_an_optimised_build_that_nobody_has_becomes_a_recipe_and_a_build_job(known: Known) -> None:
+    """With ``enable_opt_build`` and no image that carries the labels, the plan brings what makes one."""
+    training = {"tensorflow": {"version": "2.4", "xla": True}}
+    request = example("listing1-hlrs", optimisation__ai_training=training, optimisation__enable_opt_build=True)
+    found = answer(request, known)
+    assert found.plan.recipe is not None
+    assert found.texts.definition.startswith("BootStrap: docker")
+    assert "singularity build" in found.texts.build_script
+
+
+def test_too_many_nodes_are_infeasible(known: Known) -> None:
+    """The line names the field, the count and what the partition has."""
+    with pytest.raises(Infeasible, match=r"job_options.node_count: 10000 nodes asked for.*at most 6336"):
+        answer(example("3dgan-supermuc-ng", job_options__node_count=10_000), known)
+
+
+def test_a_deadline_that_cannot_be_met_says_what_could(known: Known) -> None:
+    """The closest configuration, and the deadline that it meets."""
+    with pytest.raises(Infeasible, match=r"cannot be met .* closest: .* would be met"):
+        answer(example("3dgan-supermuc-ng", optimisation__objective={"deadline": 600, "max_nodes": 16}), known)
+
+
+def test_an_unknown_target_still_gives_a_script(known: Known) -> None:
+    """A warning names the systems that are known."""
+    found = answer(example("3dgan-supermuc-ng", target={"name": "supermucc-ng", "job_scheduler_type": "slurm"}), known)
+    assert any("did you mean 'supermuc-ng'" in warning.message for warning in found.plan.warnings)
+    assert found.texts.job_script.startswith("#!/bin/bash\n#SBATCH ")
+
+
+@pytest.mark.parametrize("kind", ["big_data", "ai_inference"])
+def test_kinds_without_a_model_are_accepted(kind: str, known: Known) -> None:
+    """Nothing is predicted, and nothing is made up."""
+    application = {"app_tag": "crunch", "executable": "./crunch"}
+    request = normalise({"job": {"application": application, "optimisation": {"app_type": kind}}}).request
+    plan = answer(request, known).plan
+    assert plan.prediction.basis == "none"
+    assert plan.prediction.value is None
+
+
+def test_the_same_request_gives_the_same_answer(known: Known, training: Answer) -> None:
+    """Plans are values: equal, id and all."""
+    assert answer(example("3dgan-supermuc-ng"), known) == training
+
+
+def test_recommendations_start_with_the_choice_of_the_plan(known: Known, training: Answer) -> None:
+    """Both doors rank alike."""
+    first = recommend(example("3dgan-supermuc-ng"), known("3dgan")).choices[0]
+    assert (first.configuration.nodes, first.configuration.mpi_from) == (24, "host")
+    assert first.prediction == training.plan.prediction
+
+
+def test_given_counts_are_kept(known: Known) -> None:
+    """Nodes and ranks of the request stand, and the evidence for them is used."""
+    request = example("3dgan-supermuc-ng", job_options__node_count=32, job_options__process_count_per_node=2, optimisation__objective={})
+    plan = answer(request, known).plan
+    assert (plan.configuration.nodes, plan.configuration.ranks_per_node, plan.configuration.hyperthreads) == (32, 2, True)
+    assert plan.prediction.basis == "measured"
+
+
+def test_a_recommendation_for_a_place_that_nobody_knows_is_refused(known: Known) -> None:
+    """There is nothing to rank; the line names what is known."""
+    request = normalise({"job": {"target": {"name": "nowhere"}, "optimisation": {"workload": {"application": "3dgan"}}}}).request
+    with pytest.raises(UnknownName, match=r"known: .*supermuc-ng"):
+        recommend(request, known("3dgan"))

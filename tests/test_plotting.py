@@ -1,0 +1,88 @@
+"""Pictures: of the right kind, of what they are given, and the same every time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+from modak.perfmodel.lines import Line
+from modak.plotting import picture
+
+LINE = Line(
+    label="4 ranks × 12 threads",
+    metric="epoch_time",
+    unit="s",
+    better="lower",
+    scale="nodes",
+    measured_x=(1.0, 2.0, 4.0),
+    measured_y=(100.0, 51.0, 27.0),
+    x=(1.0, 2.0, 4.0, 8.0),
+    y=(100.0, 51.0, 27.0, 15.0),
+    lower=(95.0, 49.0, 25.0, 12.0),
+    upper=(105.0, 53.0, 29.0, 19.0),
+    perfect=(100.0, 50.0, 25.0, 12.5),
+)
+
+
+def texts(svg: bytes) -> list[str]:
+    """What an SVG picture says."""
+    return ["".join(found.itertext()).strip() for found in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314
+
+
+def test_png_has_a_size_that_can_be_read() -> None:
+    """Its magic number, then width and height in pixels."""
+    content = picture([LINE], "png", "3dgan on supermuc-ng")
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = (int.from_bytes(content[at : at + 4]) for at in (16, 20))
+    assert width == 1200
+    assert 700 < height < 1100
+
+
+def test_svg_names_axes_units_sizes_and_lines() -> None:
+    """As text, so that it can be searched."""
+    said = texts(picture([LINE], "svg", "3dgan on supermuc-ng"))
+    assert {"3dgan on supermuc-ng", "nodes", "epoch time (s; less is better)", "4 ranks × 12 threads"} <= set(said)
+    assert {"1", "2", "4", "8", "100", "measured", "model with its 90% interval", "perfect scaling from the first point"} <= set(said)
+
+
+def test_throughput_says_that_more_is_better() -> None:
+    """Over GPUs."""
+    said = texts(picture([replace(LINE, metric="throughput", unit="samples/s", better="higher", scale="gpus")], "svg", ""))
+    assert {"throughput (samples/s; more is better)", "GPUs"} <= set(said)
+
+
+def test_every_line_is_named_and_long_names_are_cut() -> None:
+    """One entry each, however many."""
+    lines = [replace(LINE, label=f"layout {place}") for place in range(7)] + [replace(LINE, label="x" * 200)]
+    said = texts(picture(lines, "svg", ""))
+    assert [f"layout {place}" in said for place in range(7)] == [True] * 7
+    assert "x" * 99 + "…" in said
+
+
+def test_labels_are_text_and_nothing_else() -> None:
+    """No mathematics, no markup, no warning for a letter that the font lacks."""
+    odd = ["$a_1^{2$", "日本 \U0001f600", "<&>", "_hidden"]
+    said = texts(picture([replace(LINE, label=label) for label in odd], "svg", "$x_1^{2$"))
+    assert {*odd, "$x_1^{2$"} <= set(said)
+
+
+def test_the_same_data_gives_the_same_bytes() -> None:
+    """No date, no random names."""
+    for kind in ("png", "svg"):
+        assert picture([LINE], kind, "title") == picture([LINE], kind, "title")
+
+
+def test_without_matplotlib_one_line_names_the_extra(packaged_database: Path) -> None:
+    """And the data can still be had."""
+    program = "import sys; sys.modules['matplotlib'] = None; from modak.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = [sys.executable, "-c", program, "models", "plot", "--application", "3dgan", "--system", "supermuc-ng"]
+    environment = {**os.environ, "MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
+    kinds = (["-o", "x.png"], ["--json"])
+    drawn, told = (subprocess.run([*words, *kind], capture_output=True, text=True, env=environment) for kind in kinds)
+    assert drawn.returncode == 3
+    assert drawn.stderr == "modak: drawing needs matplotlib: pip install 'modak[plot]' (--json gives the data without it)\n"
+    assert (told.returncode, '"perfect"' in told.stdout) == (0, True)

@@ -1,0 +1,62 @@
+"""Variants of doors are found by name, wherever they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from modak import plugins, testing
+from modak.errors import Conflict, UnknownName
+
+
+@dataclass(frozen=True)
+class Variant:
+    name: str
+    aliases: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize("door", ["schedulers", "launchers", "runtimes"])
+def test_every_name_and_alias_finds_its_variant(door: str) -> None:
+    """A variant is found by each of its names."""
+    for variant in plugins.all_of(door):
+        for name in plugins.called(variant):
+            assert plugins.find(door, name) is variant
+
+
+@pytest.mark.parametrize("name", ["docker", "shifter", "podman"])
+def test_an_unsupported_runtime_is_answered_with_the_supported_ones(name: str) -> None:
+    """Docker, Shifter and plain Podman are no variants; the message lists what is."""
+    with pytest.raises(UnknownName, match=f"unknown container runtime '{name}'.*apptainer.*charliecloud.*none.*singularity") as refused:
+        plugins.find("runtimes", name)
+    assert refused.value.status == 404
+
+
+def test_a_variant_of_another_package_stands_beside_the_built_ins() -> None:
+    """Built-ins come first."""
+    assert plugins.joined("schedulers", [Variant("slurm")], [Variant("oar")]) == (Variant("slurm"), Variant("oar"))
+
+
+@pytest.mark.parametrize("second", [Variant("slurm"), Variant("mine", ("slurm",)), Variant("sbatch"), Variant("mine", ("sbatch",))])
+def test_two_variants_of_one_name_are_an_error(second: Variant) -> None:
+    """No silent override, neither of a name nor of an alias."""
+    with pytest.raises(Conflict, match=r"two variants of scheduler are called '(slurm|sbatch)'"):
+        plugins.joined("schedulers", [Variant("slurm", ("sbatch",))], [second])
+
+
+@pytest.mark.parametrize("scheduler", plugins.all_of("schedulers"), ids=lambda each: each.name)
+def test_every_scheduler_keeps_its_contract(scheduler) -> None:
+    """The importable contract holds for what is installed."""
+    testing.check_scheduler(scheduler)
+
+
+@pytest.mark.parametrize("launcher", plugins.all_of("launchers"), ids=lambda each: each.name)
+def test_every_launcher_keeps_its_contract(launcher) -> None:
+    """The importable contract holds for what is installed."""
+    testing.check_launcher(launcher, plugins.all_of("schedulers"))
+
+
+@pytest.mark.parametrize("runtime", plugins.all_of("runtimes"), ids=lambda each: each.name)
+def test_every_runtime_keeps_its_contract(runtime) -> None:
+    """The importable contract holds for what is installed."""
+    testing.check_runtime(runtime)

@@ -1,0 +1,119 @@
+"""`modak rules check --preview`: what rules would change in the scripts of stored requests."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from modak.cli import main
+from modak.facts import Condition, Rule
+from modak.service import Service, open_service
+from modak.settings import Settings
+
+EXAMPLE = Path(__file__).parent.parent / "examples/3dgan-supermuc-ng.json"
+ONE = Rule(
+    name="one-variable", title="One variable", when=Condition(system=("supermuc-ng",)), environment={"SITE_WORD": "yes"}, source="test"
+)
+
+
+@pytest.fixture
+def own(packaged_database: Path, tmp_path: Path) -> str:
+    """The address of a copy of the packaged knowledge."""
+    return f"sqlite:///{shutil.copy(packaged_database, tmp_path / 'own.db')}"
+
+
+@pytest.fixture
+def service(own: str) -> Iterator[Service]:
+    """The use cases on it."""
+    with open_service(Settings(database_url=own)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def asked(service: Service) -> str:
+    """The id of a stored plan."""
+    plan_id: str = service.optimise(json.loads(EXAMPLE.read_text()))["job"]["plan"]["id"]
+    return plan_id
+
+
+def lines(diff: str) -> list[str]:
+    """What a unified diff takes away and adds."""
+    return [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
+
+
+def test_the_diff_holds_what_the_rule_adds_and_nothing_else(service: Service, asked: str) -> None:
+    """The same request is answered twice on the same data: without and with the rule."""
+    (seen,) = service.preview([ONE])["plans"]
+    assert seen["id"] == asked
+    assert lines(seen["diff"]) == ["+export SITE_WORD=yes"]
+
+
+def test_a_rule_that_does_not_hold_changes_nothing(service: Service, asked: str) -> None:
+    """The plan is looked at and its diff is empty."""
+    elsewhere = ONE.model_copy(update={"when": Condition(system=("hlrs-testbed",))})
+    assert service.preview([elsewhere])["plans"] == [{"id": asked, "diff": ""}]
+
+
+def test_a_preview_stores_nothing(service: Service, asked: str) -> None:
+    """Neither rule nor plan; the data keep their version."""
+    before = service.store.version(), service.store.plan(asked), service.store.last_plans(10)
+    service.preview([ONE])
+    assert before == (service.store.version(), service.store.plan(asked), service.store.last_plans(10))
+
+
+def test_a_stored_rule_is_previewed_against_itself(service: Service, asked: str) -> None:
+    """One of the same name takes its place, as add --replace would do."""
+    service.add([ONE])
+    assert lines(service.preview([ONE])["plans"][0]["diff"]) == []
+    other = ONE.model_copy(update={"environment": {"SITE_WORD": "no"}})
+    assert lines(service.preview([other])["plans"][0]["diff"]) == ["-export SITE_WORD=yes", "+export SITE_WORD=no"]
+
+
+def test_the_last_requests_are_looked_at_the_newest_first(service: Service, asked: str) -> None:
+    """At most as many as asked for."""
+    document = json.loads(EXAMPLE.read_text())
+    document["job"]["job_options"]["job_name"] = "another"
+    newest = service.optimise(document)["job"]["plan"]["id"]
+    assert [plan["id"] for plan in service.preview([ONE])["plans"]] == [newest, asked]
+    assert [plan["id"] for plan in service.preview([ONE], last=1)["plans"]] == [newest]
+
+
+def test_a_request_that_can_no_longer_be_answered_is_said_and_hinders_no_other(service: Service, asked: str) -> None:
+    """With its reason."""
+    service.store.save_plan("old", {"job": {"target": 7}}, {}, service.texts(asked), data_version="0")
+    seen = {plan["id"]: plan for plan in service.preview([ONE])["plans"]}
+    assert "target" in seen["old"]["error"]
+    assert seen[asked]["diff"]
+
+
+@pytest.fixture
+def run(own: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """Run a command on the same database."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", own)
+    return lambda *words: (main([str(word) for word in words]), *capsys.readouterr())
+
+
+def test_the_command_prints_a_diff_for_each_script_that_changes(
+    run: Callable[..., tuple[int, str, str]], asked: str, tmp_path: Path
+) -> None:
+    """Below what it says without --preview."""
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"rules": [ONE.model_dump(mode="json", exclude_unset=True)]}))
+    status, out, err = run("rules", "check", file, "--preview", "--last", "5")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{file}: 1 rule(s), all in order\n1 of 1 stored requests get another script\n\n--- {asked} as it is\n")
+    assert "\n+export SITE_WORD=yes\n" in out
+    assert json.loads(json.dumps(run("rules", "list", "--json")[1])).find("one-variable") == -1
+
+
+def test_a_bad_rule_is_refused_before_any_preview(run: Callable[..., tuple[int, str, str]], asked: str, tmp_path: Path) -> None:
+    """As rules check does without it."""
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"rules": [{**ONE.model_dump(mode="json", exclude_unset=True), "environment": {"BASH_ENV": "/x"}}]}))
+    status, out, err = run("rules", "check", file, "--preview")
+    assert (status, out) == (1, "")
+    assert "BASH_ENV" in err

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak import plugins
+from modak.errors import RequestError
+from modak.facts import Image
+from modak.images import Wanted, obstacle
+from modak.recipes import Extras, Hardware, Recipe, labels, plan, recipe, versions
+from tests.conftest import tool
+
+GOLDEN = Path(__file__).parent / "golden" / "recipes"
+BROADWELL = Hardware(microarchitecture="broadwell")
+TESTBED = Hardware("nvidia", "6.1", microarchitecture="broadwell")
+WHOLE = {
+    "tensorflow-opt-build-cpu": plan("tensorflow", "2.1", "opt-build", BROADWELL, Extras(compilers=("xla",))),
+    "tensorflow-opt-build-gpu": plan("tensorflow", "2.1", "opt-build", TESTBED, Extras(compilers=("xla",))),
+    "tensorflow-opt-build-today": plan("tensorflow", "2.20", "opt-build", Hardware("nvidia", "9.0", microarchitecture="zen4")),
+    "tensorflow-pip-horovod-openmpi": plan("tensorflow", "2.1", "pip", Hardware(), Extras(distribution="horovod", mpi="openmpi")),
+    "pytorch-pip": plan("pytorch", "2.13", "pip", Hardware()),
+    "pytorch-opt-build-gpu": plan("pytorch", "1.4", "opt-build", TESTBED),
+    "mxnet-pip-horovod-mpich-gpu": plan("mxnet", "1.6", "pip", Hardware("nvidia", "6.1"), Extras(distribution="horovod", mpi="mpich")),
+    "tensorflow-pip-intel-mpi": plan("tensorflow", "2.11", "pip", Hardware(), Extras(distribution="horovod", mpi="intel-mpi")),
+    "tensorflow-hub-gpu": plan("tensorflow", "2.1", "hub", TESTBED),
+}
+
+
+def made(name: str) -> Recipe:
+    """A recipe by its name."""
+    found = WHOLE[name]
+    assert found is not None
+    return found
+
+
+def every() -> list[Recipe]:
+    """A recipe for each build row of each framework, in each variant, for processors and for a GPU that the row serves."""
+    cases = product(plugins.all_of("frameworks"), ("hub", "pip", "opt-build"), (Extras(), Extras(distribution="horovod", mpi="mpich")))
+    found = []
+    for framework, variant, extras in cases:
+        for row in framework.toolchains:
+            found.append(plan(framework.name, row.release, variant, BROADWELL, extras))
+            if row.capabilities:
+                gpu = Hardware("nvidia", row.capabilities[1], microarchitecture="broadwell")
+                found.append(plan(framework.name, row.release, variant, gpu, extras))
+    return [item for item in found if item]
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE))
+@pytest.mark.parametrize("form", ["def", "dockerfile"])
+def test_recipes_are_compared_whole(name: str, form: str) -> None:
+    """The text of a recipe is the stored one, in both forms."""
+    text = made(name).singularity() if form == "def" else made(name).dockerfile()
+    assert text == (GOLDEN / f"{name}.{form}").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE))
+def test_an_independent_parser_reads_the_definition(name: str, tmp_path: Path) -> None:
+    """spython finds the base image, the commands and the labels where they were put."""
+    from spython.main.parse.parsers import SingularityParser
+
+    file = tmp_path / "Singularity"
+    file.write_text(made(name).singularity())
+    stage = SingularityParser(str(file)).parse()["spython-base"]
+    assert f"From: {stage.fromHeader}" in made(name).singularity()
+    assert any("modak.verified no" in line for line in stage.labels)
+    assert not stage.test
+    if made(name).variant != "hub":
+        assert any("pip3 install" in line for line in stage.install)
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE))
+def test_an_independent_parser_reads_the_dockerfile(name: str, tmp_path: Path) -> None:
+    """spython finds one stage, on the same base image as in the definition."""
+    from spython.main.parse.parsers import DockerParser
+
+    file = tmp_path / "Dockerfile"
+    file.write_text(made(name).dockerfile())
+    stages = DockerParser(str(file)).parse()
+    assert [stage.fromHeader for stage in stages.values()] == re.findall(r"^From: (.+)$", made(name).singularity(), re.MULTILINE)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("name", sorted(WHOLE))
+def test_charliecloud_reads_the_dockerfile(name: str, tmp_path: Path) -> None:
+    """ch-image parses the whole Dockerfile; it builds nothing here."""
+    file, storage = tmp_path / "Dockerfile", tmp_path / "storage"
+    file.write_text(made(name).dockerfile())
+    command = [
+        tool("Charliecloud", "ch-image"),
+        "--storage",
+        storage,
+        "build",
+        "--no-cache",
+        "--parse-only",
+        "-t",
+        "x",
+        "-f",
+        file,
+        tmp_path,
+    ]
+    environment = {"PATH": "/usr/bin:/bin", "USER": "nobody", "HOME": str(tmp_path)}
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (ran.returncode, "error" in ran.stderr) == (0, False), ran.stderr
+
+
+def test_every_build_row_gives_both_texts() -> None:
+    """Whatever row, variant and device: a definition and a Dockerfile without what may not be in them."""
+    recipes = every()
+    assert len(recipes) > 100
+    for item in recipes:
+        for text in (item.singularity(), item.dockerfile()):
+            assert "%setup" not in text, item
+            assert not re.search(r":\$[A-Z_]*LIBRARY_PATH", text), item
+            assert "no-check-certificate" not in text
+            assert "http://" not in text, item
+            assert "{" not in re.sub(r"\$\{[A-Z_]+:\+:\$[A-Z_]+\}", "", text), item
+            assert "None" not in text, item
+
+
+def test_the_same_recipe_gives_the_same_text() -> None:
+    """Twice, and after another recipe was written in between."""
+    first = made("tensorflow-opt-build-gpu").singularity()
+    made("pytorch-pip").dockerfile()
+    assert made("tensorflow-opt-build-gpu").singularity() == first
+
+
+def test_recipes_do_not_disturb_each_other() -> None:
+    """Written by several threads at once, each has the form and Linux of its own."""
+    names = sorted(WHOLE) * 4
+    expected = {name: (made(name).singularity(), made(name).dockerfile()) for name in names}
+    with ThreadPoolExecutor(8) as pool:
+        both = list(pool.map(lambda name: (name, made(name).singularity(), made(name).dockerfile()), names))
+    assert all((definition, dockerfile) == expected[name] for name, definition, dockerfile in both)
+
+
+def test_a_recipe_goes_under_the_name_that_jobs_look_for() -> None:
+    """The image's file says what is inside; two targets never share one."""
+    gpu = made("tensorflow-opt-build-gpu")
+    other = plan("tensorflow", "2.1", "opt-build", Hardware("nvidia", "7.0", microarchitecture="broadwell"))
+    assert gpu.image_file == "modak_tensorflow-2.1.0-opt-build-gpu-sm61-broadwell.sif"
+    assert other is not None
+    assert other.image_file != gpu.image_file
+
+
+def test_each_runtime_gets_the_form_that_it_builds_from() -> None:
+    """A definition for Apptainer and Singularity, a Dockerfile for Charliecloud."""
+    item = made("pytorch-pip")
+    assert item.text("apptainer") == (item.singularity(), "modak_pytorch-2.13.0-pip-cpu.def")
+    assert item.text("singularity")[0] == item.singularity()
+    assert item.text("charliecloud") == (item.dockerfile(), "Dockerfile")
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE))
+def test_what_is_built_is_what_was_wanted(name: str) -> None:
+    """The labels of the image that a recipe makes satisfy the request that it was planned for."""
+    item = made(name)
+    built = Image(reference=item.reference, labels=labels(item), source="a recipe")
+    wanted = Wanted(
+        item.framework,
+        item.version,
+        ("xla",) if item.framework == "tensorflow" else (),
+        item.accelerator,
+        item.architecture,
+        item.microarchitecture or "broadwell",
+        item.compute_capability,
+        item.mpi,
+        distribution=item.distribution,
+    )
+    assert obstacle(built, wanted) is None
+
+
+@pytest.mark.parametrize(
+    ("microarchitecture", "flag"),
+    [
+        ("broadwell", "-march=broadwell"),
+        ("skylake_avx512", "-march=skylake-avx512"),
+        ("sapphirerapids", "-march=skylake-avx512"),
+        ("a-site-s-own", None),
+        (None, None),
+    ],
+)
+def test_the_compiler_is_told_the_target_as_far_as_it_knows_it(microarchitecture: str | None, flag: str | None) -> None:
+    """archspec's flags for the processor, or for its nearest ancestor that GCC 7 knows; none where the processor is unknown."""
+    item = plan("tensorflow", "2.1", "opt-build", Hardware(microarchitecture=microarchitecture))
+    assert item is not None
+    found = re.search(r"--copt=(-march=\S+)", item.singularity())
+    assert (found[1] if found else None) == flag
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extras"),
+    [
+        (("tensorflow", "1.1", "opt-build", Hardware()), None),
+        (("tensorflow", "2.15", "pip", Hardware()), None),
+        (("tensorflow", "2.17", "opt-build", Hardware()), None),
+        (("tensorflow", "2.1", "opt-build", Hardware("nvidia", "9.0")), None),
+        (("tensorflow", "2.1", "pip", Hardware(architecture="aarch64")), None),
+        (("tensorflow", "2.1", "pip", Hardware("amd")), None),
+        (("cntk", "2.7", "pip", Hardware()), None),
+        (("tensorflow", "1.14", "pip", Hardware()), Extras(compilers=("ngraph",))),
+        (("pytorch", "1.4", "opt-build", Hardware()), Extras(compilers=("glow",))),
+        (("tensorflow", "2.20", "pip", Hardware()), Extras(distribution="horovod")),
+        (("tensorflow", "2.1", "pip", Hardware()), Extras(distribution="horovod", mpi="intel-mpi", mpi_version="2019")),
+        (("tensorflow", "2.1", "pip", Hardware()), Extras(distribution="horovod", mpi="mvapich")),
+        (("pytorch", "2.13", "pip", Hardware()), Extras(distribution="fsdp")),
+    ],
+)
+def test_what_nobody_knows_how_to_build_has_no_recipe(arguments: tuple[Any, ...], extras: Extras | None) -> None:
+    """Versions without a row, GPUs and processors a row does not serve, compilers and libraries that it cannot bring."""
+    assert plan(*arguments, extras) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"version": "4.2.3; curl x|sh"}, "version"),
+        ({"version": "2.1.0\nRUN x"}, "version"),
+        ({"version": "1!2.1"}, "version"),
+        ({"version": "9.9"}, "version"),
+        ({"framework": "tensorflow x"}, "framework"),
+        ({"microarchitecture": "skylake-avx512"}, "microarchitecture"),
+        ({"microarchitecture": "neoverse_n1"}, "microarchitecture"),
+        ({"accelerator": "nvidia", "compute_capability": "6.1,7.0"}, "compute_capability"),
+        ({"mpi": "openmpi", "mpi_version": "1.10"}, "mpi_version"),
+        ({"mpi": "openmpi", "mpi_version": "4.1.8+local"}, "mpi_version"),
+        ({"distribution": "horovod"}, "mpi"),
+        ({"base": "docker://a/b:1 --evil", "variant": "hub"}, "base"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_bad_recipe_names_its_field(change: dict[str, Any], field: str) -> None:
+    """What would reach a build file is typed; what is allowed is said."""
+    with pytest.raises(RequestError) as wrong:
+        recipe({"framework": "tensorflow", "version": "2.1.0", "variant": "opt-build", **change})
+    assert [fault.field for fault in wrong.value.faults] == [field]
+
+
+@given(st.text(max_size=12), st.sampled_from(["version", "mpi_version", "compute_capability", "microarchitecture", "base"]))
+def test_no_field_adds_a_line(text: str, field: str) -> None:
+    """Whatever a field holds, it is refused, or the texts have the lines that they have without it."""
+    values: dict[str, Any] = {
+        "framework": "tensorflow",
+        "version": "2.1.0",
+        "variant": "opt-build",
+        "accelerator": "nvidia",
+        "mpi": "openmpi",
+    }
+    try:
+        item = recipe({**values, field: text})
+    except RequestError:
+        return
+    plain = recipe({**values, **({"variant": "hub", "base": "docker://a/b:1"} if item.variant == "hub" else {})})
+    same = {"modak.microarchitecture"} if item.microarchitecture else set()
+    assert item.dockerfile().count("\n") == plain.dockerfile().count("\n") + len(same)
+
+
+def test_an_official_image_can_be_named() -> None:
+    """The variant hub takes the catalogue's reference where the name does not follow from the version."""
+    item = recipe(
+        {"framework": "cntk", "version": "2.7", "variant": "hub", "base": "docker://mcr.microsoft.com/cntk/release:2.7-cpu-python3.5"}
+    )
+    assert item.dockerfile().startswith("FROM mcr.microsoft.com/cntk/release:2.7-cpu-python3.5\n")
+
+
+def test_versions_say_what_can_be_built() -> None:
+    """The ranges of a variant, oldest first; what has only wheels is no source build."""
+    assert versions("tensorflow", "opt-build")[0] == "1.14.*"
+    assert set(versions("tensorflow", "pip")) - set(versions("tensorflow", "opt-build")) == {"2.16.*", "2.17.*", "2.21.*"}
+    assert versions("cntk", "pip") == ()

@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak import knowledge
+from modak.facts import Condition, Rule
+from modak.rules import EXCLUSIVE, Applied, Situation, apply, check, holds
+
+
+def rule(name: str, *, when: dict[str, Any] | None = None, **values: Any) -> Rule:
+    """A rule of a test."""
+    return Rule.model_validate({"name": name, "title": name, "source": "a test", "when": when or {}, **values})
+
+
+PACKAGED = tuple(rule for path in sorted((knowledge.packaged_root() / "rules").glob("*.toml")) for rule in knowledge.read_rules(path))
+
+
+@pytest.fixture
+def packaged() -> tuple[Rule, ...]:
+    """The rules that come with MODAK."""
+    return PACKAGED
+
+
+HERE = Situation(
+    application="3dgan",
+    application_version="1.0",
+    framework="tensorflow",
+    framework_version="2.1.0",
+    compilers=("xla",),
+    distribution="horovod",
+    system="supermuc-ng",
+    system_aliases=("sng",),
+    partition="thin",
+    scheduler="slurm",
+    launcher="srun",
+    runtime="charliecloud",
+    processor_vendor="intel",
+    accelerator="none",
+    interconnect="omni-path",
+    mpi="intel-mpi",
+    mpi_from="host",
+    mpi_version="2019",
+    storage_class="default-high",
+    multi_node=True,
+    threaded=True,
+)
+MATCHING: dict[str, Any] = {
+    "application": ["3dgan", "other"],
+    "application_version": ">=1",
+    "framework": ["tensorflow"],
+    "framework_version": "2.1",
+    "compiler": ["xla"],
+    "distribution": ["horovod"],
+    "system": ["supermuc_ng"],
+    "partition": ["thin"],
+    "scheduler": ["slurm"],
+    "launcher": ["srun"],
+    "runtime": ["charliecloud"],
+    "processor_vendor": ["intel"],
+    "accelerator": ["none"],
+    "interconnect": ["omni-path"],
+    "mpi": ["intel-mpi"],
+    "mpi_from": ["host"],
+    "mpi_version": ">=2019",
+    "storage_class": ["default-high"],
+    "multi_node": True,
+    "threaded": True,
+}
+OTHER: dict[str, Any] = {
+    **{key: ["elsewhere"] for key, value in MATCHING.items() if isinstance(value, list)},
+    **{
+        "application_version": "<1",
+        "framework_version": "2.10",
+        "mpi_version": "<2019",
+        "mpi_from": ["container"],
+        "multi_node": False,
+        "threaded": False,
+    },
+}
+
+
+def test_the_tables_ask_for_every_key() -> None:
+    """A key that is added to conditions must be matched, and tested here."""
+    assert set(MATCHING) == set(OTHER) == set(Condition.model_fields)
+
+
+@pytest.mark.parametrize("key", sorted(MATCHING))
+def test_a_key_matches_or_the_rule_does_not_hold(key: str) -> None:
+    """A condition holds where its key matches, and neither where it differs nor where it is unknown."""
+    assert holds(Condition.model_validate({key: MATCHING[key]}), HERE)
+    assert not holds(Condition.model_validate({key: OTHER[key]}), HERE)
+    assert not holds(Condition.model_validate({key: MATCHING[key]}), Situation())
+
+
+@pytest.mark.parametrize("key", sorted(MATCHING))
+def test_every_key_must_match(key: str) -> None:
+    """One key that differs is enough for a rule not to hold."""
+    assert holds(Condition.model_validate(MATCHING), HERE)
+    assert not holds(Condition.model_validate({**MATCHING, key: OTHER[key]}), HERE)
+
+
+def test_an_empty_condition_holds_everywhere() -> None:
+    """A rule without a condition is for every job."""
+    assert holds(Condition(), Situation())
+
+
+def test_names_of_systems_match_with_aliases_and_underscores() -> None:
+    """hlrs_testbed and hlrs-testbed are one site; aliases count."""
+    for name in ("supermuc-ng", "supermuc_ng", "SNG"):
+        assert holds(Condition(system=(name,)), HERE)
+
+
+def test_a_rule_for_apptainer_holds_for_singularity() -> None:
+    """The two run the same images in the same way."""
+    assert holds(Condition(runtime=("apptainer",)), replace(HERE, runtime="singularity"))
+
+
+def test_a_rule_of_one_site_and_application_leaks_nowhere() -> None:
+    """A rule for one site and one application reaches neither another application there nor the application elsewhere."""
+    site = rule(
+        "site", when={"system": ["supermuc-ng"], "application": ["3dgan"]}, environment={"A": "1"}, modules=["m"], script="true", advice="a"
+    )
+    assert apply([site], HERE).environment == {"A": "1"}
+    for elsewhere in (replace(HERE, system="hlrs-testbed", system_aliases=()), replace(HERE, application="other"), Situation()):
+        assert apply([site], elsewhere) == Applied()
+
+
+@pytest.mark.parametrize(
+    ("version", "is_held"), [("2.1", True), ("2.1.0", True), ("2.1.1", False), ("2.10", False), ("odd", False), (None, False)]
+)
+def test_versions_of_conditions_are_versions(version: str | None, is_held: bool) -> None:
+    """2.1 is neither 2.1.1 nor 2.10; what is no version, or unknown, matches nothing."""
+    assert holds(Condition(framework_version="2.1"), Situation(framework_version=version)) is is_held
+
+
+@pytest.mark.parametrize(
+    ("strong", "weak", "why"),
+    [
+        (
+            rule("z", priority=60, environment={"A": "1"}),
+            rule("a", priority=50, environment={"A": "2"}, when={"system": ["sng"]}),
+            "priority 60 over 50",
+        ),
+        (
+            rule("z", environment={"A": "1"}, when={"system": ["sng"], "threaded": True}),
+            rule("a", environment={"A": "2"}),
+            "2 conditions over 0",
+        ),
+        (rule("a", environment={"A": "1"}), rule("z", environment={"A": "2"}), "its name sorts first"),
+    ],
+)
+def test_the_stronger_rule_sets_the_variable(strong: Rule, weak: Rule, why: str) -> None:
+    """Higher priority, then more conditions, then the name that sorts first; the loser is reported with the reason."""
+    applied = apply([weak, strong], HERE)
+    assert applied.environment == {"A": "1"}
+    assert [line for line in applied.decisions if weak.name + ":" in line and why in line]
+
+
+def test_equal_values_are_no_conflict() -> None:
+    """Two rules that want the same are both content."""
+    applied = apply([rule("a", environment={"A": "1"}), rule("b", environment={"A": "1"})], HERE)
+    assert applied.environment == {"A": "1"}
+    assert not any("left out" in line for line in applied.decisions)
+
+
+@pytest.mark.parametrize(("kmp", "openmp", "expected"), [(60, 50, {"KMP_AFFINITY"}), (40, 50, {"OMP_PROC_BIND", "OMP_PLACES"})])
+def test_threads_are_bound_in_one_way(kmp: int, openmp: int, expected: set[str]) -> None:
+    """KMP_AFFINITY and OpenMP's own variables never stand together: the stronger rule's way is taken."""
+    rules = [
+        rule("kmp", priority=kmp, environment={"KMP_AFFINITY": "compact"}),
+        rule("openmp", priority=openmp, environment={"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}),
+    ]
+    assert set(apply(rules, HERE).environment) == expected
+
+
+def test_texts_of_stronger_rules_run_last() -> None:
+    """What the stronger rule's text sets stands, because it runs after the others."""
+    rules = [rule("strong", priority=90, script="export A=1"), rule("weak", priority=10, script="export A=2")]
+    assert [text.rule for text in apply(rules, HERE).texts] == ["weak", "strong"]
+
+
+SOME = [
+    rule(name, priority=priority, environment=environment, modules=[f"module-{name}"], script="true", advice=f"advice of {name}")
+    for name, priority, environment in (
+        ("a", 50, {"A": "1", "KMP_AFFINITY": "compact"}),
+        ("b", 50, {"A": "2", "B": "1"}),
+        ("c", 70, {"OMP_PLACES": "cores"}),
+        ("d", 10, {"A": "3", "C": "1"}),
+    )
+]
+
+
+@given(st.permutations(SOME))
+def test_the_order_of_rules_decides_nothing(rules: list[Rule]) -> None:
+    """The same rules in any order add the same, in the same order, for the same reasons."""
+    assert apply(rules, HERE) == apply(SOME, HERE)
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"environment": {"LD_PRELOAD": "/x.so"}}, "environment.LD_PRELOAD"),
+        ({"environment": {"BASH_ENV": "/x.sh"}}, "environment.BASH_ENV"),
+        ({"environment": {"PATH": "/x"}}, "environment.PATH"),
+        ({"environment": {"SLURM_JOB_ID": "1"}}, "environment.SLURM_JOB_ID"),
+        ({"environment": {"PYTHONPATH": "/x"}}, "environment.PYTHONPATH"),
+        ({"environment": {"A": "b\x00c"}}, "environment.A"),
+        ({"environment": {"KMP_AFFINITY": "compact", "OMP_PLACES": "cores"}}, "environment.KMP_AFFINITY"),
+        ({"script": "echo 'open"}, "script"),
+        ({"script": "rm -rf {{ somewhere }}/*"}, "script"),
+        ({"script": "true\n#SBATCH --wrap=x"}, "script"),
+        ({"script": "true\n#PBS -q x"}, "script"),
+        ({"script": "true\rfalse"}, "script"),
+        ({}, ""),
+    ],
+)
+def test_a_bad_rule_is_refused_before_it_is_stored(values: dict[str, Any], field: str) -> None:
+    """Names that run code, text that is no whole bash, scheduler options, unknown placeholders, and rules that add nothing."""
+    assert [fault.field for fault in check(rule("bad", **values))] == [field]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"environment": {"PYTHONNOUSERSITE": "1", "A": "two words; $(not run)"}},
+        {"script": 'cp -r "{{preferred_storage_location}}" . && make -j {{BUILD_PARALLELISM}}'},
+        {"advice": "look out"},
+        {"modules": ["gcc/13"]},
+    ],
+)
+def test_a_sound_rule_passes(values: dict[str, Any]) -> None:
+    """Values may hold anything, scripts the published placeholders."""
+    assert check(rule("good", **values)) == ()
+
+
+def test_packaged_rules_are_sound_and_sourced(packaged: tuple[Rule, ...]) -> None:
+    """The rules that come with MODAK pass their own check, and none is for a site."""
+    assert packaged
+    for each in packaged:
+        assert check(each) == (), each.name
+        assert each.source
+        assert not each.when.system, "a rule for a site belongs to the site's data"
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "flags"),
+    [("nvidia", "--tf_xla_auto_jit=2"), ("none", "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"), (None, "--tf_xla_auto_jit=2")],
+)
+def test_xla_is_switched_on_where_it_is_asked_for(packaged: tuple[Rule, ...], accelerator: str | None, flags: str) -> None:
+    """TF_XLA_FLAGS enables auto-clustering, on processors with the second flag; without XLA nothing is set."""
+    here = Situation(framework="tensorflow", compilers=("xla",), accelerator=accelerator)
+    assert apply(packaged, here).environment["TF_XLA_FLAGS"] == flags
+    assert "TF_XLA_FLAGS" not in apply(packaged, replace(here, compilers=())).environment
+
+
+@pytest.mark.parametrize(
+    ("mpi_from", "version", "expected"),
+    [
+        ("host", "2019", {"I_MPI_FABRICS": "shm:ofi", "FI_PROVIDER": "psm2"}),
+        ("host", "2017.4", {"I_MPI_FABRICS": "shm:tmi", "I_MPI_TMI_PROVIDER": "psm2"}),
+        ("container", "2019", {"I_MPI_FABRICS": "shm:ofi", "FI_PROVIDER": "tcp"}),
+        ("host", None, {}),
+    ],
+)
+def test_the_fabric_of_omni_path_follows_the_mpi(
+    packaged: tuple[Rule, ...], mpi_from: str, version: str | None, expected: dict[str, str]
+) -> None:
+    """psm2 with the host's Intel MPI, TMI only before 2019, TCP where the container has no psm2, nothing where the version is unknown."""
+    found = apply(packaged, replace(HERE, mpi_from=mpi_from, mpi_version=version)).environment
+    assert {name: value for name, value in found.items() if name.startswith(("I_MPI", "FI_"))} == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "accelerator", "applies"), [("3.1.4", "nvidia", True), ("4.1.8", "nvidia", False), ("3.1.4", "none", False)]
+)
+def test_horovod_s_old_options_stay_where_they_belong(packaged: tuple[Rule, ...], version: str, accelerator: str, applies: bool) -> None:
+    """-mca btl ^openib and -bind-to none: only GPU runs under Open MPI before 4, since they undo pinning elsewhere."""
+    here = replace(HERE, mpi="openmpi", mpi_version=version, accelerator=accelerator, launcher="mpirun")
+    found = apply(packaged, here).environment
+    assert ("OMPI_MCA_btl" in found) is applies
+    assert ("OMPI_MCA_hwloc_base_binding_policy" in found) is applies
+    assert found["OMP_PROC_BIND"] == ("false" if applies else "close")
+
+
+def test_workers_of_torchrun_are_not_bound_to_the_same_cores(packaged: tuple[Rule, ...]) -> None:
+    """torchrun pins nothing, so binding threads within each worker would put all workers on the first cores."""
+    assert "OMP_PROC_BIND" not in apply(packaged, replace(HERE, launcher="torchrun")).environment
+
+
+@given(
+    st.sampled_from(["tensorflow", "pytorch", "mxnet", "intel-caffe", None]),
+    st.sampled_from(["nvidia", "none"]),
+    st.sampled_from(["srun", "mpirun", "torchrun", "none"]),
+    st.sampled_from([("openmpi", "3.1"), ("openmpi", "5.0"), ("intel-mpi", "2019"), ("mpich", "4.0"), (None, None)]),
+    st.booleans(),
+)
+def test_packaged_rules_never_bind_threads_twice(
+    framework: str | None, accelerator: str, launcher: str, mpi: tuple[str | None, str | None], threaded: bool
+) -> None:
+    """Whatever the job: one way of binding threads, at most."""
+    here = replace(HERE, framework=framework, accelerator=accelerator, launcher=launcher, mpi=mpi[0], mpi_version=mpi[1], threaded=threaded)
+    found = apply(PACKAGED, here).environment
+    assert sum(any(name in found for name in family) for family in EXCLUSIVE) <= 1

@@ -1,0 +1,145 @@
+"""The use cases on a store: documents in, documents out, plans kept."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.errors import NotFound, RequestError, Unavailable
+from modak.ingest.table import Options
+from modak.service import Service, open_service
+from modak.settings import Settings, read_settings
+
+EXAMPLE = Path(__file__).parent.parent / "examples/3dgan-supermuc-ng.json"
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    """The request of the demonstration."""
+    read: dict[str, Any] = json.loads(EXAMPLE.read_text())
+    return read
+
+
+@pytest.fixture
+def service(packaged_database: Path, tmp_path: Path) -> Iterator[Service]:
+    """The use cases on a copy of the packaged knowledge, as the REST service opens them."""
+    copied = shutil.copy(packaged_database, tmp_path / "own.db")
+    with open_service(Settings(database_url=f"sqlite:///{copied}"), plan_days=30) as opened:
+        yield opened
+
+
+@pytest.fixture
+def load(service: Service) -> Callable[[str], Any]:
+    """Load a table."""
+    return lambda text: service.load(["-"], Options(), io.BytesIO(text.encode()))
+
+
+def test_what_was_sent_is_not_changed(service: Service, document: dict[str, Any]) -> None:
+    """The answer is a copy."""
+    before = copy.deepcopy(document)
+    service.optimise(document)
+    assert document == before
+
+
+def test_the_answer_is_a_request_that_gives_the_same_configuration(service: Service, document: dict[str, Any]) -> None:
+    """Counts that were filled in are kept when they are given."""
+    first = service.optimise(document)
+    second = service.optimise(first)
+    names = ("nodes", "ranks_per_node", "threads_per_rank", "image", "runtime")
+    assert [second["job"]["plan"]["configuration"][name] for name in names] == [
+        first["job"]["plan"]["configuration"][name] for name in names
+    ]
+
+
+def test_a_plan_is_kept_until_it_expires(service: Service, document: dict[str, Any]) -> None:
+    """As it was answered, with its script; thirty days for anonymous callers."""
+    answer = service.optimise(document)
+    kept = service.store.plan(answer["job"]["plan"]["id"])
+    assert service.plan(kept.id) == answer
+    assert service.texts(kept.id).job_script == answer["job"]["job_content"]
+    assert kept.expires_at is not None
+    assert kept.expires_at - kept.created_at == pytest.approx(timedelta(days=30), abs=timedelta(minutes=1))
+
+
+def test_the_same_request_again_is_the_same_plan(service: Service, document: dict[str, Any]) -> None:
+    """On the same data, under the same id."""
+    assert service.optimise(document) == service.optimise(document)
+
+
+def test_a_question_keeps_no_plan(service: Service, document: dict[str, Any]) -> None:
+    """``keep=False`` for callers that get no id."""
+    document["job"]["job_options"]["job_name"] = "nobody-else-asks-this"
+    answer = service.optimise(document, keep=False)
+    with pytest.raises(NotFound):
+        service.plan(answer["job"]["plan"]["id"])
+
+
+def test_facts_come_from_memory_until_the_data_changes(service: Service, load: Callable[[str], Any]) -> None:
+    """And are new at the first question after that."""
+    before = service.facts("3dgan")
+    assert service.facts("3dgan") is before
+    load("application,metric,value\nmine,wall_time,10\n")
+    after = service.facts("3dgan")
+    assert after.version != before.version
+
+
+def test_swapping_the_results_of_two_layouts_swaps_the_choice(service: Service, load: Callable[[str], Any]) -> None:
+    """Nothing but the evidence decides."""
+
+    def table(application: str, fast: str, slow: str) -> str:
+        rows = [
+            f"{application},wall_time,{time / nodes},supermuc-ng,{nodes},{layout}"
+            for layout, time in ((fast, 100), (slow, 400))
+            for nodes in (1, 2, 4, 8)
+        ]
+        return "application,metric,value,system,nodes,ranks_per_node,threads_per_rank\n" + "\n".join(rows) + "\n"
+
+    def chosen(application: str) -> str:
+        sent = {
+            "application": {"app_tag": application, "executable": "./a"},
+            "target": {"name": "supermuc-ng"},
+            "job_options": {"node_count": 4},
+        }
+        configuration = service.optimise({"job": sent})["job"]["plan"]["configuration"]
+        return f"{configuration['ranks_per_node']},{configuration['threads_per_rank']}"
+
+    load(table("one", fast="8,6", slow="2,24"))
+    load(table("other", fast="2,24", slow="8,6"))
+    assert (chosen("one"), chosen("other")) == ("8,6", "2,24")
+
+
+def test_strict_refuses_warnings_of_choosing_too(service: Service) -> None:
+    """Not only those of reading: an unknown system is found when the facts are known."""
+    sent = {"job": {"application": {"executable": "./a"}, "target": {"name": "nowhere"}}}
+    assert service.optimise(sent)["job"]["plan"]["warnings"]
+    with pytest.raises(RequestError, match="unknown system 'nowhere'"):
+        service.optimise(sent, strict=True)
+
+
+def test_threads_get_the_same_answers(service: Service, document: dict[str, Any]) -> None:
+    """The facts in memory are shared, nothing else is."""
+    alone = service.optimise(document)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(answer == alone for answer in pool.map(service.optimise, [document] * 12))
+
+
+def test_sections_without_the_key_job_are_answered_below_it(service: Service) -> None:
+    """A tolerated spelling; the answer has the documented one."""
+    answer = service.optimise({"application": {"executable": "./a"}, "job_options": {"Node-Count": 2}})
+    assert answer["job"]["application"]["executable"] == "./a"
+    assert answer["job"]["job_options"] == {"Node-Count": 2, "process_count_per_node": 1}
+
+
+def test_no_home_and_no_address_is_one_clear_line() -> None:
+    """The setting is named, with an example."""
+    with pytest.raises(Unavailable, match=r"MODAK_DATABASE_URL: HOME is not set.*sqlite:///modak.db"):
+        open_service(read_settings({}))

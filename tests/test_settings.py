@@ -1,0 +1,65 @@
+"""Settings come from the environment and one file, and say which name is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from modak.errors import DataError
+from modak.settings import Settings, read_settings, table
+
+
+def test_the_default_database_lies_in_the_users_data_folder() -> None:
+    """XDG_DATA_HOME wins over HOME; without both nothing is made up."""
+    assert read_settings({"HOME": "/home/ada"}).database_url == "sqlite:////home/ada/.local/share/modak/modak.db"
+    assert read_settings({"HOME": "/home/ada", "XDG_DATA_HOME": "/data"}).database_url == "sqlite:////data/modak/modak.db"
+    assert read_settings({"HOME": "/home/ada", "XDG_DATA_HOME": "data"}).database_url == "sqlite:////home/ada/.local/share/modak/modak.db"
+    assert read_settings({}).database_url == ""
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    """What both set is taken from the environment; the rest from the file."""
+    config = tmp_path / "modak.toml"
+    config.write_text('database_url = "sqlite:///file.db"\nmax_points = 7\n')
+    settings = read_settings({"MODAK_CONFIG": str(config), "MODAK_DATABASE_URL": "sqlite:///environment.db"})
+    assert (settings.database_url, settings.max_points) == ("sqlite:///environment.db", 7)
+
+
+def test_an_unknown_key_of_the_file_names_the_nearest_known_one(tmp_path: Path) -> None:
+    """A misspelt setting is never ignored."""
+    config = tmp_path / "modak.toml"
+    config.write_text('databse_url = "sqlite:///file.db"\n')
+    with pytest.raises(DataError, match="did you mean 'database_url'"):
+        read_settings({"MODAK_CONFIG": str(config)})
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [(None, "No such file"), ("= 1", "no TOML file"), ("max_points = 0", "greater than or equal to 1")]
+)
+def test_a_file_that_cannot_be_used_is_one_clear_fault(tmp_path: Path, content: str | None, says: str) -> None:
+    """A missing file, one that is no TOML, and a value out of range each say so."""
+    config = tmp_path / "modak.toml"
+    if content is not None:
+        config.write_text(content)
+    with pytest.raises(DataError, match=says) as raised:
+        read_settings({"MODAK_CONFIG": str(config)})
+    assert len(raised.value.faults) == 1
+
+
+def test_a_wrong_value_names_its_variable_and_is_not_echoed() -> None:
+    """A secret that was put into the wrong variable does not appear in the message."""
+    with pytest.raises(DataError) as raised:
+        read_settings({"MODAK_SERVER": "s3cret with blanks"})
+    assert raised.value.faults[0].field == "MODAK_SERVER"
+    assert "s3cret" not in str(raised.value)
+
+
+def test_the_token_does_not_show() -> None:
+    """Printing settings prints no secret."""
+    assert "s3cret" not in repr(read_settings({"MODAK_TOKEN": "s3cret"}))
+
+
+def test_the_table_names_every_setting() -> None:
+    """The list that help and documentation print is complete."""
+    assert {name for name, _, _ in table()} == {f"MODAK_{name.upper()}" for name in Settings.model_fields} | {"MODAK_CONFIG"}

@@ -1,0 +1,55 @@
+"""What looks wrong among results, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from modak.facts import Layout
+from modak.suspicion import Cell, doubts, middle, outlier
+
+
+def cells(costs: dict[int, float], **more: int) -> list[Cell]:
+    """Cells by number of nodes, each with one value."""
+    return [Cell(Layout(nodes=nodes, **more), cost, cost) for nodes, cost in costs.items()]
+
+
+@pytest.mark.parametrize("slip", [1000, 1e-3, 1e6, 3600])
+@pytest.mark.parametrize("at", [1, 2, 8, 32])
+def test_a_slip_in_the_unit_is_doubted_wherever_it_is(slip: float, at: int) -> None:
+    """One size of a scaling series in another unit: that one, and no other, for strong and for weak scaling."""
+    for power in (0.0, -0.5, -1.0):
+        costs = {nodes: 97.3 * nodes**power for nodes in (1, 2, 4, 8, 16, 32)}
+        found = doubts(cells(costs | {at: costs[at] * slip}), scales=True)
+        assert [place for place, reason in found.items() if "a slip in the unit" in reason] == [list(costs).index(at)]
+
+
+@pytest.mark.parametrize("power", [0.0, -0.3, -1.0, -1.1, 0.2])
+def test_ordinary_scaling_is_not_doubted(power: float) -> None:
+    """From 1 to 1024 nodes, dense or sparse, whatever the exponent."""
+    for sizes in ([2**k for k in range(11)], [1, 1024], [1, 8, 1000]):
+        assert doubts(cells({n: 1000.0 * n**power for n in sizes}), scales=True) == {}
+
+
+def test_a_speed_up_that_the_next_size_loses_again_is_doubted() -> None:
+    """Far above linear from both sides; a lasting effect of caches is not."""
+    assert list(doubts(cells({1: 100, 2: 50, 4: 10, 8: 12.5}), scales=True)) == [2]
+    assert doubts(cells({1: 100, 2: 50, 4: 15, 8: 7.4}), scales=True) == {}
+    assert doubts(cells({1: 100, 2: 50, 4: 10, 8: 12.5}), scales=False) == {}
+
+
+def test_a_copied_value_is_doubted() -> None:
+    """The same five digits or more at the next size; a round number may come twice."""
+    assert list(doubts(cells({1: 100.125, 2: 51.375, 4: 51.375}), scales=True)) == [2]
+    assert doubts(cells({1: 100, 2: 51.3, 4: 51.3}), scales=True) == {}
+
+
+def test_layouts_of_another_kind_are_no_neighbours() -> None:
+    """Runs on GPUs or with another batch say nothing about these."""
+    assert doubts([*cells({1: 100.0, 2: 50.0}), *cells({1: 0.1, 2: 0.05}, gpus_per_node=4)], scales=True) == {}
+
+
+def test_a_value_far_from_its_own_kind_is_an_outlier() -> None:
+    """Beside the middle of the runs of one layout."""
+    assert outlier(1.2, middle([1.0, 1.1, 1200.0])) is None
+    assert "more than 30 times" in str(outlier(1200.0, middle([1.0, 1.1, 1200.0])))
+    assert all(outlier(value, middle([1.0, 1000.0])) for value in (1.0, 1000.0))
