@@ -15,12 +15,17 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import settings
 
 from modak.facts import Facts
 
 ROOT = Path(__file__).parent.parent
 FORGETFUL = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 """PostgreSQL's options for a server that may lose everything."""
+
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.load_profile("fixed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -101,13 +106,24 @@ def postgres_url(postgres_server: Postgres) -> str:
 
 @pytest.fixture(scope="session")
 def packaged_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of an SQLite database with the packaged knowledge, made once a run. A test that changes it copies it."""
+    """The file of an SQLite database with the packaged knowledge, made once a run. A test that changes it takes ``own_database``."""
     from modak.store import open_store
 
     file = tmp_path_factory.mktemp("packaged") / "modak.db"
     with open_store(f"sqlite:///{file}") as store:
         store.models()
+    shutil.copy(file, file.with_name("never-opened.db"))
     return file
+
+
+@pytest.fixture
+def own_database(packaged_database: Path, tmp_path: Path) -> Path:
+    """A copy of the packaged database for this test alone.
+
+    Copied from a file that nobody opens as a database: reading an open one ends the locks that SQLite holds on it in this
+    process (POSIX: closing any descriptor of a file drops them), and a process beside it may then take its log away.
+    """
+    return Path(shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path / "own.db"))
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -45,10 +44,9 @@ def run(packaged_database: Path, capsys: pytest.CaptureFixture[str], monkeypatch
 
 
 @pytest.fixture
-def own(run: Run, packaged_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def own(run: Run, own_database: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The same on a copy that may be changed."""
-    copy = shutil.copy(packaged_database, tmp_path / "own.db")
-    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{copy}")
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
     return run
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,10 +25,9 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(packaged_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command line on a copy of the packaged database: exit status, output, errors."""
-    copied = shutil.copy(packaged_database, tmp_path / "own.db")
-    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{copied}")
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text(TABLE)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,9 +20,9 @@ ONE = Rule(
 
 
 @pytest.fixture
-def own(packaged_database: Path, tmp_path: Path) -> str:
+def own(own_database: Path) -> str:
     """The address of a copy of the packaged knowledge."""
-    return f"sqlite:///{shutil.copy(packaged_database, tmp_path / 'own.db')}"
+    return f"sqlite:///{own_database}"
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import io
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -30,10 +29,9 @@ def document() -> dict[str, Any]:
 
 
 @pytest.fixture
-def service(packaged_database: Path, tmp_path: Path) -> Iterator[Service]:
+def service(own_database: Path) -> Iterator[Service]:
     """The use cases on a copy of the packaged knowledge, as the REST service opens them."""
-    copied = shutil.copy(packaged_database, tmp_path / "own.db")
-    with open_service(Settings(database_url=f"sqlite:///{copied}"), plan_days=30) as opened:
+    with open_service(Settings(database_url=f"sqlite:///{own_database}"), plan_days=30) as opened:
         yield opened
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +24,9 @@ class Ran(NamedTuple):
 
 
 @pytest.fixture
-def run(packaged_database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+def run(own_database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Run a command on a copy of the packaged knowledge, on a machine with two processors that nobody knows."""
-    copy = shutil.copy(packaged_database, tmp_path / "own.db")
-    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{copy}")
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
     machine(tmp_path, monkeypatch, "lscpu-epyc-vm.json")
 
     def run(*words: str | Path) -> Ran:
