@@ -1,18 +1,25 @@
 # MODAK's service. docker-compose.yml runs it with PostgreSQL and a reverse proxy in front.
-FROM python:3.11-slim AS build
+#
+#   docker build --tag modak .        or: buildah build --tag modak .
+#
+# PYTHON_IMAGE may be any image with Python 3.11 or later and its venv module: a mirror's, or a site's own.
+ARG PYTHON_IMAGE=docker.io/library/python:3.11-slim
+
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
 COPY requirements/runtime.txt requirements/
-RUN python -m venv /opt/modak && /opt/modak/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/runtime.txt
+RUN python3 -m venv /opt/modak && /opt/modak/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/runtime.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY modak modak
 COPY alembic alembic
 COPY benchmarks_db benchmarks_db
 RUN /opt/modak/bin/pip install --no-cache-dir --no-build-isolation --no-deps .
 
-FROM python:3.11-slim
+FROM ${PYTHON_IMAGE}
+LABEL org.opencontainers.image.title="MODAK" org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/modak /opt/modak
-RUN useradd --system --create-home modak
-USER modak
+RUN useradd --system --create-home --uid 990 modak
+USER 990
 WORKDIR /home/modak
 ENV PATH=/opt/modak/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 EXPOSE 8000

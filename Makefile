@@ -6,7 +6,7 @@ DEMO := build/demo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-deps lint format lock clean
+.PHONY: help demo test test-deps lint format lock bundle clean
 
 help: ## these lines
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -31,10 +31,18 @@ format: .venv/dev ## put the code in shape
 	$(BIN)/ruff format .
 
 lock: .venv/dev ## resolve the dependencies of pyproject.toml anew into requirements/
-	$(LOCK) --extra postgres --output-file requirements/runtime.txt
+	$(LOCK) --extra postgres --extra oidc --output-file requirements/runtime.txt
 	$(LOCK) --all-extras --output-file requirements/dev.txt
 LOCK = $(BIN)/uv --no-config pip compile pyproject.toml --quiet --upgrade --group build --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --no-header
+
+bundle: .venv/dev ## pack MODAK and all it needs for a machine that reaches no package index: build/modak-bundle.tar
+	@rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/wheels
+	$(BIN)/hatchling build --target wheel --directory $(BUNDLE)/wheels >/dev/null
+	$(PIP) download --require-hashes --no-deps --only-binary :all: --dest $(BUNDLE)/wheels -r requirements/runtime.txt
+	@cp deploy/bundle-install.sh $(BUNDLE)/install.sh && (cd $(BUNDLE) && sha256sum wheels/* >SHA256SUMS)
+	@tar -cf $(BUNDLE).tar -C $(dir $(BUNDLE)) $(notdir $(BUNDLE)) && rm -rf $(BUNDLE) && ls -sh $(BUNDLE).tar
+BUNDLE := build/modak-bundle
 
 clean: ## remove what make made
 	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

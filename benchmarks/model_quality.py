@@ -1,11 +1,11 @@
 """Quality of the performance models on public tables, beside the models the field uses.
 
-    python -m benchmarks.model_quality --data DIR [--extrap PYTHON] [--calibrate]
+    python -m benchmarks.model_quality --data DIR [--extrap PYTHON] [--least-sizes N] [--calibrate]
 
 ``DIR`` holds the tables (CSV; columns ``dataset, series, app, p, nodes, higher_better, value``; repeats of one series and size are
-replaced by their median). ``PYTHON`` is an interpreter of an environment with ``extrap`` installed. ``--calibrate`` prints the
-constants of ``modak/perfmodel/intervals.py`` instead. Intervals are judged leaving one collection out: those of each collection
-come from coefficients fitted to the others.
+replaced by their median). ``PYTHON`` is an interpreter of an environment with ``extrap`` installed. ``--least-sizes`` judges longer
+series alone (5 sizes otherwise), and prints errors alone. ``--calibrate`` prints the constants of ``modak/perfmodel/intervals.py``
+instead. Intervals are judged leaving one collection out: those of each collection come from coefficients fitted to the others.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ import numpy as np
 from modak.perfmodel import evaluation, intervals, parameters
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed, Task
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import KNOTS, Calibration
-from modak.perfmodel.scaling import Array, Forecast, Series
+from modak.perfmodel.scaling import Forecast, Series
 
 SCALING = ("dataset", "series", "app", "p", "higher_better", "value")
 SUSPECT = "_flagged768"
@@ -37,6 +38,7 @@ SUSPECT = "_flagged768"
 PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
 CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
 FOLDS, CALIBRATION, REPEATS = 5, 20, 4
+INTERVAL = "  inside its 90 % interval"
 DOUBLINGS = (1e-9, 1.01, 2.01, 3.01)
 DISAGREEMENT = (0.02, 0.05, 0.1, 0.2)
 
@@ -46,13 +48,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="directory with the public tables")
     parser.add_argument("--extrap", help="Python interpreter that has extrap installed")
+    parser.add_argument("--least-sizes", type=int, help="judge only series with so many sizes, and only their errors")
     parser.add_argument("--calibrate", action="store_true", help="print the constants of the intervals")
     wish = parser.parse_args()
     observed = read_scaling(wish.data)
     if wish.calibrate:
         say(repr(calibrate(observed)))
         return
-    scaling_quality(observed, wish.extrap)
+    scaling_quality(observed, wish.extrap, wish.least_sizes or evaluation.LEAST_SIZES)
+    if wish.least_sizes:
+        return
     interval_quality(observed)
     for table in sorted(wish.data.glob("timm_*.csv")):
         parameter_quality(table)
@@ -79,10 +84,10 @@ def read_scaling(folder: Path) -> list[Observed]:
     return observed
 
 
-def scaling_quality(observed: Sequence[Observed], extrap: str | None) -> None:
+def scaling_quality(observed: Sequence[Observed], extrap: str | None, least_sizes: int) -> None:
     """Errors and decisions of every model by every protocol."""
     for protocol in ("largest two", "smaller half", "each inner size"):
-        todo = evaluation.tasks(observed, protocol)
+        todo = evaluation.tasks(observed, protocol, least_sizes)
         actual = np.concatenate([task.actual for task in todo])
         own = evaluation.forecasts(todo)
         answers = {"MODAK": [one.value for one in own], "MODAK, no node counts": [one.value for one in evaluation.forecasts(_blind(todo))]}
@@ -92,6 +97,7 @@ def scaling_quality(observed: Sequence[Observed], extrap: str | None) -> None:
             answers[name] = [model(np.array(t.shown.sizes), np.array(t.shown.costs), np.array(t.asked)) for t in todo]
         if extrap:
             answers["Extra-P"] = ask_extrap(extrap, todo)
+            answers["Extra-P, of the work"] = ask_extrap(extrap, todo, power=1)
         say(f"\n{protocol}: {len(todo)} tasks, {len(actual)} predictions; absolute percentage error")
         say(f"{'model':24} {'median':>7} {'p90':>7} {'>100 %':>7} {'<= 0':>6} {'size that keeps 75 %':>21}")
         for name, values in answers.items():
@@ -102,12 +108,20 @@ def scaling_quality(observed: Sequence[Observed], extrap: str | None) -> None:
         _by_collection(todo, observed, np.concatenate(answers["MODAK"]), actual)
 
 
-def ask_extrap(python: str, todo: Sequence[Task]) -> list[Array]:
-    """Extra-P's answers, from another environment. Costs are relative to the first: its search is not free of scale."""
-    questions = [[task.shown.sizes, [cost / task.shown.costs[0] for cost in task.shown.costs], task.asked] for task in todo]
+def ask_extrap(python: str, todo: Sequence[Task], power: int = 0) -> list[Array]:
+    """Extra-P's answers, from another environment: models of costs, or (with ``power`` 1) of costs times sizes.
+
+    Both are relative to the first: its search is not free of scale.
+    """
+    shown = [(np.array(task.shown.sizes), np.array(task.shown.costs)) for task in todo]
+    relative = [costs / costs[0] * (sizes / sizes[0]) ** power for sizes, costs in shown]
+    questions = [[task.shown.sizes, list(values), task.asked] for task, values in zip(todo, relative, strict=True)]
     worker = str(Path(__file__).with_name("extrap_worker.py"))
     done = subprocess.run([python, worker], input=json.dumps(questions), capture_output=True, text=True, check=True)  # noqa: S603
-    return [np.array(row) * task.shown.costs[0] for row, task in zip(json.loads(done.stdout), todo, strict=True)]
+    return [
+        np.array(row) * costs[0] * (sizes[0] / np.array(task.asked)) ** power
+        for row, task, (sizes, costs) in zip(json.loads(done.stdout), todo, shown, strict=True)
+    ]
 
 
 def calibrate(observed: Sequence[Observed]) -> Calibration:
@@ -144,12 +158,12 @@ class Judged:
         return intervals.fit_width(rows[seen], miss[seen], weight[seen])
 
     def _table(self, observed: Sequence[Observed], todo: Sequence[Task], answers: Sequence[Forecast]) -> tuple[Array, Array, Array, Any]:
-        """Feature rows, misses, weights and collections. A series counts once; a collection as the root of its series."""
+        """Feature rows, misses, weights and collections. Series count alike within a collection, and collections among each other."""
         size = Counter(observed[task.place].collection for task in {task.place: task for task in todo}.values())
         per_series = Counter(place for task in todo for place in [task.place] * len(task.asked))
         rows = np.vstack([intervals.features(answer) for answer in answers])
         names = np.array([observed[task.place].collection for task in todo for _ in task.asked])
-        weight = np.array([size[observed[t.place].collection] ** -0.5 / per_series[t.place] for t in todo for _ in t.asked])
+        weight = np.array([1 / (size[observed[t.place].collection] * per_series[t.place]) for t in todo for _ in t.asked])
         return rows, evaluation.misses(todo, answers), weight / weight.mean(), names
 
 
@@ -214,7 +228,7 @@ def _unseen(members: Sequence[dict[str, str]], group: Callable[[dict[str, str]],
         guess = parameters.predict(model, {name: values[hidden] for name, values in columns.items()})
         miss = target[hidden] - guess.log_throughput
         answers["MODAK"].append(np.abs(np.expm1(miss)))
-        answers["  inside its 90 % interval (error: width)"].append(np.where(np.abs(miss) <= guess.half_width, guess.half_width, np.nan))
+        answers[INTERVAL].append(np.where(np.abs(miss) <= guess.half_width, guess.half_width, np.nan))
         work = np.log(columns["operations"] + parameters.SMALLEST)
         constant = np.median(target[seen] + work[seen]) - work[hidden]
         answers["constant efficiency"].append(np.abs(np.expm1(target[hidden] - constant)))
@@ -245,7 +259,10 @@ def _new_device(by_configuration: dict[tuple[str, ...], list[dict[str, str]]]) -
                 shown, hidden = order[:CALIBRATION], order[CALIBRATION:]
                 elsewhere, actual = others[:, usable].T, target[usable]
                 guess = parameters.transfer(elsewhere, features[usable], shown, actual[shown])
-                found["MODAK"].append(np.abs(np.expm1(actual - guess.log_throughput))[hidden])
+                miss = (actual - guess.log_throughput)[hidden]
+                found["MODAK"].append(np.abs(np.expm1(miss)))
+                reach = guess.half_width[hidden]
+                found[INTERVAL].append(np.where(np.abs(miss) <= reach, reach, np.nan))
                 ratio = actual[:, None] - elsewhere
                 nearest = int(np.nanargmin(np.nanmedian(np.abs(ratio[shown] - np.nanmedian(ratio[shown], axis=0)), axis=0)))
                 constant = np.abs(np.expm1(ratio[:, nearest] - np.nanmedian(ratio[shown, nearest])))[hidden]
@@ -306,7 +323,7 @@ def _observed(rows: Sequence[dict[str, str]]) -> Observed:
 
 
 def _blind(todo: Sequence[Task]) -> list[Task]:
-    return [replace(task, shown=replace(task.shown, nodes=None), several_nodes=None) for task in todo]
+    return [replace(task, shown=replace(task.shown, nodes=None), nodes=None) for task in todo]
 
 
 if __name__ == "__main__":

@@ -1,74 +1,118 @@
-"""What the evidence says beyond the script: sentences for the answer, each with what it rests on."""
+"""What the evidence says beyond the script: sentences for the answer, each with what it rests on.
+
+What a source says stands in rules (``benchmarks_db/rules``), with its citation; the figures of the job at hand are added to it
+here. Take a rule away, and its sentence goes.
+"""
 
 from __future__ import annotations
 
-from modak.candidates import Shape
-from modak.dsl import Prediction, Request
-from modak.perfmodel import Curve
-from modak.target import Target
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-FAR_DOUBLINGS = 4.0
-"""Beyond this many doublings past the measured sizes a prediction is hardly more than a guess."""
+from modak import batchsize, inputrate
+from modak.batchsize import global_batch
+from modak.chosen import Chosen
+from modak.facts import Rule
+from modak.grammar import clock
+from modak.perfmodel.predict import FAR_DOUBLINGS
 
-
-def advise(request: Request, target: Target, shape: Shape, nodes: int, prediction: Prediction, curve: Curve | None) -> tuple[str, ...]:
-    """Sentences on the chosen configuration, in the order in which they matter."""
-    found = (
-        _pilot(request, prediction),
-        _far(prediction),
-        _numa(target, shape),
-        _batch(shape, nodes),
-        _source(curve),
-        _islands(target, nodes),
-    )
-    return tuple(sentence for sentence in found if sentence)
+__all__ = ["advise", "global_batch"]
 
 
-def global_batch(shape: Shape, nodes: int) -> int | None:
-    """Samples in one step over all workers (ranks, or GPUs where there are GPUs)."""
-    if shape.batch_size is None:
+def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
+    """Sentences on the chosen configuration: what it rests on first, then what the rules that hold say of it."""
+    own = (_pilot(chosen), _far(chosen), _numa(chosen), _source(chosen), _islands(chosen), _precision(chosen))
+    told = [_told(rule, chosen) for rule in held]
+    return tuple(dict.fromkeys(sentence for sentence in (*own, *told) if sentence))
+
+
+def chain(chosen: Chosen) -> str | None:
+    """How many jobs one after the other the run may need, where one may not last long enough."""
+    limit, upper = chosen.target.longest(chosen.nodes), chosen.prediction.upper
+    asked = chosen.request.job_options.wall_time_limit
+    limit = min(filter(None, (limit, asked)), default=None)
+    if limit is None or upper is None or upper <= limit:
         return None
-    return shape.batch_size * nodes * (shape.gpus_per_node or shape.ranks_per_node)
+    expected, most = (math.ceil((end or 0.0) / limit) for end in (chosen.prediction.value, upper))
+    jobs = f"{most} jobs" if expected == most else f"{expected} to {most} jobs"
+    whole = f"the run takes up to {clock(math.ceil(upper))} (time {chosen.prediction.basis})"
+    return f"{whole}, a job here {clock(limit)}: {jobs}"
 
 
-def _pilot(request: Request, prediction: Prediction) -> str | None:
-    if prediction.basis != "none" or request.workload_name is None:
+FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
+    "learning-rate-scaling": batchsize.learning_rate,
+    "large-batch": batchsize.large,
+    "batch-by-layout": batchsize.by_layout,
+    "keras-front-end": lambda chosen: "the request is one for Keras" if chosen.request.optimisation.framework == "keras" else None,
+    "input-rate": inputrate.rate,
+    "pack-small-files": inputrate.small_files,
+    "stage-to-the-node": inputrate.local_copy,
+    "stripe-large-files": inputrate.stripes,
+    "checkpoint-chain": chain,
+}
+"""By a rule's name: the figures that its sentence is said with; it is not said where they are ``None``."""
+
+
+def _told(rule: Rule, chosen: Chosen) -> str | None:
+    if rule.advice is None:
         return None
-    return f"no result of {request.workload_name!r} is known: run a short job at two or three sizes and load its results with 'modak load'"
+    if rule.name not in FIGURES:
+        return f"{rule.advice} [{rule.source}]"
+    figures = FIGURES[rule.name](chosen)
+    return f"{rule.advice}: {figures} [{rule.source}]" if figures else None
 
 
-def _far(prediction: Prediction) -> str | None:
-    if prediction.extrapolation <= FAR_DOUBLINGS:
+def _pilot(chosen: Chosen) -> str | None:
+    name = chosen.request.workload_name
+    if chosen.prediction.basis != "none" or name is None:
         return None
-    doublings = f"{prediction.extrapolation:.1f} doublings beyond the measured ones"
+    sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
+    short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
+    return f"no result of {name!r} is known: run a pilot job on {sizes} {short} first; its modak-result.json is loaded with 'modak load'"
+
+
+def _far(chosen: Chosen) -> str | None:
+    if chosen.prediction.extrapolation <= FAR_DOUBLINGS:
+        return None
+    doublings = f"{chosen.prediction.extrapolation:.1f} doublings beyond the measured ones"
     return f"the size is {doublings}: treat the time as a guess and measure in between first"
 
 
-def _numa(target: Target, shape: Shape) -> str | None:
-    node = target.node
-    if node is None or shape.numa_mode is None or not node.numa_modes or shape.numa_mode == node.standard_numa_domains:
+def _numa(chosen: Chosen) -> str | None:
+    node, wanted = chosen.target.node, chosen.shape.numa_mode
+    if node is None or wanted is None or not node.numa_modes or wanted == node.standard_numa_domains:
         return None
-    mode = next((mode for mode in node.numa_modes if mode.domains == shape.numa_mode), None)
+    mode = next((mode for mode in node.numa_modes if mode.domains == wanted), None)
     how = f": {mode.note}" if mode and mode.note else ""
-    return f"the layout needs nodes in the mode with {shape.numa_mode} NUMA domains (standard: {node.standard_numa_domains}){how}"
+    return f"the layout needs nodes in the mode with {wanted} NUMA domains (standard: {node.standard_numa_domains}){how}"
 
 
-def _batch(shape: Shape, nodes: int) -> str | None:
-    batch = global_batch(shape, nodes)
-    if batch is None or shape.batch_size is None:
-        return None
-    return f"the global batch is {batch} ({shape.batch_size} a worker): epochs to a given accuracy can differ from those of a smaller one"
-
-
-def _source(curve: Curve | None) -> str | None:
+def _source(chosen: Chosen) -> str | None:
+    curve = chosen.curve
     if curve is None or curve.scale != "nodes" or len(curve.sizes) < 2:
         return None
     system = curve.series.system or "an unnamed system"
     return f"the prediction rests on {curve.results_used} results on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
 
 
-def _islands(target: Target, nodes: int) -> str | None:
-    partition = target.partition
-    if partition is None or partition.island_nodes is None or nodes <= partition.island_nodes:
+def _islands(chosen: Chosen) -> str | None:
+    """Crossing islands is a difference that results below one island do not show."""
+    partition, curve = chosen.target.partition, chosen.curve
+    if partition is None or partition.island_nodes is None or chosen.nodes <= partition.island_nodes:
         return None
-    return f"{nodes} nodes are more than one island of {partition.island_nodes}: traffic between islands is not in the evidence"
+    measured = max(curve.nodes, default=0) if curve else 0
+    if measured > partition.island_nodes:
+        return None
+    links = chosen.target.system.interconnect if chosen.target.system else None
+    network = f" ({links.name})" if links else ""
+    crossing = f"traffic between islands{network} is not in the evidence"
+    return f"{chosen.nodes} nodes are more than one island of {partition.island_nodes}: {crossing}"
+
+
+def _precision(chosen: Chosen) -> str | None:
+    """A time that was measured in another precision than the request names holds only for a program that runs in it."""
+    used = chosen.shape.precision
+    if used is None or used == chosen.request.optimisation.workload.precision or chosen.prediction.basis == "none":
+        return None
+    return f"the time is that of precision {used}: the program must run in it, and its accuracy must be looked at"

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from modak.bash import Line, comment, errors, need, piped, run
+from modak.bash import Line, assign, command_line, comment, needed, piped, variable, word
 from modak.jobspec import JobSpec
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
+from modak.shelltext import ours
 from modak.words import Word
 
 FEWER_CPUS: Final = 75
 MOST_NODES: Final = 32
 """On more nodes a step of its own costs more than it tells."""
-_PROBE: Final = (
-    "count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc); "
-    "list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown; "
-    'echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"; test "$count" -ge "$1"'
-)
+_PROBE: Final = """
+count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
+echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
+test "$count" -ge "$1"
+"""
 
 
 def affinity(job: JobSpec, launcher: Launcher, door: Scheduler) -> tuple[Line, ...]:
@@ -25,11 +27,13 @@ def affinity(job: JobSpec, launcher: Launcher, door: Scheduler) -> tuple[Line, .
     has = launcher.asks(job.resources)
     if not job.affinity or has.oversubscribed or has.nodes > MOST_NODES:
         return ()
-    program: tuple[Word, ...] = ("bash", "-c", _PROBE, "probe", str(has.cores_per_rank))
-    starts = run(*launcher.words(job, door, ()), *program)
-    counted = piped(piped(starts, run("sort")), run("uniq", "-c"))
+    before = launcher.words(job, door, ())
+    program: tuple[Word, ...] = ("bash", "-c", word(variable("MODAK_PROBE")), "probe", str(has.cores_per_rank))
+    starts = command_line((*before, *program), (len(before),))
     advice = "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
     return (
+        comment("each rank counts the CPUs that it is bound to; printed is how many ranks have the same"),
         comment("shellcheck disable=SC2016"),
-        need(errors(counted), FEWER_CPUS, advice),
+        assign("MODAK_PROBE", _PROBE),
+        needed(piped(starts, ours("sort | uniq -c >&2")), FEWER_CPUS, advice),
     )

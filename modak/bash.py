@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from modak import words
@@ -22,8 +23,11 @@ the kind of a construct, for instance ``("||",)``. A word is a tuple of its part
 
 _DECLARES: Final = frozenset({"declare", "typeset", "export", "readonly", "local", "unset", "unsetenv"})
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:+-]+")
+_DONE: Final = ": # a condition at the end that does not hold is no failure"
 STOP: Final = "modak_stop"
 WIDEST: Final = 120
+LONGEST_KEPT: Final = 200
+"""Characters of a request's word whose text is kept."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,22 @@ class Line:
 
     text: str
     events: tuple[Event, ...] = ()
+    words: tuple[str, ...] = ()
+    """Of a request's own command, its words as they stand in the text."""
+
+    def __hash__(self) -> int:
+        """By the text alone, whose hash Python keeps: lines are looked up often."""
+        return hash(self.text)
 
 
+kept: Final = lru_cache(maxsize=2048)
+"""For what makes lines of our own words: most are the same in every script. Not for words of a request, which may be long."""
+
+
+BLANK: Final = Line("")
+
+
+@kept
 def word(*parts: str | Variable) -> Word:
     """A word of literals and variables.
 
@@ -56,6 +74,7 @@ def word(*parts: str | Variable) -> Word:
     return "".join(part for part in parts if isinstance(part, str))
 
 
+@kept
 def variable(name: str) -> Variable:
     """``${NAME}``; the script stops where it is not set."""
     return Variable(variable=name)
@@ -79,10 +98,17 @@ def merged(of: Sequence[Part]) -> Parts:
     return tuple(found)
 
 
-def run(*command: Word, breaks: Sequence[int] = ()) -> Line:
+@kept
+def run(*command: Word) -> Line:
+    """A command of our own words."""
+    line = command_line(command)
+    return Line(line.text, line.events)
+
+
+def command_line(command: Sequence[Word], breaks: Sequence[int] = ()) -> Line:
     """A command. ``breaks``: positions of words that start a new line of text; long lines are broken too."""
     shown = [_shown(each, first=at == 0) for at, each in enumerate(command)]
-    return Line(_flowed(shown, {at for at in breaks if at}), (("command", *map(parts, command)),))
+    return Line(_flowed(shown, {at for at in breaks if at}), (("command", *map(parts, command)),), tuple(shown))
 
 
 def assign(name: str, *value: Part) -> Line:
@@ -90,23 +116,27 @@ def assign(name: str, *value: Part) -> Line:
     return Line(f"{name}={_quoted(value)}", (("set", name, merged(value)),))
 
 
+@kept
 def export(name: str, *value: Part) -> Line:
     """``export NAME=value``."""
     line = assign(name, *value)
     return Line(f"export {line.text}", (("export",), *line.events))
 
 
+@kept
 def quiet(line: Line) -> Line:
     """The line with its output thrown away."""
     nowhere: tuple[Event, ...] = (("redirect", "", ">", ("/dev/null",)), ("redirect", "2", ">&", ("1",)))
     return Line(f"{line.text} >/dev/null 2>&1", (*line.events, *nowhere))
 
 
+@kept
 def either(first: Line, second: Line) -> Line:
     """``first || second``."""
     return Line(f"{first.text} || {second.text}", (*first.events, ("||",), *second.events))
 
 
+@kept
 def piped(first: Line, second: Line) -> Line:
     """``first | second``."""
     return Line(f"{first.text} \\\n    | {second.text}", (*first.events, ("|",), *second.events))
@@ -117,11 +147,7 @@ def both(line: Line) -> Line:
     return Line(f"{line.text} 2>&1", (*line.events, ("redirect", "2", ">&", ("1",))))
 
 
-def errors(line: Line) -> Line:
-    """``line >&2``."""
-    return Line(f"{line.text} >&2", (*line.events, ("redirect", "", ">&", ("2",))))
-
-
+@kept
 def holds(line: Line, text: str) -> Line:
     """Whether the line writes a text, on either stream. All of it is read: a pipe that is closed early would fail the line."""
     found = run("grep", "-F", "-e", text)
@@ -144,17 +170,26 @@ def behind(line: Line) -> Line:
     return Line(f"{line.text} &", (*line.events, ("&",)))
 
 
+@kept
 def need(check: Line, status: int, *message: str | Variable) -> Line:
-    """The check, or the job ends with ``status`` and a sentence that says what to do."""
+    """A check of ours, or the job ends with ``status`` and a sentence that says what to do."""
+    return needed(check, status, *message)
+
+
+def needed(check: Line, status: int, *message: str | Variable) -> Line:
+    """The same for words of a request."""
     stop = run(STOP, str(status), word(*message))
-    return either(Line(check.text, check.events), Line(f"{STOP} {status} {_prose(message)}", stop.events))
+    said = f"{STOP} {status} {_prose(message)}"
+    return Line(f"{check.text} ||\n    {said}", (*check.events, ("||",), *stop.events))
 
 
+@kept
 def require(name: str, why: str) -> Line:
     """Stops with ``why`` (plain words of ours) where the variable is not set."""
     return Line(f': "${{{name}:?{why}}}"', (("command", (":",), (Expansion(f"{name}:?{why}"),)),))
 
 
+@kept
 def comment(text: str) -> Line:
     """A remark of our own: it does nothing."""
     return Line(f"# {text}")
@@ -167,7 +202,7 @@ def fixed(text: str, *events: Event) -> Line:
 
 def function(name: str, body: Line) -> Line:
     """``name() { body }``; a false last condition of the body is no failure."""
-    return Line(f"{name}() {{\n{body.text}\n:\n}}", (("function", name), *body.events, ("command", (":",))))
+    return Line(f"{name}() {{\n{body.text}\n{_DONE}\n}}", (("function", name), *body.events, ("command", (":",))))
 
 
 def named(name: str, *body: Line) -> Line:
@@ -175,12 +210,12 @@ def named(name: str, *body: Line) -> Line:
     events: list[Event] = [("function", name)]
     for at, line in enumerate(body):
         events += [*((("&&",),) if at else ()), *line.events]
-    return Line(f"{name}() {{\n" + " &&\n".join(line.text for line in body) + "\n}", tuple(events))
+    return Line(f"{name}() {{\n" + " &&\n".join(f"    {line.text}" for line in body) + "\n}", tuple(events))
 
 
 def subshell(body: Line) -> Line:
     """``( set -u; body )``: what the body sets ends with it."""
-    return Line(f"(\nset -u\n{body.text}\n:\n)", (("subshell",), ("command", ("set",), ("-u",)), *body.events, ("command", (":",))))
+    return Line(f"(\nset -u\n{body.text}\n{_DONE}\n)", (("subshell",), ("command", ("set",), ("-u",)), *body.events, ("command", (":",))))
 
 
 def write(file: Word, text: str, delimiter: str) -> Line:
@@ -203,12 +238,19 @@ def together(lines: Sequence[Line]) -> Line:
 
 
 def _shown(of: Word, *, first: bool) -> str:
+    return _shown_once(of, first) if isinstance(of, str) and len(of) <= LONGEST_KEPT else _quoted_word(of, first)
+
+
+def _quoted_word(of: Word, first: bool) -> str:
     """The word as text; quoted where a shell, or the parser that checks the script, could take a bare word for more than text."""
     text = words.shell(of)
     if text != of:
         return text
     special = of in _DECLARES or not _PLAIN.fullmatch(of) if first else of in {"=", "=="}
     return f"'{of}'" if special else text
+
+
+_shown_once: Final = kept(_quoted_word)
 
 
 def _flowed(shown: Sequence[str], breaks: set[int]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from modak import plugins, words
-from modak.bash import Line, either, run, word, write
+from modak.bash import Line, command_line, either, named, run, word, write
 from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.grammar import SourceText
@@ -28,6 +28,7 @@ LEAST_TIME_S: Final = 2 * 3600
 FOLDER: Final = "modak-build"
 FILE: Final = "modak-build.sh"
 _ARCHIVE: Final = re.compile(r"\.(tar(\.[a-z0-9]+)?|tgz|tbz2|txz)$")
+_OTHER_ARCHIVE: Final = re.compile(r"\.(zip|7z|rar|gz|bz2|xz|zst)$")
 
 
 def render_build(job: JobSpec, build: BuildSpec, scheduler: str) -> Script:
@@ -36,7 +37,7 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler: str) -> Script:
     runtime: Runtime = plugins.find("runtimes", job.container.runtime if job.container else "none")
     one = _one_node(job)
     body = (
-        *preamble(door),
+        *preamble(door.submit_dir),
         *modules(one),
         *exports({"BUILD_PARALLELISM": str(build.parallelism)}),
         *(section("the image", runtime.setup(one)) if one.container else ()),
@@ -79,6 +80,8 @@ def _image(job: JobSpec, build: BuildSpec, runtime: Runtime) -> tuple[Line, ...]
 
 def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[Line]:
     """Sources, fetched once; then the build command in their directory."""
+    if build.command and job.container:
+        yield from section("checks", runtime.preflight(job))
     if build.source:
         place = word(*_source(build.source))
         folder = _folder(build.source)
@@ -86,9 +89,11 @@ def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[L
         yield run("cd", "--", folder)
     if build.command:
         code = substituted(build.command)
-        checks = runtime.preflight(job) if job.container else ()
-        start = run(*runtime.wrap(job, ("bash", "-e", FILE)))
-        yield from section("the build command, inside the container", (*checks, write(FILE, code, delimiter(code)), start))
+        inside = ("bash", "-e", FILE)
+        wrapped = runtime.wrap(job, inside)
+        start = command_line(wrapped, (len(wrapped) - len(inside),))
+        where = ", inside the container" if job.container else ""
+        yield from section(f"the build command{where}", (write(FILE, code, delimiter(code)), start))
 
 
 def _source(source: str) -> tuple[str | words.Variable, ...]:
@@ -100,20 +105,34 @@ def _source(source: str) -> tuple[str | words.Variable, ...]:
 
 
 def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
-    """By HTTPS alone, with certificates checked; a directory that is already there is taken as it is."""
+    """By HTTPS alone, with certificates checked; a directory that is already there is taken as it is: a second build fetches nothing."""
     remote = words.lead(place).startswith("https://")
+    if _OTHER_ARCHIVE.search(_end(place)) and not _ARCHIVE.search(_end(place)):
+        raise RequestError("an archive is a tar file (.tar, .tar.gz, .tgz, .tar.xz, …)", field="application.build.src")
     if not _ARCHIVE.search(_end(place)):
-        if remote or _end(place).endswith(".git"):
-            return (_unless(folder, run("git", "-c", "protocol.ext.allow=never", "clone", "--depth", "1", "--", place, folder)),)
-        return (_unless(folder, run("cp", "-R", "--", place, folder)),)
+        git: tuple[Word, ...] = (
+            "git",
+            "-c",
+            "protocol.ext.allow=never",
+            "-c",
+            "http.sslVerify=true",
+            "clone",
+            "--depth",
+            "1",
+            "--",
+            place,
+            folder,
+        )
+        copied: tuple[Word, ...] = ("cp", "-R", "--", place, folder)
+        cloned = remote or _end(place).endswith(".git")
+        return (either(run("test", "-d", folder), command_line(git if cloned else copied)),)
     file: Word = f"{folder}.archive" if remote else place
     tls = ("--proto", "=https", "--proto-redir", "=https", "--max-redirs", "3", "--tlsv1.2", "--fail", "--location")
-    load = (run("curl", *tls, "--output", f"{folder}.archive", "--", place),) if remote else ()
-    return (*load, run("mkdir", "-p", "--", folder), run("tar", "-x", "-f", file, "-C", folder, "--strip-components=1"))
-
-
-def _unless(folder: str, fetch: Line) -> Line:
-    return either(run("test", "-d", folder), fetch)
+    load = (command_line(("curl", *tls, "--output", file, "--", place)),) if remote else ()
+    part = f"{folder}.part"
+    unpack = command_line(("tar", "-x", "-f", file, "-C", part, "--strip-components=1"))
+    fetch = named("modak_fetch", *load, run("mkdir", "-p", "--", part), unpack, run("mv", "--", part, folder))
+    return (fetch, either(run("test", "-d", folder), run("modak_fetch")))
 
 
 def _end(place: Word) -> str:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from modak import memory
 from modak.counts import Given, given
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
@@ -21,7 +23,10 @@ from modak.facts import HostMpi, Layout, Node
 from modak.perfmodel import Curve
 from modak.perfmodel.predict import same_name
 from modak.target import Target
-from modak.wishes import allowed_compilers, carrier, is_distributed, is_single_threaded, switches
+from modak.wishes import allowed_compilers, carrier, is_distributed, is_single_threaded, precision, switches
+
+if TYPE_CHECKING:
+    from modak.switching import Known
 
 DENSE = 64
 """Every node count up to here is a candidate; beyond, steps of about 1/64 and all measured sizes."""
@@ -42,8 +47,17 @@ class Shape:
     framework_version: str | None = None
     precision: str | None = None
     batch_size: int | None = None
+    opt_build: bool = False
+    """Whether an image built from source for the processor is wanted by the evidence."""
+    told: tuple[str, ...] = ()
+    """Switches that are on because of other runs' results; see :mod:`modak.switching`."""
     origin: str = "topology"
     """``evidence``, ``request`` or ``topology``."""
+
+    def laid_out_as(self, other: Shape) -> bool:
+        """Whether both lie on a node in one way; software may differ."""
+        names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads", "numa_mode", "mpi", "mpi_from")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     @property
     def layout(self) -> Layout:
@@ -69,6 +83,8 @@ class Candidates:
     given: Given
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
+    tried: tuple[Known, ...] = ()
+    """Switches that are left to the evidence, with what results say of them."""
 
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
@@ -83,11 +99,11 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     proven = tuple(dict.fromkeys(shape for shape in found if _agrees(shape, counts, spread)))
     notes: list[Notice] = list(counts.warnings)
     shapes = proven or tuple(dict.fromkeys(_topology_shapes(request, target, counts, notes, spread)))
-    fitting = tuple(shape for shape in shapes if _fits(shape, target.node, request))
+    fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(request, target, shape) is None)
     if not fitting:
-        raise Infeasible(_nothing_fits(shapes, target, request), field="optimisation.workload.memory_per_rank_gb")
+        raise Infeasible(_nothing_fits(shapes, target, request), field="optimisation.workload")
     grids = tuple(_grid(shape, request, target, counts, curves, spread) for shape in fitting)
-    return Candidates(fitting, grids, counts, (*_why(fitting, target), *_undecided(request, fitting)), tuple(notes))
+    return Candidates(fitting, grids, counts, _why(fitting, target), tuple(notes))
 
 
 def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve]) -> Iterable[Shape]:
@@ -130,7 +146,7 @@ def _same_run(curve: Curve, request: Request, target: Target) -> bool:
     found = carrier(request)
     pairs = (
         (series.dataset, work.dataset),
-        (series.precision, work.precision),
+        (series.precision, precision(request)),
         (series.framework, found.framework if found else None),
         (curve.layout.batch_size, work.batch_size),
     )
@@ -191,7 +207,8 @@ def _topology_shapes(request: Request, target: Target, counts: Given, notes: lis
     on = next((name for name, value in switches(request).items() if value is True), None)
     family = host.family if host and spread else None
     work = request.optimisation.workload
-    base = Shape(1, 1, mpi=family, mpi_from="host" if family else None, compiler=on, precision=work.precision, batch_size=work.batch_size)
+    mpi_from = "host" if family else None
+    base = Shape(1, 1, mpi=family, mpi_from=mpi_from, compiler=on, precision=precision(request), batch_size=work.batch_size)
     cores = node.usable_cores if node else 1
     gpus = _topology_gpus(request, node, counts, spread)
     for ranks, numa in _rank_counts(request, node, counts, gpus, spread):
@@ -250,23 +267,18 @@ def _default_threads(request: Request, cores: int, ranks: int) -> int:
     return 1 if is_single_threaded(request) else max(1, cores // ranks)
 
 
-def _fits(shape: Shape, node: Node | None, request: Request) -> bool:
-    """Whether a node has the memory, the GPUs and the NUMA mode for the shape."""
+def _fits(shape: Shape, node: Node | None) -> bool:
+    """Whether a node has the GPUs and the NUMA mode for the shape."""
     if node is None:
         return True
     modes = {mode.domains for mode in node.numa_modes}
-    per_rank = request.optimisation.workload.memory_per_rank_gb
-    usable = node.usable_memory_gb or node.memory_gb
-    enough = per_rank is None or usable is None or per_rank * shape.ranks_per_node <= usable
-    return enough and shape.gpus_per_node <= node.accelerators and (shape.numa_mode is None or not modes or shape.numa_mode in modes)
+    return shape.gpus_per_node <= node.accelerators and (shape.numa_mode is None or not modes or shape.numa_mode in modes)
 
 
 def _nothing_fits(shapes: Sequence[Shape], target: Target, request: Request) -> str:
-    node = target.node
-    usable = node and (node.usable_memory_gb or node.memory_gb)
-    least = min((shape.ranks_per_node for shape in shapes), default=1)
-    need = (request.optimisation.workload.memory_per_rank_gb or 0) * least
-    return f"{least} ranks a node need {need:g} GB; {usable or 0:g} GB are usable on nodes of {target.title}"
+    """Why the shape with the fewest ranks does not fit."""
+    least = min(shapes, key=lambda shape: shape.ranks_per_node)
+    return memory.obstacle(request, target, least) or f"no layout fits the GPUs or NUMA modes of nodes of {target.title}"
 
 
 def _grid(shape: Shape, request: Request, target: Target, counts: Given, curves: Sequence[Curve], spread: bool) -> npt.NDArray[np.int64]:
@@ -292,11 +304,5 @@ def _why(shapes: Sequence[Shape], target: Target) -> tuple[str, ...]:
         return (f"layouts considered (ranks x threads a node): {listed}; those measured on {target.title}",)
     if origin == {"request"}:
         return (f"layout {listed} (ranks x threads a node), as the request gives it",)
-    return (f"layouts considered (ranks x threads a node): {listed}; from the topology of {target.title}, in want of measurements",)
-
-
-def _undecided(request: Request, shapes: Sequence[Shape]) -> tuple[str, ...]:
-    """Switches that were left to the evidence, where there is none."""
-    seen = {shape.compiler for shape in shapes}
-    auto = [name for name, value in switches(request).items() if value == "auto" and name not in seen]
-    return tuple(f"{name}: off, no result of this application with it is known; one run with and one without would decide" for name in auto)
+    why = f"a rule of thumb from the topology of {target.title}, in want of measurements"
+    return (f"layouts considered (ranks x threads a node): {listed}; {why}",)

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import http.client
 import json
+import secrets
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from modak.errors import Fault, Infeasible, ModakError, Unavailable
 from modak.settings import Settings
+
+if TYPE_CHECKING:
+    from modak.ingest.sources import Source
+    from modak.ingest.table import Options
+    from modak.service import Known
 
 LONGEST_ANSWER: Final = 1 << 28
 
@@ -31,14 +37,63 @@ class Client(Protocol):
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> dict[str, Any]:
         """The rows of a result table without values, with their predictions: ``rows``, and ``warnings``."""
 
+    def size(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
+        """``platforms`` with what the goal needs of each, ``asked``, ``cautions`` and ``warnings``."""
+
     def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """A page of results: ``items``, and ``next`` where there are more."""
+
+    def used_by(self, plan_id: str) -> dict[str, Any]:
+        """The results that a plan's prediction rests on: ``items``."""
+
+    def replaced(self, filters: Mapping[str, str], *, limit: int = 100) -> dict[str, Any]:
+        """The last results whose place others took: ``items``, each with when, by whom and from which file."""
 
     def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
         """All results that the filters leave: the columns, and rows of text."""
 
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """Every item of ``systems``, ``images``, ``rules`` or ``models``."""
+
+    def load(
+        self,
+        paths: Sequence[str],
+        options: Options,
+        stdin: BinaryIO,
+        *,
+        dry_run: bool = False,
+        replace: bool = False,
+        progress: Callable[[float, int], None] = lambda done, rows: None,
+    ) -> dict[str, Any]:
+        """Load files, folders and (for ``-``) standard input: all rows or none. What changed."""
+
+    def confirm(self, numbers: Sequence[int]) -> int:
+        """Let models rest on results that loading doubted; how many of them it had doubted."""
+
+    def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
+        """Add systems with their hardware, images or rules: all or none; whether anything changed."""
+
+    def audit(self, cursor: str, limit: int) -> dict[str, Any]:
+        """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
+
+
+class Building(Protocol):
+    """What the command line asks for where images are built. Every method raises :class:`~modak.errors.ModakError`."""
+
+    def ask(self, document: Any) -> dict[str, Any]:
+        """Order an image: :class:`modak.builds.wanted.WantedBuild`; the state of its build."""
+
+    def state(self, build_id: str) -> dict[str, Any]:
+        """How far a build is."""
+
+    def log(self, build_id: str) -> str:
+        """What its tools printed."""
+
+    def cancel(self, build_id: str) -> dict[str, Any]:
+        """Stop it."""
+
+    def builds(self) -> list[dict[str, Any]]:
+        """The newest builds."""
 
 
 def client(settings: Settings) -> Client:
@@ -87,9 +142,21 @@ class Remote:
         kind = "application/json" if content.lstrip()[:1] in (b"[", b"{") else "text/csv"
         return self._call("POST", _path("/predictions", level=level), content, kind)
 
+    def size(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
+        """``POST /sizings``."""
+        return self._post("/sizings", document, strict=strict)
+
     def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """``GET /results``."""
         return self._call("GET", _path("/results", **filters, limit=limit, cursor=cursor))
+
+    def used_by(self, plan_id: str) -> dict[str, Any]:
+        """``GET /results?used_by=ID``."""
+        return self._call("GET", _path("/results", used_by=plan_id))
+
+    def replaced(self, filters: Mapping[str, str], *, limit: int = 100) -> dict[str, Any]:
+        """``GET /results?replaced=true``."""
+        return self._call("GET", _path("/results", **filters, limit=limit, replaced=True))
 
     def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
         """``GET /results``, page by page."""
@@ -98,6 +165,67 @@ class Remote:
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """``GET /kind``, page by page."""
         return self._pages(f"/{kind}", {})
+
+    def ask(self, document: Any) -> dict[str, Any]:
+        """``POST /builds``."""
+        return self._post("/builds", document)
+
+    def state(self, build_id: str) -> dict[str, Any]:
+        """``GET /builds/ID``."""
+        return self._call("GET", _path(f"/builds/{build_id}"))
+
+    def log(self, build_id: str) -> str:
+        """``GET /builds/ID/log``."""
+        return str(self._call("GET", _path(f"/builds/{build_id}/log"))["log"])
+
+    def cancel(self, build_id: str) -> dict[str, Any]:
+        """``DELETE /builds/ID``."""
+        return self._call("DELETE", _path(f"/builds/{build_id}"))
+
+    def builds(self) -> list[dict[str, Any]]:
+        """``GET /builds``."""
+        items: list[dict[str, Any]] = self._call("GET", _path("/builds"))["items"]
+        return items
+
+    def load(
+        self,
+        paths: Sequence[str],
+        options: Options,
+        stdin: BinaryIO,
+        *,
+        dry_run: bool = False,
+        replace: bool = False,
+        progress: Callable[[float, int], None] = lambda done, rows: None,
+    ) -> dict[str, Any]:
+        """``POST /results``: all files in one request, gzip files unpacked."""
+        from modak.ingest.reading import incoming
+
+        found = incoming(paths, options, stdin)
+        body, kind = _form([(table.source.name, _unpacked(table.source)) for table in found.tables])
+        progress(0.5, 0)
+        pairs = {name: [f"{old}={new}" for old, new in told.items()] for name, told in (("map", options.rename), ("set", options.fill))}
+        report = self._call("POST", _path("/results", format=options.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
+        return {**report, "notes": [*report["notes"], *found.notes]}
+
+    def confirm(self, numbers: Sequence[int]) -> int:
+        """``POST /results/confirmations``."""
+        return int(self._post("/results/confirmations", {"results": list(numbers)})["confirmed"])
+
+    def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
+        """``POST /systems``, ``/images`` or ``/rules``."""
+        document: dict[str, list[Any]] = {}
+        for value in values:
+            document.setdefault(f"{type(value).__name__.lower()}s", []).append(value.model_dump(mode="json", exclude_unset=True))
+        kind = next(name for name in ("systems", "images", "rules") if name in document)
+        return bool(self._post(f"/{kind}", document, replace=replace)["changed"])
+
+    def audit(self, cursor: str, limit: int) -> dict[str, Any]:
+        """``GET /audit``."""
+        return self._call("GET", _path("/audit", limit=limit, cursor=cursor))
+
+    def result_token(self, plan_id: str) -> str:
+        """``POST /plans/ID/token``: what a job sends its result back with, once."""
+        return str(self._post(f"/plans/{plan_id}/token", {})["token"])
 
     def _pages(self, path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
         page = self._call("GET", _path(path, **query, limit=1000))
@@ -131,6 +259,26 @@ class Remote:
         return _answer(self.address, response.status, content)
 
 
+def _unpacked(source: Source) -> bytes:
+    with source.open() as stream:
+        return stream.read()
+
+
+def _form(files: Sequence[tuple[str, bytes]]) -> tuple[bytes, str]:
+    """Files as a multipart form: the body and its type."""
+    boundary = secrets.token_hex(16)
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{_label(name)}"\r\n\r\n'.encode() + content + b"\r\n"
+        for name, content in files
+    ]
+    return b"".join([*parts, f"--{boundary}--\r\n".encode()]), f"multipart/form-data; boundary={boundary}"
+
+
+def _label(name: str) -> str:
+    """A file's name within the quotes of a header."""
+    return "".join(letter if letter.isprintable() and letter not in '"\\' else "_" for letter in name)
+
+
 def _connect(scheme: str, host: str, port: int | None, timeout: float) -> http.client.HTTPConnection:
     if scheme == "https":
         return http.client.HTTPSConnection(host, port, timeout=timeout, context=ssl.create_default_context())
@@ -155,13 +303,13 @@ def _path(path: str, **query: Any) -> str:
     shown = {
         name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items() if value not in (None, False, "")
     }
-    return quote(path) + (f"?{urlencode(shown)}" if shown else "")
+    return quote(path) + (f"?{urlencode(shown, doseq=True)}" if shown else "")
 
 
 def _answer(address: str, status: int, content: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(content)
-        if status == http.HTTPStatus.OK and isinstance(answer, dict):
+        if status in (http.HTTPStatus.OK, http.HTTPStatus.CREATED, http.HTTPStatus.ACCEPTED) and isinstance(answer, dict):
             return answer
         faults = [Fault(str(found["field"]), str(found["message"])) for found in answer["errors"]]
         raise RemoteError(status, str(answer["title"]), faults)

@@ -24,18 +24,15 @@ def strict_json(text: bytes | str) -> Any:
     ``Infinity`` and numbers beyond the range of a double, a key given twice, half of a surrogate pair, NUL, more than
     :data:`DEEPEST` levels, integers of more than :data:`LONGEST_INTEGER` digits.
     """
+    document = _decoded(text)
     try:
-        value = json.loads(
-            _decoded(text),
-            parse_constant=_no_constant,
-            parse_float=_float,
-            parse_int=_integer,
-            object_pairs_hook=_object,
-        )
+        value = _DECODER.decode(document)
     except json.JSONDecodeError as wrong:
         raise BadSyntax(f"line {wrong.lineno}, column {wrong.colno}: no JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}") from None
     except RecursionError:
         raise BadSyntax(f"more than {DEEPEST} levels") from None
+    if "\\u" not in document and document.count("{") + document.count("[") <= DEEPEST:
+        return value  # without an escape there is no text to doubt, with so few brackets no depth
     for found, depth in _values(value):
         if depth > DEEPEST:
             raise BadSyntax(f"more than {DEEPEST} levels")
@@ -77,6 +74,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise BadSyntax(f"the key {twice[:60]!a} stands twice in one object")
     return found
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, parse_float=_float, parse_int=_integer, object_pairs_hook=_object)
 
 
 def _values(value: Any) -> Iterator[tuple[Any, int]]:

@@ -26,7 +26,9 @@ from modak.grammar import (
     MetricPattern,
     Name,
     NodeList,
+    OptionName,
     OutputPath,
+    SettableName,
     SoundText,
     SourceText,
     VersionRange,
@@ -34,7 +36,6 @@ from modak.grammar import (
 from modak.words import Word
 
 Basis = Literal["measured", "interpolated", "extrapolated", "transferred", "heuristic", "none"]
-Runtime = Literal["apptainer", "singularity", "charliecloud", "podman-hpc", "sarus", "enroot", "none"]
 Event = Literal["begin", "end", "fail", "requeue", "time_limit", "array_tasks", "none"]
 Switch = bool | Literal["auto"]
 """A compiler switch: on, off, or what the evidence says."""
@@ -110,6 +111,8 @@ class StageIn(Document):
 
     source: Word = Field(alias="from")
     to: InsidePath
+    unpack: bool = False
+    """A tar file, or a SquashFS file (``.sqfs``), whose content is wanted there: one file to read from shared storage, not thousands."""
 
 
 class StageOut(Document):
@@ -141,6 +144,8 @@ class Application(Document):
     """Copied out of it afterwards."""
     preflight: bool = True
     """Whether the script begins with checks."""
+    result_file: InsidePath | None = None
+    """Where the script says how it went, below the folder that it is submitted from; not given: ``modak-result.json``."""
     pre_execution: tuple[Word, ...] = ()
     post_execution: tuple[Word, ...] = ()
     checkpoint: tuple[Word, ...] = ()
@@ -157,8 +162,10 @@ class Target(Document):
     """Where it runs. No ``name``: no system facts, only the scheduler."""
 
     name: Name | None = None
-    job_scheduler_type: Literal["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"] | None = None
-    container_runtime: Runtime | None = None
+    job_scheduler_type: Annotated[Name, Field(examples=["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"])] | None = None
+    """Name of a scheduler plug-in."""
+    container_runtime: Annotated[Name, Field(examples=["apptainer", "charliecloud", "podman-hpc", "sarus", "enroot", "none"])] | None = None
+    """Name of a runtime plug-in."""
 
 
 class OptBuild(Document):
@@ -168,11 +175,49 @@ class OptBuild(Document):
     acc_type: Literal["nvidia", "amd", "fpga", "none"] | None = None
 
 
+Value = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)] | Annotated[float, Field(strict=True, allow_inf_nan=False)] | Prose
+"""What a parameter may be set to."""
+
+
+class Steps(Document):
+    """Values from ``low`` to ``high``, each ``step`` more or ``factor`` times the one before."""
+
+    low: Annotated[float, Field(allow_inf_nan=False)]
+    high: Annotated[float, Field(allow_inf_nan=False)]
+    step: Amount | None = None
+    factor: Annotated[float, Field(gt=1, le=1e6, allow_inf_nan=False)] | None = None
+
+
+Values = Annotated[tuple[Value, ...], Field(min_length=1, max_length=1000)] | Steps
+"""The first value is the default, where the job's own is not among them."""
+
+
+class Space(Document):
+    """What a tuner may change: variables of the environment, options of the command, counts of the layout."""
+
+    environment: Mapping[SettableName, Values] = {}
+    options: Mapping[OptionName, Values] = {}
+    layout: Mapping[Literal["node_count", "process_count_per_node", "threads"], Values] = {}
+
+
+class Setting(Document):
+    """Values that the job runs with: exported variables, and options after the command."""
+
+    environment: Mapping[SettableName, Value] = {}
+    options: Mapping[OptionName, Value] = {}
+
+
 class Autotuning(Document):
-    """The tuner that was asked for; its input is text of the tuner's own."""
+    """What a tuner may change and how long it may look; ``input`` is text of a tuner's own."""
 
     tuner: Name | None = None
     input: Annotated[SoundText, Field(max_length=20_000)] | None = None
+    space: Space | None = None
+    setting: Setting = Setting()
+    trials: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
+    """At most so many."""
+    budget_node_hours: Amount | None = None
+    """For all trials together."""
 
 
 class Config(Document):
@@ -183,6 +228,10 @@ class Config(Document):
     )
     distributed_training: bool | None = None
     parallelisation: tuple[Literal["mpi", "openmp", "openacc", "opencl"], ...] = ()
+    layers: Count | None = None
+    """Of the network; a sizing asks for it."""
+    parameters: Amount | None = None
+    """Of the network: its trainable weights."""
 
 
 class Etl(Document):
@@ -239,6 +288,9 @@ class Workload(Document):
     precision: Name | None = None
     params: Mapping[Name, Annotated[float, Field(allow_inf_nan=False)] | Prose] = {}
     memory_per_rank_gb: Amount | None = None
+    memory_per_gpu_gb: Amount | None = None
+    memory_aside_gb: Amount | None = None
+    """What else lies in a node's memory: an image or data unpacked into tmpfs."""
     metric: PrintedMetric | None = None
     """Read from the application's output into ``modak-result.json``, beside its time."""
 
@@ -252,7 +304,8 @@ class FrameworkOptions(Document):
 class Optimisation(Document):
     """What MODAK is asked to decide, and what it is told about the application."""
 
-    enable_opt_build: bool = False
+    enable_opt_build: Switch = False
+    """Whether an image built from source is wanted; ``auto``: where results say that it helps."""
     enable_autotuning: bool = False
     app_type: Literal["ai_training", "ai_inference", "hpc", "big_data"] | None = None
     opt_build: OptBuild = OptBuild()
@@ -308,6 +361,10 @@ class Configuration(Document):
     image: str | None = None
     batch_size: Count | None = None
     global_batch: Count | None = None
+    workers: Count | None = None
+    """Ranks, or GPUs where there are GPUs: the global batch is so many times a worker's."""
+    opt_build: bool | None = None
+    """Whether an image built from source is wanted because of what results say."""
     total_ranks: Count | None = None
     """Ranks in total, where that is fewer than every node could have."""
 
@@ -342,6 +399,10 @@ class Choice(Document):
     configuration: Configuration
     prediction: Prediction
     node_hours: float | None = None
+    energy_kwh: float | None = None
+    """Where the system's file gives a node's power."""
+    cost: float | None = None
+    """Where it gives a price per node-hour; in that currency."""
     efficiency: float | None = None
     why_not: str | None = None
     """For an alternative: what speaks against it."""
@@ -354,6 +415,8 @@ class Plan(Document):
     configuration: Configuration
     prediction: Prediction
     node_hours: float | None = None
+    energy_kwh: float | None = None
+    cost: float | None = None
     efficiency: float | None = None
     alternatives: tuple[Choice, ...] = ()
     image: Mapping[str, Any] | None = None

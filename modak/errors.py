@@ -90,6 +90,13 @@ class Unauthorised(ModakError):
     title = "a token is needed"
 
 
+class Forbidden(ModakError):
+    """The caller is known, and may not do this."""
+
+    status = 403
+    title = "the token does not allow this"
+
+
 class Unavailable(ModakError):
     """The database or the service is out of reach."""
 

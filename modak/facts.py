@@ -29,6 +29,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Prose = Annotated[str, Field(min_length=1, max_length=2000)]
 DirectiveText = Annotated[str, Field(pattern=r"^--?[A-Za-z][A-Za-z0-9-]*([= ][A-Za-z0-9._:,/@%+=-]+)?$", max_length=200)]
 Vendor = Literal["nvidia", "amd"]
+StorageClass = Literal["default-common", "default-high", "default-ssd", "default-ultra_high"]
 
 
 class Fact(BaseModel):
@@ -108,6 +109,8 @@ class Node(Fact):
     """What a job may use; beyond it the job (at some sites the node) dies."""
     accelerator: Name | None = None
     accelerators: Annotated[int, Field(ge=0)] = 0
+    driver_cuda: VersionText | None = None
+    """The newest CUDA that the driver of its GPUs takes, as ``nvidia-smi`` prints it; not given: unknown, any image is taken to run."""
     local_storage_gb: Positive | None = None
     power_w: Positive | None = None
 
@@ -176,7 +179,7 @@ class Partition(Fact):
 class RuntimePolicy(Fact):
     """A container runtime that the site allows, or does not, since when and why. Order is preference."""
 
-    name: Literal["apptainer", "singularity", "charliecloud", "podman-hpc", "sarus", "enroot", "none"]
+    name: Annotated[Name, Field(examples=["apptainer", "singularity", "charliecloud", "podman-hpc", "sarus", "enroot", "none"])]
     allowed: bool = True
     version: VersionText | None = None
     as_of: Annotated[str, Field(pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$")] | None = None
@@ -184,6 +187,9 @@ class RuntimePolicy(Fact):
     module: ModuleName | None = None
     binds: tuple[AbsolutePath, ...] = ()
     """Host paths bound into every container at their own place."""
+    require_signature: bool = False
+    """Whether a job compares its image before it starts: with the digest that the catalogue has of the file, else with its own signature
+    (Apptainer, Singularity). It reads the whole image, so it is asked for, not the rule."""
 
 
 class HostMpi(Fact):
@@ -199,6 +205,9 @@ class HostMpi(Fact):
     """``I_MPI_PMI_LIBRARY`` for Intel MPI under srun."""
     library_dir: AbsolutePath | None = None
     """Host directory of the libraries, bound over the same directory of the image."""
+    fabric_dirs: tuple[AbsolutePath, ...] = ()
+    """Further host directories that it loads from: libfabric's, UCX's, PSM2's and their providers'. Bound over the same directories of
+    the image, and searched after its own."""
     library_dir_variable: EnvironmentName | None = None
     """Where the directory is not public: the environment variable (set by the module) whose value is the installation's root."""
 
@@ -208,7 +217,7 @@ class FileSystem(Fact):
 
     name: Name
     kind: Literal["lustre", "gpfs", "nfs", "beegfs", "local-ssd", "tmpfs", "other"]
-    storage_class: Literal["default-common", "default-high", "default-ssd", "default-ultra_high"] | None = None
+    storage_class: StorageClass | None = None
     path: AbsolutePath | None = None
     path_variable: EnvironmentName | None = None
     capacity_tb: Positive | None = None
@@ -234,7 +243,8 @@ class System(Fact):
     site: Prose
     kind: Literal["production", "reference"] = "production"
     """``reference``: a vendor's reference configuration, for sizing; nobody can submit there."""
-    scheduler: Literal["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"] | None = None
+    scheduler: Annotated[Name, Field(examples=["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"])] | None = None
+    """Name of a scheduler plug-in."""
     cpu_unit: Literal["core", "thread"] = "core"
     """What the scheduler counts as a CPU: with ``thread``, ``--hint=nomultithread`` is needed to get all cores."""
     partitions: tuple[Partition, ...] = Field(min_length=1)
@@ -242,7 +252,7 @@ class System(Fact):
     internet: bool | None = None
     """Whether compute nodes reach the internet; not given: unknown."""
     ssh_between_nodes: bool | None = None
-    launcher: Literal["srun", "mpirun", "jsrun", "flux"] | None = None
+    launcher: Annotated[Name, Field(examples=["srun", "mpirun", "jsrun", "flux"])] | None = None
     """The site's launcher; not given: the scheduler's usual one."""
     mpi: tuple[HostMpi, ...] = ()
     interconnect: Interconnect | None = None
@@ -309,6 +319,14 @@ class Image(Fact):
     size_gb: Positive | None = None
     verified_on: date | None = None
     """When somebody ran it and saw the labels hold; not given: unverified."""
+    verified_at: Prose | None = None
+    """On which machine that was, and with which runtime."""
+    findings: tuple[Prose, ...] = ()
+    """What running it showed, a line a label."""
+    refuted: tuple[Prose, ...] = ()
+    """Labels that running it refuted, when and where; an image with any is never chosen."""
+    storage_class: StorageClass | None = None
+    """Where the data of its jobs should lie, unless the request says so."""
     notes: tuple[Prose, ...] = ()
     source: Prose
 
@@ -318,6 +336,7 @@ class Condition(Fact):
 
     application: tuple[Name, ...] = ()
     application_version: VersionRange | None = None
+    app_type: tuple[Literal["ai_training", "ai_inference", "hpc", "big_data"], ...] = ()
     framework: tuple[Name, ...] = ()
     framework_version: VersionRange | None = None
     compiler: tuple[Name, ...] = ()
@@ -426,3 +445,5 @@ class Facts:
     rules: tuple[Rule, ...] = ()
     models: tuple[Any, ...] = ()
     """Fitted curves (:class:`modak.perfmodel.Curve`) of the application that is asked about."""
+    tried: tuple[Result, ...] = ()
+    """Results, of any application, that tell what switches do: where one is left to the evidence."""

@@ -47,6 +47,11 @@ _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
         "2026-01-31T14:00, 14:00 or now+2hours",
     ),
     "variable": (r"[A-Za-z_][A-Za-z0-9_]*", 128, "names of environment variables: letters, digits and _"),
+    "option": (
+        r"--?[A-Za-z][A-Za-z0-9_-]*=?|[A-Za-z][A-Za-z0-9_.-]*=",
+        64,
+        "an option (--batch-size, --batch-size=) or the start of a word (NB=)",
+    ),
     "module": (r"[A-Za-z0-9][A-Za-z0-9._+/-]*", 128, "letters, digits and ._+/-"),
     "path": (r"(/[A-Za-z0-9._+@-]+)+/?|/", 512, "an absolute path of letters, digits and ._+@-"),
 }
@@ -91,6 +96,12 @@ def _harmless(name: str) -> str:
     return name
 
 
+def _not_ours(name: str) -> str:
+    if name.startswith("MODAK_"):
+        raise ValueError("MODAK_* are the job script's own variables")
+    return name
+
+
 def _no_dots(path: str) -> str:
     if ".." in path.split("/"):
         raise ValueError("a path may not hold '..'")
@@ -118,6 +129,10 @@ BeginTime = Annotated[str, _text("begin"), AfterValidator(_real_time)]
 EnvironmentName = Annotated[str, _text("variable")]
 CopiedName = Annotated[str, _text("variable"), AfterValidator(_harmless)]
 """A variable that a request may copy from the submitter's environment: a name alone, and none that runs code."""
+OptionName = Annotated[str, _text("option")]
+"""What a command takes a value after: as a word of its own, or after ``=`` in the same one."""
+SettableName = Annotated[CopiedName, AfterValidator(_not_ours)]
+"""A variable that a request may set: as one that it may copy, and none that the script keeps its own notes in."""
 ModuleName = Annotated[str, _text("module")]
 AbsolutePath = Annotated[str, _text("path"), AfterValidator(_no_dots)]
 SoundText = Annotated[str, AfterValidator(sound)]
@@ -132,7 +147,17 @@ _SOURCE: Final = re.compile(
     r"https://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[A-Za-z0-9._%+,@-]+)*/?"
     r"|(?:\$\{[A-Z_][A-Z0-9_]*\}/|/|\./)?[A-Za-z0-9._][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9._+@-]+)*/?"
 )
-_IMAGE_FILE: Final = re.compile(r"(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*(?:/[A-Za-z0-9_][A-Za-z0-9._+-]*)*)\.(?:sif|sqfs|simg)")
+_IMAGE_FILE: Final = re.compile(r"(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*(?:/\.?[A-Za-z0-9_][A-Za-z0-9._+-]*)*)\.(?:sif|sqfs|simg)")
+"""A directory may be hidden (``.local``); ``..`` is none."""
+
+
+def is_image_file(text: str) -> bool:
+    """Whether a text is the path of an image file that a job script may name.
+
+    >>> is_image_file("/home/ada/.local/share/modak/images/x.sif"), is_image_file("../x.sif"), is_image_file("a b.sif")
+    (True, False, False)
+    """
+    return bool(_IMAGE_FILE.fullmatch(text))
 
 
 def _output(path: str) -> str:

@@ -6,7 +6,8 @@ binary interface. Nothing here knows the catalogue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
@@ -18,6 +19,8 @@ from modak.grammar import version_range
 
 MPI_ABI: Final = frozenset({"mpich", "intel-mpi", "mvapich"})
 """MPI libraries with one binary interface (the MPICH ABI initiative): a program built with one runs with another."""
+_COMPATIBLE: Final = 11
+"""From this CUDA on, minor versions are compatible with the drivers of their major one (NVIDIA, CUDA Compatibility)."""
 _FILES: Final = (".sif", ".sqfs", ".simg")
 _APPTAINER: Final = frozenset({"docker", "oras", "library", "shub", "private", ".sif", ".simg"})
 _READS: Final[Mapping[str | None, frozenset[str]]] = {
@@ -54,9 +57,13 @@ class Wanted:
     runtime: str | None = None
     recipe_version: str | None = None
     """The version that a recipe would build for this request; ``None``: no recipe does."""
+    driver_cuda: str | None = None
+    """The newest CUDA that the driver takes."""
+    seconds: tuple[tuple[str, float], ...] = ()
+    """Images that results name, each with what the models predict for this run in it."""
 
 
-Value = int | str | tuple[int, ...]
+Value = float | str | tuple[int, ...]
 
 
 def obstacle(image: Image, wanted: Wanted) -> str | None:
@@ -69,7 +76,6 @@ def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
     labels = image.labels
     unasked = not wanted.opt_build and image.verified_on is None and labels.source == "opt-build"
     spare = len({*labels.distribution} - {wanted.distribution}) + (labels.mpi is not None and wanted.mpi is None)
-    carried = (labels.mpi, labels.cuda, labels.rocm, labels.oneapi, labels.python, *labels.compilers, *labels.distribution)
     return (
         ("it needs no accelerator", labels.accelerator != wanted.accelerator),
         ("it can be pulled", not is_there(image)),
@@ -77,19 +83,50 @@ def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
         ("somebody has run it", image.verified_on is None),
         ("it is no untried source build, which nobody asked for", unasked),
         ("its version is newer", _newest_first(labels.version)),
+        ("the driver has all of its CUDA", _ahead(image, wanted)),
         ("it has the same MPI", wanted.mpi is not None and labels.mpi != wanted.mpi),
         ("its MPI has the same version", not _same_mpi_version(image, wanted)),
         ("it is compiled for a processor nearer to the target", distance(labels.microarchitecture, wanted.microarchitecture)),
         ("it carries less that nobody asked for", spare),
         ("it is the project's own image", labels.source != "hub"),
-        ("more is known of what it carries", -sum(label is not None for label in carried)),
+        ("more is known of what it carries", -_known_of(image)),
+        ("the models predict it to be faster", dict(wanted.seconds).get(image.reference, math.inf)),
         ("its name sorts first", image.reference),
     )
 
 
-def has_version(image: Image, wanted: str | None) -> bool:
-    """Whether the image's version is the wanted one, or within the wanted range."""
-    return wanted is None or _within(image.labels.version, wanted)
+def kind_of(image: Image) -> tuple[Hashable, ...]:
+    """Everything of an image that :func:`obstacle` and :func:`criteria` look at, but what :func:`within_kind` orders by."""
+    labels = image.labels
+    hardware = (labels.accelerator, labels.architecture, labels.microarchitecture)
+    capability = (labels.compute_capability_min, labels.compute_capability_max, labels.cuda)
+    inside = (frozenset(labels.compilers), frozenset(labels.distribution), labels.mpi, labels.mpi_version)
+    known = (labels.source, is_there(image), image.verified_on is None, bool(image.refuted), _form(image.reference))
+    return (*hardware, *capability, *inside, *known)
+
+
+def within_kind(image: Image) -> tuple[Value, ...]:
+    """Sorts images of one kind as :func:`criteria` would: the best first."""
+    return (_newest_first(image.labels.version), -_known_of(image), image.reference)
+
+
+def _known_of(image: Image) -> int:
+    """How many labels tell what is inside."""
+    labels = image.labels
+    carried = (labels.mpi, labels.cuda, labels.rocm, labels.oneapi, labels.python, *labels.compilers, *labels.distribution)
+    return sum(label is not None for label in carried)
+
+
+def allows(wanted: str, version: Version) -> bool:
+    """Whether a version is the wanted one, or within the wanted range."""
+    return _range(wanted).contains(version)
+
+
+@lru_cache(maxsize=1024)
+def pinned(wanted: str) -> Version | None:
+    """The one version that a range allows, without what follows its ``+``; ``None``: it may allow several."""
+    exact = (one.version for one in _range(wanted) if one.operator == "==" and not one.version.endswith("*"))
+    return next((Version(Version(version).public) for version in exact), None)
 
 
 def is_there(image: Image) -> bool:
@@ -129,6 +166,10 @@ def distance(built_for: str | None, target: str | None) -> int:
     return len(set(known[target].ancestors) - set(known[built_for].ancestors))
 
 
+def _refuted(image: Image, wanted: Wanted) -> str | None:
+    return "that did not carry its labels when somebody ran it" if image.refuted else None
+
+
 def _accelerator(image: Image, wanted: Wanted) -> str | None:
     """An image for GPUs also runs without one, if with nothing better; the other way round it does not."""
     has = image.labels.accelerator
@@ -157,6 +198,20 @@ def _capability(image: Image, wanted: Wanted) -> str | None:
     return f"without kernels for compute capability {wanted.compute_capability}" if dead else None
 
 
+def _driver(image: Image, wanted: Wanted) -> str | None:
+    """Whether the driver takes the image's CUDA: since 11 any of the same major version, before that none that is newer."""
+    if not image.labels.cuda or wanted.driver_cuda is None or wanted.accelerator != "nvidia":
+        return None
+    has, takes = Version(image.labels.cuda), Version(wanted.driver_cuda)
+    dead = has.major > takes.major or (takes.major < _COMPATIBLE and has > takes)
+    return f"for CUDA {image.labels.cuda}, of which the driver knows {wanted.driver_cuda}" if dead else None
+
+
+def _ahead(image: Image, wanted: Wanted) -> bool:
+    """Whether the image's CUDA is newer than the driver's, if of the same major version: what must be compiled at run time fails."""
+    return bool(image.labels.cuda and wanted.driver_cuda and Version(image.labels.cuda) > Version(wanted.driver_cuda))
+
+
 def _compilers(image: Image, wanted: Wanted) -> str | None:
     missing = [compiler for compiler in wanted.compilers if compiler not in image.labels.compilers]
     return f"without {' and '.join(missing)}" if missing else None
@@ -179,10 +234,12 @@ def _runtime(image: Image, wanted: Wanted) -> str | None:
 
 
 _CHECKS: Final[tuple[Callable[[Image, Wanted], str | None], ...]] = (
+    _refuted,
     _accelerator,
     _architecture,
     _processor,
     _capability,
+    _driver,
     _compilers,
     _distribution,
     _mpi,
@@ -195,9 +252,7 @@ def _form(reference: str) -> str:
     return reference.split("://", 1)[0] if "://" in reference else next((end for end in _FILES if reference.endswith(end)), "")
 
 
-@lru_cache(maxsize=4096)
-def _within(version: str, wanted: str) -> bool:
-    return version_range(wanted).contains(version)
+_range: Final = lru_cache(maxsize=1024)(version_range)
 
 
 @lru_cache(maxsize=4096)

@@ -2,14 +2,18 @@
 
 A choice is set inclusion, made deterministic: of the images that carry every wanted label and can run on the target, the
 most specific one. What had to be given up is a warning; what decided is one line each.
+
+A catalogue holds images of one kind together: all that an obstacle could be is the same for them, so one of them is asked
+for all, and the choice does not take longer where there are more of a kind.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from heapq import nsmallest
+from itertools import chain, islice
 from typing import Final
 
 from packaging.specifiers import SpecifierSet
@@ -18,23 +22,14 @@ from packaging.version import Version
 from modak.dsl import Notice
 from modak.facts import Image
 from modak.grammar import image_file, version_range
-from modak.imagefit import Wanted, criteria, has_version, is_there, obstacle
+from modak.imagefit import Wanted, allows, criteria, is_there, kind_of, obstacle, pinned, within_kind
+from modak.kept import Kept
 
 __all__ = ["Catalogue", "ImageChoice", "Wanted", "catalogue", "choose", "obstacle"]
 
 VERSION_FIELD: Final = "optimisation.options.version"
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    """Images, indexed by the framework that they carry."""
-
-    by_framework: Mapping[str, tuple[Image, ...]] = field(default_factory=dict)
-
-    @property
-    def frameworks(self) -> tuple[str, ...]:
-        """Frameworks that some image carries."""
-        return tuple(sorted(self.by_framework))
+MOST_LISTED: Final = 12
+"""Versions that a message lists; of more, the nearest."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +45,84 @@ class ImageChoice:
     warnings: tuple[Notice, ...] = ()
 
 
+@dataclass(frozen=True)
+class Kind:
+    """Images that nothing tells apart but their version, what they carry beside it, and their name."""
+
+    versions: Mapping[Version, tuple[Image, ...]]
+    """The newest version first; of one version the best image first."""
+    count: int
+    public: Mapping[Version, tuple[Version, ...]]
+    """Versions without what follows their ``+`` -> the versions that there are of it."""
+
+    @property
+    def any(self) -> Image:
+        """One of them, to be asked for all."""
+        return next(iter(self.versions.values()))[0]
+
+    def within(self, wanted: str | None) -> Fitting:
+        """Those of a version or range."""
+        if wanted is None:
+            return Fitting(self.count, _first_two(self.versions.values()))
+        exact = pinned(wanted)
+        among = self.versions if exact is None else self.public.get(exact, ())
+        return self.of([version for version in among if allows(wanted, version)])
+
+    def of(self, versions: Iterable[Version]) -> Fitting:
+        """Those of some versions, the newest first."""
+        there = [self.versions[version] for version in versions if version in self.versions]
+        return Fitting(sum(map(len, there)), _first_two(there))
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How many images of a kind fit, and the best two of them."""
+
+    count: int
+    best: tuple[Image, ...]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Images by the framework that they carry, those of one kind together."""
+
+    by_framework: Mapping[str, tuple[Kind, ...]] = field(default_factory=dict)
+    by_reference: Mapping[str, Image] = field(default_factory=dict, repr=False)
+    kept: Kept[Wanted, ImageChoice] = field(default_factory=lambda: Kept(1024), compare=False)
+
+    @property
+    def frameworks(self) -> tuple[str, ...]:
+        """Frameworks that some image carries."""
+        return tuple(sorted(self.by_framework))
+
+
 def catalogue(images: Iterable[Image]) -> Catalogue:
-    """The images by framework; their order does not matter."""
-    ordered = sorted(images, key=lambda image: (image.labels.framework, image.reference))
-    return Catalogue({name: tuple(group) for name, group in groupby(ordered, key=lambda image: image.labels.framework)})
+    """The images by framework and kind; their order does not matter."""
+    kinds: dict[str, dict[object, list[Image]]] = defaultdict(lambda: defaultdict(list))
+    named: dict[str, Image] = {}
+    for image in images:
+        kinds[image.labels.framework][kind_of(image)].append(image)
+        named[image.reference] = image
+    return Catalogue({name: tuple(map(_kind, found.values())) for name, found in sorted(kinds.items())}, named)
 
 
-def choose(images: Catalogue, wanted: Wanted, preferred: str | None = None) -> ImageChoice:
-    """The image for a request; ``preferred`` is the reference that the evidence was measured with, taken where it fits.
+def _kind(images: Sequence[Image]) -> Kind:
+    versions: dict[Version, list[Image]] = defaultdict(list)
+    public: dict[Version, dict[Version, None]] = defaultdict(dict)
+    for image in sorted(images, key=within_kind):
+        version = Version(image.labels.version)
+        versions[version].append(image)
+        public[Version(version.public)][version] = None
+    ordered = {version: tuple(found) for version, found in versions.items()}
+    return Kind(ordered, len(images), {version: tuple(found) for version, found in public.items()})
+
+
+def _first_two(groups: Iterable[tuple[Image, ...]]) -> tuple[Image, ...]:
+    return tuple(islice(chain.from_iterable(groups), 2))
+
+
+def choose(images: Catalogue, wanted: Wanted) -> ImageChoice:
+    """The image for a request.
 
     What no image carries is given up in a fixed order, each with a warning: the version (the nearest is taken), graph
     compilers, MPI, the distribution; the last two only where no recipe would bring them, and nothing where a source build
@@ -66,11 +131,16 @@ def choose(images: Catalogue, wanted: Wanted, preferred: str | None = None) -> I
     """
     if wanted.runtime == "none":
         return ImageChoice(exact=True, decisions=("image: none, the job runs without a container",))
-    known = images.by_framework.get(wanted.framework, ())
+    measured = [found for reference, _ in wanted.seconds if (found := images.by_reference.get(reference))]
+    return images.kept.get(wanted, lambda: _choose(images.by_framework.get(wanted.framework, ()), wanted, measured))
+
+
+def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) -> ImageChoice:
     for asked, given_up in _relaxed(wanted):
-        able = [image for image in known if obstacle(image, asked) is None]
+        able = [kind for kind in known if obstacle(kind.any, asked) is None]
         if able:
-            return _chosen(able, asked, given_up, preferred, len(known))
+            runs = [image for image in measured if image.labels.framework == asked.framework and obstacle(image, asked) is None]
+            return _chosen(able, asked, given_up, sum(kind.count for kind in known), runs)
     return _nothing(known, wanted)
 
 
@@ -98,18 +168,22 @@ def _without(compiler: str, wanted: Wanted) -> Notice:
     return Notice(field=f"optimisation.options.{compiler}", message=text)
 
 
-def _chosen(able: Sequence[Image], wanted: Wanted, given_up: tuple[Notice, ...], preferred: str | None, known: int) -> ImageChoice:
-    """The best of those that can serve: of the version asked for, else a build of it, else of the nearest version."""
-    matching = [image for image in able if has_version(image, wanted.version)]
+def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:
+    """The best of those that can serve: of the version asked for, else a build of it, else of the nearest version.
+
+    Those that were ``measured`` are looked at beside the best of each kind: what the models say of them counts among equals.
+    """
+    matching = [found for kind in able if (found := kind.within(wanted.version)).count]
     fitting = matching or _nearest(able, wanted.version)
-    ranked = sorted(fitting, key=lambda image: tuple(value for _, value in criteria(image, wanted)))
-    best = next((image for image in ranked if image.reference == preferred), ranked[0])
+    first = list(chain.from_iterable(found.best for found in fitting))
+    among = {Version(image.labels.version) for image in first}
+    looked_at = dict.fromkeys((*first, *(image for image in measured if Version(image.labels.version) in among)))
+    best, *others = nsmallest(2, looked_at, key=lambda image: tuple(value for _, value in criteria(image, wanted)))
     exact = bool(matching) and not given_up and _fits_fully(best, wanted)
     if wanted.recipe_version and (why_build := _why_build(best, wanted, exact=exact)):
         return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {why_build}",))
-    measured = best.reference == preferred
-    why = "the one that was measured" if measured else f"the best of {len(fitting)} that fit, of {known} of {wanted.framework}"
-    lines = (_line(best, wanted, why), *(() if measured else _runner_up(best, ranked, wanted)), _standing(best))
+    why = f"the best of {sum(found.count for found in fitting)} that fit, of {known} of {wanted.framework}"
+    lines = (_line(best, wanted, why), *_runner_up(best, others, wanted), _standing(best))
     warnings = (*given_up, *(() if matching else (_version_warning(best, able, wanted),)), *_mpi_warning(best, wanted))
     return ImageChoice(best, exact, None, lines, warnings)
 
@@ -121,11 +195,14 @@ def _why_build(best: Image, wanted: Wanted, *, exact: bool) -> str | None:
     return None if is_there(best) else f"the only one that fits is private: {best.reference}"
 
 
-def _nothing(known: Sequence[Image], wanted: Wanted) -> ImageChoice:
+def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
     """No image can serve: a recipe where there is one, with the reasons by number."""
-    reasons = Counter(why for image in known if (why := obstacle(image, wanted)))
-    counted = "; ".join(f"{count} {why}" for why, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
-    what = f"none of the {len(known)} images of {wanted.framework} fits: {counted}" if known else f"none of {wanted.framework} is known"
+    reasons: Counter[str] = Counter()
+    for kind in known:
+        reasons[obstacle(kind.any, wanted) or ""] += kind.count
+    counted = "; ".join(f"{count} {why}" for why, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])) if why)
+    count = sum(kind.count for kind in known)
+    what = f"none of the {count} images of {wanted.framework} fits: {counted}" if known else f"none of {wanted.framework} is known"
     if wanted.recipe_version:
         return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {what}",))
     message = f"{what}; name an image of your own in application.container_runtime, or add one to the catalogue"
@@ -143,16 +220,20 @@ def _fits_fully(best: Image, wanted: Wanted) -> bool:
     return built and best.labels.accelerator == wanted.accelerator
 
 
-def _nearest(able: Sequence[Image], wanted: str | None) -> list[Image]:
+def _nearest(able: Sequence[Kind], wanted: str | None) -> list[Fitting]:
     """Images of the version nearest to one that none has.
 
     That is the lowest above with the same major number, else the highest below, else the lowest above.
     """
     asked = _anchor(version_range(wanted or ">=0"))
-    versions = sorted({Version(image.labels.version) for image in able})
+    versions = _versions(able)
     above, below = [item for item in versions if item >= asked], [item for item in versions if item < asked]
     nearest = next((item for item in above if item.major == asked.major), below[-1] if below else above[0])
-    return [image for image in able if Version(image.labels.version) == nearest]
+    return [found for kind in able if (found := kind.of([nearest])).count]
+
+
+def _versions(kinds: Iterable[Kind]) -> list[Version]:
+    return sorted({version for kind in kinds for version in kind.versions})
 
 
 def _anchor(versions: SpecifierSet) -> Version:
@@ -161,9 +242,12 @@ def _anchor(versions: SpecifierSet) -> Version:
     return min(bounds, default=Version("0"))
 
 
-def _version_warning(best: Image, able: Sequence[Image], wanted: Wanted) -> Notice:
-    there = ", ".join(map(str, sorted({Version(image.labels.version) for image in able})))
-    text = f"no image carries {wanted.framework} {wanted.version}; {best.labels.version} is used (there are: {there})"
+def _version_warning(best: Image, able: Sequence[Kind], wanted: Wanted) -> Notice:
+    versions, used = _versions(able), Version(best.labels.version)
+    first = max(0, min(versions.index(used) - MOST_LISTED // 2, len(versions) - MOST_LISTED))
+    there = ", ".join(map(str, versions[first : first + MOST_LISTED]))
+    among = "there are" if len(versions) <= MOST_LISTED else f"the nearest of {len(versions)}"
+    text = f"no image carries {wanted.framework} {wanted.version}; {best.labels.version} is used ({among}: {there})"
     return Notice(field=VERSION_FIELD, message=text)
 
 
@@ -187,13 +271,14 @@ def _line(best: Image, wanted: Wanted, why: str) -> str:
     return f"image: {best.reference}, {inside} for {device}{built}: {why}{spare}"
 
 
-def _runner_up(best: Image, ranked: Sequence[Image], wanted: Wanted) -> tuple[str, ...]:
+def _runner_up(best: Image, others: Sequence[Image], wanted: Wanted) -> tuple[str, ...]:
     """The second choice, and the first criterion that decided against it."""
-    if len(ranked) < 2:
+    if not others:
         return ()
-    pairs = zip(criteria(best, wanted), criteria(ranked[1], wanted), strict=True)
+    second = others[0]
+    pairs = zip(criteria(best, wanted), criteria(second, wanted), strict=True)
     why = next((name for (name, ours), (_, theirs) in pairs if ours != theirs), "they are equal")
-    return (f"image: not {ranked[1].reference}: the chosen one is better in that {why}",)
+    return (f"image: not {second.reference}: the chosen one is better in that {why}",)
 
 
 def _standing(best: Image) -> str:

@@ -14,6 +14,7 @@ from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources, 
 from modak.placing import report, staging, storage
 from modak.software import Software, gpu_vendor
 from modak.target import Target
+from modak.tuning.setting import exported, option_words
 from modak.wishes import carrier, distribution
 from modak.words import Joined, Variable, Word
 
@@ -45,7 +46,7 @@ def job_of(
         launcher_version=mpi.version if mpi else None,
         pmi=mpi.pmi if mpi else None,
         container=_container(target, software, mpi, shape.mpi_from == "host"),
-        environment={**software.rules.environment, **_framework_environment(request)},
+        environment={**software.rules.environment, **_framework_environment(request), **exported(request)},
         modules=_modules(target, software, mpi),
         rules=software.rules.texts,
         pre=request.application.pre_execution,
@@ -58,7 +59,7 @@ def job_of(
         affinity=request.application.preflight,
         distribution=distribution(request),
         storage=place.place,
-        staging=staging(request, target, nodes),
+        staging=staging(request, target, nodes, software),
         report=report(request, target, shape, nodes, software),
     )
     spec, ssh = _without_ssh(spec, target)
@@ -179,7 +180,7 @@ def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int |
 def _command(request: Request) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
     """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script where it is not set."""
     if request.application.command:
-        return request.application.command, ()
+        return (*request.application.command, *option_words(request)), ()
     text = "no executable is named; the script runs what the variable MODAK_COMMAND names, and stops where it is not set"
     return (Joined(parts=(Variable(variable="MODAK_COMMAND"),)),), (Notice(field="application.executable", message=text),)
 
@@ -205,6 +206,7 @@ def _container(target: Target, software: Software, mpi: HostMpi | None, from_hos
         mpi=labels.mpi if labels else None,
         mpi_version=labels.mpi_version if labels else None,
         to_build=software.recipe is not None,
+        digest=software.image.digest if software.image and "://" not in software.image.reference else None,
     )
 
 

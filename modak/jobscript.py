@@ -13,7 +13,7 @@ from typing import Final
 
 from modak import plugins, words
 from modak.affinity import affinity
-from modak.bash import Expansion, Line, either, export, fixed, function, need, parts, quiet, run, subshell
+from modak.bash import Expansion, Line, command_line, either, export, fixed, function, need, parts, quiet, run, subshell
 from modak.buildscript import render_build
 from modak.dsl import Notice
 from modak.ending import ending
@@ -33,6 +33,7 @@ __all__ = ["Script", "render", "render_build", "rule_fault"]
 NO_GPU: Final = 74
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
 """Variables that whoever submits sets, not the machine."""
+_SETS: Final = frozenset({"export", "set"})
 _RULE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
@@ -50,7 +51,7 @@ def render(job: JobSpec, scheduler: str) -> Script:
     job, dropped = _with_sound_rules(job)
     variables = _variables(job, launcher)
     body = (
-        *preamble(door),
+        *preamble(door.submit_dir),
         *ending(job, door, timed(job, door)),
         *timer(job, door),
         *modules(job),
@@ -88,6 +89,8 @@ def _with_sound_rules(job: JobSpec) -> tuple[JobSpec, tuple[Notice, ...]]:
     """The job without rules that cannot be written, and a warning for each: one bad rule must not stop every job."""
     faults = [(rule, rule_fault(rule.script)) for rule in job.rules]
     dropped = (Notice(field="rules", message=f"rule {rule.rule!r:.80} is left out: {fault}") for rule, fault in faults if fault)
+    if not any(fault for _, fault in faults):
+        return job, ()
     return replace(job, rules=tuple(rule for rule, fault in faults if not fault)), tuple(dropped)
 
 
@@ -125,12 +128,20 @@ def _variables(job: JobSpec, launcher: Launcher) -> dict[str, str]:
 
 
 def _rules(job: JobSpec, stage: str) -> Iterator[Line]:
-    """Rules of a stage: those of the environment run in the script's own shell (what they export stays), others in one of their own."""
+    """Rules of a stage: those of the environment run in the script's own shell (what they export stays), others in one of their own.
+
+    One that sets variables alone stands as it is; another one in a function, which it may leave with ``return``.
+    """
     for at, rule in enumerate(job.rules, start=1):
         if rule.stage == stage:
             yield from section(f"rule {_shown(rule)} ({stage})")
             body = code(rule.script)
-            yield from (function(f"modak_rule_{at}", body), run(f"modak_rule_{at}")) if stage == "environment" else (subshell(body),)
+            if stage != "environment":
+                yield subshell(body)
+            elif all(event[0] in _SETS for event in body.events):
+                yield body
+            else:
+                yield from (function(f"modak_rule_{at}", body), run(f"modak_rule_{at}"))
 
 
 def _shown(rule: RuleText) -> str:
@@ -171,7 +182,7 @@ def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, .
     if not command:
         return ()
     words.check_program(command, field=field)
-    return section(title, (run(*command),))
+    return section(title, (command_line(command),))
 
 
 def _main(job: JobSpec, runtime: Runtime, launcher: Launcher, door: Scheduler, exported: tuple[str, ...]) -> Line:
@@ -180,4 +191,4 @@ def _main(job: JobSpec, runtime: Runtime, launcher: Launcher, door: Scheduler, e
     before, inside = launcher.words(job, door, exported), launcher.inside(job, door)
     wrapped = runtime.wrap(job, inside)
     starts = (len(before), len(before) + len(wrapped) - len(inside))
-    return run(*before, *wrapped, breaks=starts)
+    return command_line((*before, *wrapped), starts)

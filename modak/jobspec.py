@@ -99,6 +99,8 @@ class Container:
     mpi_version: str | None = None
     to_build: bool = False
     """The image does not exist yet: the build job makes it."""
+    digest: str | None = None
+    """``sha256:…`` of the image's file, where the catalogue has it."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ class Copy:
 
     outside: Word
     inside: str
+    unpack: bool = False
+    """What is copied in is a tar or SquashFS file; ``inside`` is a directory of its content."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,8 @@ class Report:
     unit: str | None = None
     pattern: str | None = None
     """An extended regular expression with one group: the metric's number."""
+    file: str = "modak-result"
+    """The file's name without ``.json``, below the folder that the job is submitted from."""
 
 
 @dataclass(frozen=True)

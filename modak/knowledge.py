@@ -18,9 +18,11 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from modak import plugins
 from modak.errors import DataError, Fault, unknown
 from modak.facts import Accelerator, Image, Processor, Rule, Source, System
 from modak.faults import faults_of, join
+from modak.sizing.guide import Guide
 
 Model = TypeVar("Model", bound=BaseModel)
 Item = TypeVar("Item")
@@ -98,7 +100,7 @@ def read_system(path: Path) -> System:
     :raises DataError: with a fault for each thing that is wrong.
     """
     system = _validate(path, System, _load(path), at="")
-    _complain(*_unsourced(path, system, ""))
+    _complain(*_unsourced(path, system, ""), *(Fault(_where(path, field), why) for field, why in unknown_variants(system)))
     return system
 
 
@@ -118,6 +120,16 @@ def read_accelerators(path: Path) -> tuple[Accelerator, ...]:
     return _sourced(path, "accelerators", _read_array(path, "accelerators", Accelerator))
 
 
+def read_guide(path: Path) -> Guide:
+    """Guidance for sizing; all its figures have a source.
+
+    :raises DataError: with a fault for each thing that is wrong.
+    """
+    guide = _validate(path, Guide, _load(path), at="")
+    _complain(*_unsourced(path, guide, ""))
+    return guide
+
+
 def read_images(path: Path) -> tuple[Image, ...]:
     """The catalogue entries of an ``[[images]]`` array.
 
@@ -132,6 +144,33 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     :raises DataError: with a fault for each thing that is wrong.
     """
     return _read_array(path, "rules", Rule)
+
+
+def from_document(kind: str, document: object, name: str) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
+    """What a document adds to the ``systems``, ``images`` or ``rules``: one of them by itself, or arrays as in the files.
+
+    Beside ``systems`` there may be the ``processors`` and ``accelerators`` that they need. ``name`` is what faults call the document.
+
+    :raises DataError: with a fault for each thing that is wrong.
+    """
+    path, models = Path(name), _KINDS[kind]
+    told = document if isinstance(document, Mapping) and kind in document else {kind: [document]}
+    _complain(*(Fault(_where(path, key), unknown("key", key, models)) for key in told if key not in models))
+
+    def every(key: str) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
+        items = _array(path, told, key, models[key])
+        return _sourced(path, key, items) if kind == "systems" else items
+
+    found, bad = _gather(every, [key for key in models if key in told])
+    _complain(*bad)
+    return tuple(item for _, item in found)
+
+
+_KINDS: Mapping[str, Mapping[str, type[System | Processor | Accelerator | Image | Rule]]] = {
+    "systems": {"systems": System, "processors": Processor, "accelerators": Accelerator},
+    "images": {"images": Image},
+    "rules": {"rules": Rule},
+}
 
 
 # --- reading and validating one file
@@ -156,19 +195,27 @@ def _load(path: Path) -> dict[str, Any]:
 
 def _read_array(path: Path, key: str, model: type[Model]) -> tuple[Model, ...]:
     document = _load(path)
-    items = document.get(key)
-    faults = [Fault(_where(path, other), unknown("key", other, [key])) for other in document if other != key]
-    if not isinstance(items, list):
-        faults.append(Fault(_where(path, key), f"an array of tables [[{key}]] is required"))
-    _complain(*faults)
+    _complain(
+        *(Fault(_where(path, other), unknown("key", other, [key])) for other in document if other != key), *_no_array(path, document, key)
+    )
+    return _array(path, document, key, model)
+
+
+def _array(path: Path, document: Mapping[str, Any], key: str, model: type[Model]) -> tuple[Model, ...]:
+    _complain(*_no_array(path, document, key))
 
     def one(numbered: tuple[int, object]) -> tuple[Model, ...]:
         number, item = numbered
         return (_validate(path, model, item, at=f"{key}.{_label(item, number)}"),)
 
-    found, bad = _gather(one, enumerate(items or ()))
+    found, bad = _gather(one, enumerate(document[key]))
     _complain(*bad)
     return tuple(item for _, item in found)
+
+
+def _no_array(path: Path, document: Mapping[str, Any], key: str) -> Iterator[Fault]:
+    if not isinstance(document.get(key), list):
+        yield Fault(_where(path, key), f"an array of tables [[{key}]] is required")
 
 
 def _validate(path: Path, model: type[Model], data: object, *, at: str) -> Model:
@@ -275,6 +322,16 @@ def _twice(named: Iterable[tuple[Path, str]]) -> Iterator[Fault]:
         if name in first:
             yield Fault(str(path), f"the name {name!r} is taken already, by {first[name]}")
         first.setdefault(name, path)
+
+
+def unknown_variants(system: System) -> Iterator[tuple[str, str]]:
+    """Fields that name a scheduler, launcher or runtime which neither MODAK nor another installed package offers, and what is known."""
+    named = [("schedulers", "scheduler", system.scheduler), ("launchers", "launcher", system.launcher)]
+    named += [("runtimes", "runtimes", policy.name) for policy in system.runtimes]
+    for door, field, name in named:
+        known = plugins.names(door)
+        if name and name not in known:
+            yield field, unknown(plugins.WHAT[door], name, known)
 
 
 def _dangling(path: Path, system: System, knowledge: Knowledge) -> Iterator[Fault]:

@@ -26,7 +26,7 @@ from modak.perfmodel import Curve, predict
 from modak.perfmodel.curves import size_of
 from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE, NORMAL
-from modak.scoring import Floats, node_power, of_compiler, question, score, usable_curves
+from modak.scoring import Floats, columns, node_power, of_compiler, question, score, usable_curves
 from modak.target import resolve
 from modak.variants import with_variants
 from modak.wishes import switches
@@ -86,7 +86,8 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     """
     target = resolve(request, facts)
     candidates = with_variants(request, target, enumerate_candidates(request, target, facts.models))
-    decision = Decision(target, candidates, *score(request, target, candidates, facts), Ranking((), (), ""))
+    scored = score(request, target, columns(request, target, candidates, facts))
+    decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), (), ""))
     warnings = tuple(dict.fromkeys((*target.warnings, *candidates.warnings)))
     if not decision.evidence.known:
         return Programme(decision, (), None, _first(decision, most), (NOTHING,), warnings)
@@ -108,7 +109,7 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
     ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
     free = {"core_count": None, "core_count_per_process": None}
-    wishes = {"objective": Objective(), "options": _switched(request, shape)}
+    wishes = {"objective": Objective(), "options": switched(request, shape.compiler)}
     fixed = request.model_copy(
         update={
             "job_options": request.job_options.model_copy(update={**counts, **free}),
@@ -145,13 +146,13 @@ def _effect(one: Proposal, today: float | None) -> dict[str, Any]:
     }
 
 
-def _switched(request: Request, shape: Shape) -> FrameworkOptions:
-    """The framework's options with every compiler that was left to the evidence on or off, as the shape has it."""
+def switched(request: Request, compiler: str | None) -> FrameworkOptions:
+    """The framework's options with every compiler that was left to the evidence off, but for the one given."""
     options, said = request.optimisation.options, switches(request)
     update: dict[str, Any] = {"scaling_efficiency": None} if hasattr(options, "scaling_efficiency") else {}
     if request.optimisation.framework is not None:
         compilers = plugins.find("frameworks", request.optimisation.framework).compilers
-        update |= {one.option: one.name == shape.compiler for one in compilers if said[one.name] == "auto"}
+        update |= {one.option: one.name == compiler for one in compilers if said[one.name] == "auto"}
     return options.model_copy(update=update)
 
 
@@ -171,7 +172,7 @@ def _chances(request: Request, scored: Scored) -> Floats:
         time = _drawn(scored, draw)
         drawn = replace(scored, time=time, spread=np.minimum(scored.spread, NOISE), efficiency=scored.efficiency * scored.time / time)
         try:
-            counts[rank(drawn, objective, least).order[0]] += 1
+            counts[rank(drawn, objective, least).best] += 1
         except Infeasible:
             continue
     if not counts.any():
@@ -238,19 +239,18 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
     """A candidate as a point of the curve that is its own, or would be."""
     scored, shape, own = decision.scored, _shape(decision, index), _own(decision, index)
     nodes = int(scored.nodes[index])
-    first = int(np.flatnonzero(scored.shape == scored.shape[index])[0])
-    found = decision.evidence.predictions[int(scored.shape[index])]
-    assert found.curve is not None  # noqa: S101 (its time is known)
+    curve = decision.evidence.predictions[int(scored.shape[index])].curve
+    assert curve is not None  # noqa: S101 (its time is known)
     asked = question(request, decision.target, shape).attributes
     hours = nodes * (float(scored.time[index]) + START_UP_S) / 3600
     layout = own.layout if own else shape.layout
     return Run(
-        series=own.series if own else _series(found.curve.series, asked),
+        series=own.series if own else _series(curve.series, asked),
         layout=layout,
         scale=own.scale if own else "nodes",
         size=size_of(shape.layout.model_copy(update={"nodes": nodes}), own.scale if own else "nodes"),
         nodes=nodes,
-        cost=float(found.value[index - first]),
+        cost=float(decision.evidence.columns.value[index]),
         spread=float(scored.spread[index]),
         node_hours=hours,
     )

@@ -7,8 +7,10 @@ measured at, over those of the configuration. A layout that wastes its cores is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +25,18 @@ DEFAULT_EFFICIENCY = 0.5
 """Where a request states no objective at all: as fast as possible while half of each node's time does useful work."""
 START_UP_S = 120.0
 """What starting a job is taken to cost every node, for that default: a run of seconds does not take a machine."""
+SURE = tuple(percent / 100 for percent in range(50, 100))
+"""Confidences that are offered where the one asked for cannot be had."""
 FAR = 1.0
 """Doublings beyond the measured sizes that are chosen without being asked for."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Predicted configurations as columns of one length. Times in seconds; NaN where there is no evidence."""
+    """Predicted configurations as columns of one length, by nodes and then by spread: so those go that score alike.
+
+    Times are in seconds; NaN where there is no evidence.
+    """
 
     shape: npt.NDArray[np.int64]
     nodes: npt.NDArray[np.int64]
@@ -57,11 +64,23 @@ class Scored:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Indices into :class:`Scored`, best first, and how they were ranked."""
+    """What decides between configurations, and how they were ranked."""
 
-    order: tuple[int, ...]
+    score: Array
+    """Of each configuration of :class:`Scored`; smaller is better, infinite where it is not feasible."""
     decisions: tuple[str, ...]
     minimise: str
+
+    @cached_property
+    def best(self) -> int:
+        """Index of the best configuration."""
+        return int(self.score.argmin())
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Indices of the feasible configurations, best first."""
+        ranked = self.score.argsort(kind="stable")
+        return tuple(ranked[: np.isfinite(self.score).sum()].tolist())
 
 
 def rank(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
@@ -74,10 +93,10 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     decisions = [f"objective: least {minimise.replace('_', '-')}" + _conditions(objective, floor)]
     known = np.isfinite(scored.time)
     if not known.any():
-        return Ranking(tuple(range(len(scored.nodes))), ("objective: not applied, no prediction rests on evidence",), minimise)
+        return Ranking(np.zeros(scored.nodes.shape), ("objective: not applied, no prediction rests on evidence",), minimise)
     silent = objective.minimise is None and objective.deadline is None and objective.budget_node_hours is None
     feasible = known & _feasible(scored, objective, floor)
-    if floor is None and silent and len(np.unique(scored.nodes)) > 1:
+    if floor is None and silent and scored.nodes.min() < scored.nodes.max():
         useful = feasible & (scored.efficiency * scored.time >= DEFAULT_EFFICIENCY * (scored.time + START_UP_S))
         feasible = useful if useful.any() else feasible & (scored.nodes == scored.nodes[known].min())
         decisions[0] += f" while at least {DEFAULT_EFFICIENCY:g} of each node's time, start-up counted, is useful (no objective was stated)"
@@ -87,9 +106,7 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
         feasible = near
     if not feasible.any():
         raise Infeasible(_what_stands_in_the_way(scored, objective, floor, known), field="optimisation.objective")
-    score = np.where(feasible, _score(scored, minimise), np.inf)
-    order = np.lexsort((scored.spread, scored.nodes, score))
-    return Ranking(tuple(int(index) for index in order if feasible[index]), tuple(decisions), minimise)
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), tuple(decisions), minimise)
 
 
 def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:
@@ -99,7 +116,7 @@ def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:
     fastest_first = np.lexsort((hours, time))
     cheapest_so_far = np.minimum.accumulate(hours[fastest_first])
     better = np.concatenate([[True], cheapest_so_far[1:] < cheapest_so_far[:-1]])[: len(indices)]
-    return tuple(int(index) for index in indices[fastest_first[better]])
+    return tuple(indices[fastest_first[better]].tolist())
 
 
 def _conditions(objective: Objective, floor: float | None) -> str:
@@ -116,45 +133,97 @@ def _conditions(objective: Objective, floor: float | None) -> str:
 
 
 def _feasible(scored: Scored, objective: Objective, floor: float | None) -> npt.NDArray[np.bool_]:
-    feasible = np.ones(scored.nodes.shape, dtype=bool)
+    feasible = np.ones(scored.nodes.shape, dtype=bool)  # and no comparison holds for NaN
     if objective.deadline:
-        feasible &= np.nan_to_num(scored.bound(objective.confidence), nan=np.inf) <= objective.deadline
+        feasible &= scored.bound(objective.confidence) <= objective.deadline
     if objective.budget_node_hours:
-        feasible &= np.nan_to_num(scored.node_hours, nan=np.inf) <= objective.budget_node_hours
+        feasible &= scored.node_hours <= objective.budget_node_hours
     if objective.max_nodes:
         feasible &= scored.nodes <= objective.max_nodes
     if floor:
-        feasible &= np.nan_to_num(scored.efficiency, nan=0.0) >= floor
+        feasible &= scored.efficiency >= floor
     return feasible
 
 
-def _score(scored: Scored, minimise: str) -> Array:
+def scores(scored: Scored, minimise: str) -> Array:
+    """What is minimised, for every configuration."""
     if minimise == "time":
         return scored.time
     # Energy and cost are node-hours times what a node draws or costs: on one partition the order is the same.
     return scored.node_hours
 
 
+def closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> int:
+    """The configuration that misses the constraints by the least factor: what to look at where none meets them."""
+    floor = objective.min_efficiency or min_efficiency
+    excess = np.zeros(scored.time.shape)
+    for worst, allowed in _demands(scored, objective, floor):
+        excess = np.maximum(excess, np.log(np.nan_to_num(worst, nan=np.inf) / allowed))
+    return int(np.lexsort((np.nan_to_num(scored.time, nan=np.inf), excess))[0])
+
+
+def _demands(scored: Scored, objective: Objective, floor: float | None) -> Iterator[tuple[Array, float]]:
+    """For each constraint what every configuration takes of it, and how much is allowed."""
+    if objective.max_nodes:
+        yield scored.nodes.astype(np.float64), objective.max_nodes
+    if objective.deadline:
+        yield scored.bound(objective.confidence), objective.deadline
+    if objective.budget_node_hours:
+        yield scored.node_hours, objective.budget_node_hours
+    if floor:
+        yield 1 / scored.efficiency, 1 / floor
+
+
 def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float | None, known: npt.NDArray[np.bool_]) -> str:
-    """The closest configuration, and the first constraint that cannot be met."""
+    """Which constraint cannot be met, the closest configuration, and what would have to give."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
         return f"nothing runs on at most {objective.max_nodes} nodes"
-    bound = np.where(within, scored.bound(objective.confidence), np.inf)
-    fastest = int(np.argmin(bound))
-    if objective.deadline and bound[fastest] > objective.deadline:
-        return (
-            f"the deadline of {objective.deadline} s cannot be met at confidence {objective.confidence:g}; "
-            f"closest: {scored.nodes[fastest]} nodes, {scored.time[fastest]:.0f} s predicted, at most {bound[fastest]:.0f} s; "
-            f"a deadline of {bound[fastest]:.0f} s would be met"
-        )
-    cheapest = int(np.argmin(np.where(within, scored.node_hours, np.inf)))
-    if objective.budget_node_hours and scored.node_hours[cheapest] > objective.budget_node_hours:
-        return (
-            f"{objective.budget_node_hours:g} node-hours are not enough; the least is {scored.node_hours[cheapest]:.3g} node-hours "
-            f"on {scored.nodes[cheapest]} nodes in {scored.time[cheapest]:.0f} s"
-        )
-    best = int(np.argmax(np.where(within, np.nan_to_num(scored.efficiency, nan=0.0), -1.0)))
-    wanted = f"parallel efficiency {floor:g}" if floor else "the objective"
-    closest = f"the most efficient is {scored.nodes[best]} nodes at {scored.efficiency[best]:.2f}"
-    return f"no configuration meets all constraints together ({wanted} among them); {closest}"
+    near = closest(scored, objective, floor)
+    bound = scored.bound(objective.confidence)
+    described = (
+        f"closest: {scored.nodes[near]} nodes, {scored.time[near]:.0f} s predicted, at most {bound[near]:.0f} s "
+        f"at confidence {objective.confidence:g}, {scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
+    )
+    would_do = list(_would_do(scored, objective, floor, known))
+    give = "; what would do: " + ", or ".join(would_do) if would_do else ""
+    return f"{_obstacle(scored, objective, floor, within)}; {described}{give}"
+
+
+def _obstacle(scored: Scored, objective: Objective, floor: float | None, within: npt.NDArray[np.bool_]) -> str:
+    """The first constraint that nothing meets, alone; else that they exclude each other."""
+    bound, hours = scored.bound(objective.confidence)[within].min(), scored.node_hours[within].min()
+    if objective.deadline and bound > objective.deadline:
+        return f"the deadline of {objective.deadline} s cannot be met at confidence {objective.confidence:g}"
+    if objective.budget_node_hours and hours > objective.budget_node_hours:
+        return f"{objective.budget_node_hours:g} node-hours are not enough"
+    if floor and np.nan_to_num(scored.efficiency[within], nan=0.0).max() < floor:
+        return f"nothing has a parallel efficiency of {floor:g}"
+    return "no configuration meets all constraints together"
+
+
+def _would_do(scored: Scored, objective: Objective, floor: float | None, known: npt.NDArray[np.bool_]) -> Iterator[str]:
+    """For each constraint how far it would have to give, with all others kept."""
+    if objective.deadline:
+        others = known & _feasible(scored, objective.model_copy(update={"deadline": None}), floor)
+        if others.any():
+            yield f"a deadline of {math.ceil(scored.bound(objective.confidence)[others].min())} s"
+            surest = max((c for c in SURE if scored.bound(c)[others].min() <= objective.deadline), default=None)
+            if surest is not None:
+                yield f"confidence {surest:g}"
+    if objective.budget_node_hours:
+        others = known & _feasible(scored, objective.model_copy(update={"budget_node_hours": None}), floor)
+        if others.any():
+            yield f"a budget of {_rounded_up(scored.node_hours[others].min()):g} node-hours"
+    if floor:
+        others = known & _feasible(scored, objective.model_copy(update={"min_efficiency": None}), None)
+        if others.any() and np.isfinite(scored.efficiency[others]).all():
+            yield f"an efficiency of {math.floor(100 * scored.efficiency[others].max()) / 100:g}"
+    if objective.max_nodes and scored.nodes[known].max() >= objective.max_nodes:
+        yield f"more than the {objective.max_nodes} nodes that max_nodes allows, which were not looked at"
+
+
+def _rounded_up(value: float) -> float:
+    """To three digits, never below."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return math.ceil(value / step) * step

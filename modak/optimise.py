@@ -9,23 +9,33 @@ the answer.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
 
 from modak import __version__, advice, jobscript
 from modak.buildscript import render_build
 from modak.candidates import Candidates, Shape, enumerate_candidates
+from modak.chosen import Chosen
 from modak.dsl import Choice, Configuration, Notice, Plan, Request, Texts
 from modak.errors import UnknownName
+from modak.essence import OUTFIT, essence, key, outfit_key
 from modak.facts import Facts
 from modak.grammar import clock
-from modak.jobs import build_of, choose_launcher, definition_of, job_of
+from modak.jobs import Job, build_of, choose_launcher, definition_of, job_of
 from modak.jobspec import JobSpec
 from modak.objective import Ranking, Scored, pareto, rank
-from modak.scoring import Evidence, score
+from modak.prepared import Prepared, prepared
+from modak.scoring import Columns, Evidence, columns, score
+from modak.sensitivity import lines as sensitivity
 from modak.software import Software, choose_software
+from modak.switching import lines as switch_lines
+from modak.switching import with_switches
 from modak.target import Target, resolve
+from modak.tuning.hint import hint
 
 MOST_ALTERNATIVES = 6
 MOST_ON_FRONT = 10
@@ -48,6 +58,8 @@ class Recommendation:
 
     choices: tuple[Choice, ...]
     warnings: tuple[Notice, ...]
+    decisions: tuple[str, ...] = ()
+    """Why the first is the first."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +71,28 @@ class Decision:
     scored: Scored
     evidence: Evidence
     ranking: Ranking
+    asked: tuple[Hashable, ...] = ()
+    """The same for requests with the same target and essence."""
 
     @property
     def best(self) -> int:
         """Index of the chosen candidate."""
-        return self.ranking.order[0]
+        return self.ranking.best
+
+
+@dataclass(frozen=True)
+class Settled:
+    """All that is decided for a request, and the texts: what is left is to say why."""
+
+    request: Request
+    decision: Decision
+    software: Software
+    job: Job
+    plan_id: str
+    wall_time_s: int | None
+    why_wall_time: tuple[str, ...]
+    texts: Texts
+    warnings: tuple[Notice, ...]
 
 
 def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Answer:
@@ -72,32 +101,37 @@ def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) ->
     Raises :class:`modak.errors.Infeasible` where no configuration meets the constraints, and
     :class:`modak.errors.RequestError` where something cannot be expressed safely.
     """
-    decision = decide(request, facts)
+    settled = settle(request, facts, warnings)
+    return Answer(plan_of(settled), settled.texts)
+
+
+def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
+    """Steps 1 to 8: the texts for a request, and the decisions that they rest on. Raises as :func:`optimise` does."""
+    known = prepared(facts)
+    decision = decide(request, known)
     target, shape, nodes = decision.target, _shape(decision), _nodes(decision)
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
-    software = choose_software(request, facts, target, shape, nodes, launcher)
+    software = known.software.get(
+        (*decision.asked, *outfit_key(request), shape, nodes, launcher),
+        lambda: choose_software(essence(request, OUTFIT), known, target, shape, nodes, launcher),
+    )
     wall_time, why_wall_time = _wall_time(request, decision)
-    plan_id = _plan_id(request, facts)
+    plan_id = _plan_id(request, known)
     job = job_of(request, target, shape, nodes, software, wall_time_s=wall_time, plan_id=plan_id)
     script = jobscript.render(job.spec, target.scheduler)
     definition, definition_name = definition_of(software, target)
     build = build_of(request, job.spec, definition)
     build_script = render_build(job.spec, build, target.scheduler) if build else None
-    choice = _as_run(choice_of(decision, decision.best, software), job.spec)
-    plan = Plan(
-        id=plan_id,
-        configuration=choice.configuration,
-        prediction=choice.prediction,
-        node_hours=choice.node_hours,
-        efficiency=choice.efficiency,
-        alternatives=alternatives(decision),
-        image=software.image_summary,
-        recipe=software.recipe_summary,
-        rules=software.rules.names,
-        wall_time_s=wall_time,
-        decisions=(*target.decisions, *_why(decision), *software.decisions, *why_wall_time, *job.decisions),
-        advice=(*_advice(request, decision), *software.rules.advice),
-        warnings=_each_once(
+    return Settled(
+        request,
+        decision,
+        software,
+        job,
+        plan_id,
+        wall_time,
+        why_wall_time,
+        Texts(script.text, build_script.text if build_script else "", definition, definition_name),
+        _each_once(
             warnings,
             target.warnings,
             decision.candidates.warnings,
@@ -107,8 +141,35 @@ def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) ->
             script.warnings,
         ),
     )
-    texts = Texts(script.text, build_script.text if build_script else "", definition, definition_name)
-    return Answer(plan, texts)
+
+
+def plan_of(settled: Settled) -> Plan:
+    """Step 9: the answer, with its reasons, alternatives and advice."""
+    request, decision, software, job = settled.request, settled.decision, settled.software, settled.job
+    choice = _as_run(choice_of(decision, decision.best, software), job.spec)
+    return Plan(
+        id=settled.plan_id,
+        configuration=choice.configuration,
+        prediction=choice.prediction,
+        node_hours=choice.node_hours,
+        energy_kwh=choice.energy_kwh,
+        cost=choice.cost,
+        efficiency=choice.efficiency,
+        alternatives=alternatives(decision),
+        image=software.image_summary,
+        recipe=_recipe(software, settled.texts),
+        rules=software.rules.names,
+        wall_time_s=settled.wall_time_s,
+        decisions=(*decision.target.decisions, *_why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
+        advice=(*advice.advise(_chosen(request, decision), software.rules.held), *hint(request)),
+        warnings=settled.warnings,
+    )
+
+
+def _recipe(software: Software, texts: Texts) -> Mapping[str, Any] | None:
+    """The recipe with the file that is built from it."""
+    shown = software.recipe_summary
+    return {**(shown or {}), "file": texts.definition_name, "content": texts.definition} if texts.definition else shown
 
 
 def recommend(request: Request, facts: Facts) -> Recommendation:
@@ -122,16 +183,26 @@ def recommend(request: Request, facts: Facts) -> Recommendation:
         raise UnknownName("system", target.name, facts.systems, field="target.name")
     first = (decision.best, *_best_of_other_shapes(decision, (decision.best,)))
     choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *_front(decision, MOST_ON_FRONT))))
-    return Recommendation(choices, _each_once(target.warnings, decision.candidates.warnings, _without_figures(request, target)))
+    warnings = _each_once(target.warnings, decision.candidates.warnings, _without_figures(request, target))
+    return Recommendation(choices, warnings, (*target.decisions, *_why(request, decision)))
 
 
 def decide(request: Request, facts: Facts) -> Decision:
     """Steps 1 to 4: where it runs, what can run there, how long each takes, and which is best."""
-    target = resolve(request, facts)
-    candidates = enumerate_candidates(request, target, facts.models)
-    scored, evidence = score(request, target, candidates, facts)
+    known, options = prepared(facts), request.job_options
+    place = (request.target, options.partition, options.queue)
+    target = known.targets.get(place, lambda: resolve(request, known))
+    asked = (*place, *key(request))
+    predicted = known.columns.get(asked, lambda: _predicted(essence(request), target, known))
+    scored, evidence = score(request, target, predicted)
     ranking = rank(scored, request.optimisation.objective, least_efficiency(request))
-    return Decision(target, candidates, scored, evidence, ranking)
+    return Decision(target, predicted.candidates, scored, evidence, ranking, asked)
+
+
+def _predicted(request: Request, target: Target, facts: Prepared) -> Columns:
+    """Every configuration that can run there, and what a unit of the workload takes on it."""
+    candidates = enumerate_candidates(request, target, facts.models)
+    return columns(request, target, with_switches(candidates, request, target, facts.tried), facts)
 
 
 def least_efficiency(request: Request) -> float | None:
@@ -158,6 +229,8 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         image=software.reference if software else None,
         batch_size=shape.batch_size,
         global_batch=advice.global_batch(shape, nodes),
+        workers=nodes * (shape.gpus_per_node or shape.ranks_per_node),
+        opt_build=shape.opt_build or None,
     )
     prediction = decision.evidence.prediction(scored, index)
     known = prediction.value is not None
@@ -166,6 +239,8 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         configuration=configuration,
         prediction=prediction,
         node_hours=float(scored.node_hours[index]) if known else None,
+        energy_kwh=float(scored.node_hours[index]) * scored.power_w / 1000 if known and scored.power_w else None,
+        cost=float(scored.node_hours[index]) * scored.price if known and scored.price else None,
         efficiency=round(efficiency, 4) if known and efficiency == efficiency else None,
         why_not=why_not,
     )
@@ -197,14 +272,10 @@ def _nodes(decision: Decision) -> int:
 
 def _best_of_other_shapes(decision: Decision, taken: Sequence[int]) -> tuple[int, ...]:
     """The best feasible candidate of each shape that is not among ``taken``."""
-    seen = {int(decision.scored.shape[index]) for index in taken}
-    found = []
-    for index in decision.ranking.order:
-        shape = int(decision.scored.shape[index])
-        if shape not in seen:
-            seen.add(shape)
-            found.append(index)
-    return tuple(found)
+    order = np.array(decision.ranking.order, dtype=np.int64)
+    shapes, first = np.unique(decision.scored.shape[order], return_index=True)
+    seen = decision.scored.shape[list(taken)]
+    return tuple(int(order[at]) for at, shape in sorted(zip(first, shapes, strict=True)) if shape not in seen)
 
 
 def _front(decision: Decision, most: int) -> tuple[int, ...]:
@@ -218,10 +289,9 @@ def _front(decision: Decision, most: int) -> tuple[int, ...]:
 def _missed(decision: Decision, *, fewer: int = 1) -> tuple[int, ...]:
     """Candidates of the chosen shape with the next fewer nodes: what the constraints excluded."""
     scored, best = decision.scored, decision.best
-    same = [i for i in range(len(scored.nodes)) if scored.shape[i] == scored.shape[best] and scored.nodes[i] < scored.nodes[best]]
-    feasible = set(decision.ranking.order)
-    nearest = sorted(same, key=lambda i: -scored.nodes[i])[:fewer]
-    return tuple(index for index in nearest if index not in feasible)
+    smaller = np.flatnonzero((scored.shape == scored.shape[best]) & (scored.nodes < scored.nodes[best]))
+    nearest = smaller[::-1][:fewer].tolist()
+    return tuple(index for index in nearest if index not in decision.ranking.order)
 
 
 def _why_not(decision: Decision, index: int) -> str:
@@ -233,29 +303,43 @@ def _why_not(decision: Decision, index: int) -> str:
     return f"{time:.2f} x the time, {hours:.2f} x the node-hours of the choice"
 
 
-def _why(decision: Decision) -> tuple[str, ...]:
+def _why(request: Request, decision: Decision) -> tuple[str, ...]:
     """One line for each choice that was made among candidates."""
-    lines = [*decision.candidates.decisions, *decision.ranking.decisions]
+    told = switch_lines(request, decision.target, _shape(decision), _nodes(decision), decision.candidates.tried)
+    lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
     if not decision.evidence.known:
         return (*lines, "time: not predicted, no result of this application can be used")
     choice = choice_of(decision, decision.best)
     shape = _shape(decision)
     lines.append(_layout_line(decision, shape))
     lines.append(_nodes_line(decision, choice))
-    return tuple(lines)
+    wanted = request.optimisation.objective
+    return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
 
 
 def _layout_line(decision: Decision, shape: Shape) -> str:
     """Why this layout: how much faster it is than the next one at the same size."""
-    text = f"layout: {shape.ranks_per_node} ranks x {shape.threads_per_rank} threads a node{_mpi_text(shape)}"
+    ranks, threads, nodes = shape.ranks_per_node, shape.threads_per_rank, _nodes(decision)
+    text = f"layout: {ranks} rank{_s(ranks)} x {threads} thread{_s(threads)} a node{_mpi_text(shape)}"
     scored, best = decision.scored, decision.best
-    rivals = [i for i in range(len(scored.nodes)) if scored.shape[i] != scored.shape[best] and scored.nodes[i] == scored.nodes[best]]
-    rivals = [index for index in rivals if scored.time[index] == scored.time[index]]
+    laid_out = np.array([each.laid_out_as(shape) for each in decision.candidates.shapes])
+    rivals = np.flatnonzero(~laid_out[scored.shape] & (scored.nodes == nodes) & np.isfinite(scored.time)).tolist()
     if not rivals:
         return f"{text}, the only one with a prediction"
     by_time = sorted(rivals, key=lambda i: scored.time[i])
     described = ", ".join(f"{_shape_text(decision, i)} takes {scored.time[i] / scored.time[best]:.2f} x as long" for i in by_time[:3])
-    return f"{text}: at {_nodes(decision)} nodes {described}"
+    return f"{text}: at {nodes} node{_s(nodes)} {described}"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+def _described(decision: Decision, index: int) -> str:
+    """A candidate in words: its nodes, its layout, and what is switched on."""
+    shape, nodes = decision.candidates.shapes[int(decision.scored.shape[index])], int(decision.scored.nodes[index])
+    on = [text for text in (shape.compiler, shape.precision, "opt-build" if shape.opt_build else None) if text]
+    return f"{nodes} node{_s(nodes)} x {_shape_text(decision, index)}{' with ' if on else ''}{', '.join(on)}"
 
 
 def _shape_text(decision: Decision, index: int) -> str:
@@ -289,7 +373,7 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[
     if asked:
         over = f"; the partition allows {clock(limit)}" if limit and asked > limit else ""
         return asked, (f"wall time: {clock(asked)}, as requested{over}",)
-    upper = decision.evidence.prediction(decision.scored, decision.best).upper
+    upper = decision.evidence.upper(decision.scored, decision.best)
     if upper is None:
         default = partition.default_wall_time_s if partition else None
         taken = f"{clock(default)}, the partition's default" if default else "left to the scheduler"
@@ -301,10 +385,10 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[
     return wanted, (f"wall time: {clock(wanted)}, the upper bound of the prediction plus start-up",)
 
 
-def _advice(request: Request, decision: Decision) -> tuple[str, ...]:
+def _chosen(request: Request, decision: Decision) -> Chosen:
     prediction = decision.evidence.prediction(decision.scored, decision.best)
     curve = decision.evidence.predictions[int(decision.scored.shape[decision.best])].curve
-    return advice.advise(request, decision.target, _shape(decision), _nodes(decision), prediction, curve)
+    return Chosen(request, decision.target, _shape(decision), _nodes(decision), prediction, curve)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
@@ -324,5 +408,5 @@ def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:
 
 def _plan_id(request: Request, facts: Facts) -> str:
     """The same request on the same data gives the same plan, under the same name."""
-    content = json.dumps([__version__, facts.version, request.model_dump(mode="json")], sort_keys=True)
+    content = f"{__version__} {facts.version} {request.model_dump_json()}"
     return hashlib.sha256(content.encode()).hexdigest()[:20]

@@ -9,8 +9,9 @@ from modak.candidates import Shape
 from modak.dsl import Notice, Request
 from modak.facts import FileSystem
 from modak.jobspec import Copy, Report, Staging
-from modak.software import Software
+from modak.software import Software, preferred_storage
 from modak.target import Target
+from modak.tuning.setting import recorded
 from modak.words import Joined, Variable, Word, variables
 
 COMMON: Final = "default-common"
@@ -31,29 +32,31 @@ class Storage:
 
 
 def storage(request: Request, target: Target, software: Software) -> Storage:
-    """The storage class that the request prefers; the common one, where a rule or the command asks for the place without one."""
-    wanted, found = request.application.storage_class_pref, _preferred(request, target)
+    """The storage class that the request prefers, else the image; the common one, where a rule or the command asks for the place alone."""
+    asked, wanted = request.application.storage_class_pref, preferred_storage(request, software)
     if not (wanted or _asked_for(request, software)):
         return Storage()
+    found = _of_class(target, wanted or COMMON) or (None if asked else _of_class(target, COMMON))
     if found is None:
         known = sorted({fs.storage_class for fs in (target.system.filesystems if target.system else ()) if fs.storage_class})
         text = f"no place of storage class {wanted or COMMON} is known of {target.title}; known: {', '.join(known) or 'none'}"
-        return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),) if wanted else ())
-    why = "as requested" if wanted else "the common one, since nothing else was asked for"
+        return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),) if asked else ())
+    common = "the common one, since nothing else was asked for" if not wanted else f"the common one, since there is no {wanted} here"
+    why = "as requested" if asked else f"as {software.reference} wants it" if found.storage_class == wanted else common
     return Storage(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
 
 
-def staging(request: Request, target: Target, nodes: int) -> Staging | None:
+def staging(request: Request, target: Target, nodes: int, software: Software) -> Staging | None:
     """The job's own directory, where the request has something to copy: in the preferred storage, else in the node's ``TMPDIR``."""
     application = request.application
     if not (application.stage_in or application.stage_out):
         return None
-    found = _preferred(request, target) if application.storage_class_pref else None
+    found = _of_class(target, preferred_storage(request, software))
     return Staging(
         place=_place(found) if found else None,
         shared=bool(found) and found is not None and found.kind not in OWN,
         stripes=_stripes(request, nodes) if found and found.kind == "lustre" else None,
-        into=tuple(Copy(copy.source, copy.to) for copy in application.stage_in),
+        into=tuple(Copy(copy.source, copy.to, copy.unpack) for copy in application.stage_in),
         out=tuple(Copy(copy.to, copy.source) for copy in application.stage_out),
     )
 
@@ -64,7 +67,7 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
     has: dict[str, str | float | bool | None] = {
         "application": request.workload_name,
         "dataset": workload.dataset,
-        **{f"params.{name}": value for name, value in workload.params.items()},
+        **{f"params.{name}": value for name, value in {**workload.params, **recorded(request)}.items()},
         "params.epochs": f"{workload.epochs:g}" if workload.epochs else None,
         "params.steps": f"{workload.steps:g}" if workload.steps else None,
         "framework": optimisation.framework if software.framework_version else None,
@@ -88,6 +91,7 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
     printed = workload.metric
     known = {name: value for name, value in has.items() if value is not None}
     return Report(
+        file=(request.application.result_file or "modak-result").removesuffix(".json"),
         record=known if request.workload_name else {},
         metric=printed.name if printed else None,
         unit=printed.unit if printed else None,
@@ -102,11 +106,10 @@ def _asked_for(request: Request, software: Software) -> bool:
     return named or "MODAK_STORAGE" in variables(commands)
 
 
-def _preferred(request: Request, target: Target) -> FileSystem | None:
-    """By the request's word, else the common class."""
-    wanted = request.application.storage_class_pref or COMMON
+def _of_class(target: Target, wanted: str | None) -> FileSystem | None:
+    """The system's place of a storage class."""
     known = target.system.filesystems if target.system else ()
-    return next((fs for fs in known if fs.storage_class == wanted and (fs.path or fs.path_variable)), None)
+    return next((fs for fs in known if wanted and fs.storage_class == wanted and (fs.path or fs.path_variable)), None)
 
 
 def _place(found: FileSystem) -> Word:

@@ -26,9 +26,9 @@ WHAT: Final = {
 
 def find(door: str, name: str) -> Any:
     """The variant with that name or alias. Raises :class:`modak.errors.UnknownName` that lists the supported names."""
-    for variant in all_of(door):
-        if name in called(variant):
-            return variant
+    found = _by_name(door).get(name)
+    if found is not None:
+        return found
     raise UnknownName(WHAT[door], name, names(door))
 
 
@@ -37,9 +37,15 @@ def names(door: str) -> tuple[str, ...]:
     return tuple(variant.name for variant in all_of(door))
 
 
+@cache
 def all_of(door: str) -> tuple[Any, ...]:
     """All variants of a door: built-ins, then those of other packages in the order of their names."""
     return joined(door, import_module(f"modak.{door}").BUILTIN, _installed(door))
+
+
+@cache
+def _by_name(door: str) -> dict[str, Any]:
+    return {name: variant for variant in all_of(door) for name in called(variant)}
 
 
 def joined(door: str, builtin: Iterable[Any], installed: Iterable[Any]) -> tuple[Any, ...]:

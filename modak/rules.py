@@ -3,12 +3,17 @@
 A rule holds where every key of its condition matches; what is unknown of a situation matches nothing, so a rule for one
 site, application or version never leaks to another. Where two set one variable, the stronger one wins: the higher
 priority, then the one with more conditions, then the name that sorts first. Who lost is said.
+
+A rulebook holds each rule under the rarest of its conditions, so that a situation looks at the few rules that may hold,
+however many there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +23,7 @@ from modak.errors import Fault, RequestError
 from modak.facts import Condition, Rule
 from modak.grammar import sound, version_range
 from modak.jobspec import RuleText
+from modak.kept import Kept
 from modak.scriptparts import allowed
 from modak.shelltext import rule_fault
 
@@ -32,6 +38,7 @@ class Situation:
 
     application: str | None = None
     application_version: str | None = None
+    app_type: str | None = None
     framework: str | None = None
     framework_version: str | None = None
     """The version inside the image."""
@@ -66,20 +73,57 @@ class Applied:
     """Shell texts, the strongest rule's last, so that what it sets stands."""
     names: tuple[str, ...] = ()
     """Names of the rules that hold, the strongest first."""
-    advice: tuple[str, ...] = ()
+    held: tuple[Rule, ...] = ()
+    """The rules that hold, the strongest first."""
     decisions: tuple[str, ...] = ()
 
 
-def apply(rules: Iterable[Rule], situation: Situation) -> Applied:
-    """What the rules add to a job; their order does not matter."""
-    strongest_first = sorted((rule for rule in rules if holds(rule.when, situation)), key=_strength)
+@dataclass(frozen=True)
+class Rulebook:
+    """Rules, made ready to be looked up."""
+
+    strongest_first: tuple[Rule, ...] = ()
+    wants: tuple[Mapping[str, frozenset[str]], ...] = ()
+    """The names that each rule asks for, folded, by the key of its condition."""
+    places: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
+    """Where to find the rules that ask for a name; each rule stands under one key, those without a name under none."""
+    kept: Kept[tuple[int, ...], Applied] = field(default_factory=lambda: Kept(256), compare=False)
+
+
+_ANYWHERE: Final = ("", "")
+
+
+def rulebook(rules: Iterable[Rule]) -> Rulebook:
+    """The rules, each under the rarest of its conditions; their order does not matter."""
+    ordered = tuple(sorted(rules, key=_strength))
+    wants = tuple(_wanted(rule.when) for rule in ordered)
+    often = Counter((key, name) for wanted in wants for key, names in wanted.items() for name in names)
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for at, wanted in enumerate(wants):
+        rarest = min(wanted, key=lambda key: sum(often[key, name] for name in wanted[key]), default=None)
+        for place in [(rarest, name) for name in wanted[rarest]] if rarest else [_ANYWHERE]:
+            places[place].append(at)
+    return Rulebook(ordered, wants, {place: tuple(found) for place, found in places.items()})
+
+
+def apply(rules: Rulebook, situation: Situation) -> Applied:
+    """What the rules that hold add to a job."""
+    known = _known(situation)
+    places = [_ANYWHERE, *((key, name) for key, names in known.items() for name in names)]
+    maybe = sorted({at for place in places for at in rules.places.get(place, ())})
+    hold = tuple(at for at in maybe if _holds(rules.wants[at], rules.strongest_first[at].when, known, situation))
+    return rules.kept.get(hold, lambda: _applied([rules.strongest_first[at] for at in hold]))
+
+
+def _applied(strongest_first: Sequence[Rule]) -> Applied:
+    """What rules that hold add, together."""
     set_by, lost = _settled(strongest_first)
     return Applied(
         environment=MappingProxyType({name: rule.environment[name] for name, rule in sorted(set_by.items())}),
         modules=tuple(dict.fromkeys(module for rule in strongest_first for module in rule.modules)),
         texts=tuple(RuleText(rule.name, rule.stage, rule.script) for rule in reversed(strongest_first) if rule.script),
         names=tuple(rule.name for rule in strongest_first),
-        advice=tuple(dict.fromkeys(rule.advice for rule in strongest_first if rule.advice)),
+        held=tuple(strongest_first),
         decisions=(*(line for rule in strongest_first if (line := _line(rule, set_by))), *lost),
     )
 
@@ -90,29 +134,36 @@ def holds(when: Condition, situation: Situation) -> bool:
     >>> holds(Condition(system=("supermuc-ng",)), Situation(system="supermuc_ng")), holds(Condition(system=("supermuc-ng",)), Situation())
     (True, False)
     """
-    systems = () if situation.system is None else (situation.system, *situation.system_aliases)
+    return _holds(_wanted(when), when, _known(situation), situation)
+
+
+def _holds(wanted: Mapping[str, frozenset[str]], when: Condition, known: Mapping[str, frozenset[str]], situation: Situation) -> bool:
     return (
-        _any(when.application, situation.application)
+        all(not names.isdisjoint(known[key]) for key, names in wanted.items())
         and _in(when.application_version, situation.application_version)
-        and _any(when.framework, situation.framework)
         and _in(when.framework_version, situation.framework_version)
-        and _any(when.compiler, *situation.compilers)
-        and _any(when.distribution, situation.distribution)
-        and _any(when.system, *systems)
-        and _any(when.partition, situation.partition)
-        and _any(when.scheduler, situation.scheduler)
-        and _any(when.launcher, situation.launcher)
-        and _any(when.runtime, situation.runtime)
-        and _any(when.processor_vendor, situation.processor_vendor)
-        and _any(when.accelerator, situation.accelerator)
-        and _any(when.interconnect, situation.interconnect)
-        and _any(when.mpi, situation.mpi)
-        and _any(when.mpi_from, situation.mpi_from)
         and _in(when.mpi_version, situation.mpi_version)
-        and _any(when.storage_class, situation.storage_class)
         and when.multi_node in (None, situation.multi_node)
         and when.threaded in (None, situation.threaded)
     )
+
+
+NAMES: Final = (
+    *("application", "app_type", "framework", "compiler", "distribution", "system", "partition", "scheduler", "launcher", "runtime"),
+    *("processor_vendor", "accelerator", "interconnect", "mpi", "mpi_from", "storage_class"),
+)
+"""Keys of a condition that are lists of names."""
+
+
+def _wanted(when: Condition) -> Mapping[str, frozenset[str]]:
+    """The names that a condition asks for, folded, by key."""
+    return {key: frozenset(map(_folded, names)) for key in NAMES if (names := getattr(when, key))}
+
+
+def _known(situation: Situation) -> Mapping[str, frozenset[str]]:
+    """The names of a situation, folded, by key of a condition; several compilers, and a system's aliases, are any of them."""
+    several = {"compiler": situation.compilers, "system": (situation.system, *situation.system_aliases) if situation.system else ()}
+    return {key: frozenset(_folded(name) for name in several.get(key) or (getattr(situation, key, None),) if name) for key in NAMES}
 
 
 def check(rule: Rule) -> tuple[Fault, ...]:
@@ -175,23 +226,20 @@ def _line(rule: Rule, set_by: Mapping[str, Rule]) -> str:
     return f"rule {rule.name}: {said} ({rule.title})" if said else ""
 
 
-def _any(allowed_names: tuple[str, ...], *actual: str | None) -> bool:
-    if not allowed_names:
-        return True
-    names = {_folded(name) for name in allowed_names}
-    return any(name is not None and _folded(name) in names for name in actual)
-
-
+@lru_cache(maxsize=1024)
 def _folded(name: str) -> str:
     plain = name.lower().replace("_", "-")
     return _SAME_RUNTIME.get(plain, plain)
 
 
 def _in(versions: str | None, actual: str | None) -> bool:
-    if versions is None:
-        return True
+    return versions is None or (actual is not None and _contains(versions, actual))
+
+
+@lru_cache(maxsize=1024)
+def _contains(versions: str, actual: str) -> bool:
     try:
-        return actual is not None and version_range(versions).contains(Version(actual))
+        return version_range(versions).contains(Version(actual))
     except InvalidVersion:
         return False
 

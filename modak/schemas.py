@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from modak import dsl, facts, plugins
 from modak.errors import UnknownName
+from modak.sizing.answer import Sizing
 
 Schema = dict[str, Any]
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -21,7 +22,7 @@ OPENAPI: Final = "#/components/schemas/{model}"
 
 
 def schema(kind: str) -> Schema:
-    """The schema of ``request``, ``response``, ``result``, ``points``, ``system``, ``image`` or ``rule``, complete in itself.
+    """The schema of ``request``, ``response``, ``result``, ``points``, ``system``, ``image``, ``rule`` or ``sizing``, complete in itself.
 
     Raises :class:`modak.errors.UnknownName` for another kind.
     """
@@ -187,4 +188,5 @@ KINDS: Final[Mapping[str, Callable[[str], tuple[Schema, dict[str, Schema]]]]] = 
     "system": _model(facts.System),
     "image": _model(facts.Image),
     "rule": _model(facts.Rule),
+    "sizing": _model(Sizing),
 }

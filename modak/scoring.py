@@ -1,7 +1,12 @@
-"""Candidates + curves -> columns to rank: the workload's time, its spread and its basis for every candidate."""
+"""Candidates + curves -> columns to rank: the workload's time, its spread and its basis for every candidate.
+
+:func:`columns` predicts what one unit of the workload takes: the same for all requests of one :mod:`essence <modak.essence>`.
+:func:`score` makes it the request's own workload.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from modak import switching
 from modak.candidates import Candidates, Shape
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts
@@ -27,71 +33,128 @@ PREFERRED = ("epoch", "step", "run")
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What stands behind the columns: for each shape its predictions and the units that make them the workload."""
+class Columns:
+    """Every candidate, predicted for one unit; columns of one length, by nodes and then by spread."""
 
+    candidates: Candidates
     predictions: tuple[Predictions, ...]
+    """Of each shape, at its node counts."""
+    models: tuple[str | None, ...]
+    """Of each shape, what stands behind its predictions, in words."""
+    shape: Ints
+    nodes: Ints
+    value: Floats
+    spread: Floats
+    doublings: Floats
+    basis: tuple[Basis, ...]
+    first: Floats
+    """Of each shape, the cost of a unit on its fewest nodes."""
+    reference: Floats
+    """Of each shape, the node-seconds at the smallest size that it was measured at, over the time on its fewest nodes."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What stands behind scored candidates: the units that make a prediction the workload, for each shape."""
+
+    columns: Columns
     units: tuple[Units | None, ...]
     start_up_s: float
     level: float = 0.9
 
     @property
+    def predictions(self) -> tuple[Predictions, ...]:
+        """Of each shape, for one unit of the workload."""
+        return self.columns.predictions
+
+    @property
     def known(self) -> bool:
         """Whether any candidate has a predicted time."""
-        pairs = zip(self.predictions, self.units, strict=True)
-        return any(unit is not None and bool(np.isfinite(found.value).any()) for found, unit in pairs)
+        return any(unit is not None and known for unit, known in zip(self.units, np.isfinite(self.columns.first), strict=True))
+
+    def upper(self, scored: Scored, index: int) -> float | None:
+        """The upper end of one candidate's interval in seconds; ``None``: there is no prediction."""
+        time = float(scored.time[index])
+        known = self.units[int(scored.shape[index])] is not None and math.isfinite(time)
+        return time * math.exp(stretch(self.level) * float(scored.spread[index])) if known else None
 
     def prediction(self, scored: Scored, index: int) -> Prediction:
         """The prediction of one candidate, as the answer states it."""
         shape = int(scored.shape[index])
-        found, unit = self.predictions[shape], self.units[shape]
+        curve, unit = self.columns.predictions[shape].curve, self.units[shape]
         if unit is None or not np.isfinite(scored.time[index]):
             return Prediction(level=self.level)
         time = float(scored.time[index])
         reach = stretch(self.level) * float(scored.spread[index])
         return Prediction(
             value=time,
-            lower=time * float(np.exp(-reach)),
-            upper=time * float(np.exp(reach)),
+            lower=time * math.exp(-reach),
+            upper=time * math.exp(reach),
             level=self.level,
             per_unit=(time - self.start_up_s) / unit.count,
             per=unit.per,
             basis=scored.basis[index],
-            model=describe(found.curve),
-            results_used=found.curve.results_used if found.curve else 0,
+            model=self.columns.models[shape],
+            results_used=curve.results_used if curve else 0,
             extrapolation=round(float(scored.doublings[index]), 3),
         )
 
 
-def score(request: Request, target: Target, candidates: Candidates, facts: Facts) -> tuple[Scored, Evidence]:
+def columns(request: Request, target: Target, candidates: Candidates, facts: Facts) -> Columns:
     """Predict every candidate: one call of the model a shape, vectorised over its node counts."""
-    start_up = (target.system.start_up_s if target.system else None) or 0.0
     usable = usable_curves(request, target, facts.models)
     power = node_power(facts)
-    columns, predictions, per_shape, references = [], [], [], []
-    for index, (shape, nodes) in enumerate(zip(candidates.shapes, candidates.nodes, strict=True)):
-        found = predict(of_compiler(usable, shape), question(request, target, shape), nodes, power)
-        unit = units(request, found.curve) if found.curve else None
-        time = start_up + found.value * (unit.count * unit.unit_scale) if unit else np.full(nodes.shape, np.nan)
-        columns.append((np.full(nodes.shape, index), nodes, time, found.spread, found.doublings))
-        references.append(_reference(found, nodes, time))
-        predictions.append(found)
-        per_shape.append(unit)
-    shape_column, node_column, time_column, spread, doublings = (np.concatenate(column) for column in zip(*columns, strict=True))
-    basis: tuple[Basis, ...] = tuple(name for found in predictions for name in found.basis)
+    found = [
+        _predicted(request, target, usable, shape, nodes, candidates, power)
+        for shape, nodes in zip(candidates.shapes, candidates.nodes, strict=True)
+    ]
+    shape = np.repeat(np.arange(len(found)), [len(nodes) for nodes in candidates.nodes])
+    nodes, spread = np.concatenate(candidates.nodes), np.concatenate([each.spread for each in found])
+    order = np.lexsort((spread, nodes))
+    basis = [name for each in found for name in each.basis]
+    return Columns(
+        candidates,
+        predictions=tuple(found),
+        models=tuple(describe(each.curve) for each in found),
+        shape=shape[order],
+        nodes=nodes[order],
+        value=np.concatenate([each.value for each in found])[order],
+        spread=spread[order],
+        doublings=np.concatenate([each.doublings for each in found])[order],
+        basis=tuple(basis[index] for index in order),
+        first=np.array([each.value[0] for each in found]),
+        reference=np.array([_reference(each, nodes) for each, nodes in zip(found, candidates.nodes, strict=True)]),
+    )
+
+
+def _predicted(
+    request: Request, target: Target, usable: Sequence[Curve], shape: Shape, nodes: Ints, candidates: Candidates, power: Power
+) -> Predictions:
+    """One shape at its node counts; what switches do that were not measured there is told from other runs."""
+    plain = switching.evidence_for(shape, candidates.tried)
+    found = predict(of_compiler(usable, plain), question(request, target, plain), nodes, power)
+    return switching.applied(found, request, target, shape, candidates.tried)
+
+
+def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
+    """The time that the request's workload takes on every candidate: start-up and units."""
+    start_up = (target.system.start_up_s if target.system else None) or 0.0
+    per_shape = tuple(units(request, each.curve) if each.curve else None for each in predicted.predictions)
+    scale = np.array([unit.count * unit.unit_scale if unit else np.nan for unit in per_shape])
+    time = start_up + predicted.value * scale[predicted.shape]
     node, partition = target.node, target.partition
     scored = Scored(
-        shape=shape_column,
-        nodes=node_column,
-        time=time_column,
-        spread=spread,
-        doublings=doublings,
-        efficiency=np.nanmin([*references, np.inf]) / (time_column * node_column),
-        basis=basis,
+        shape=predicted.shape,
+        nodes=predicted.nodes,
+        time=time,
+        spread=predicted.spread,
+        doublings=predicted.doublings,
+        efficiency=np.fmin.reduce((start_up + predicted.first * scale) * predicted.reference, initial=np.inf) / (time * predicted.nodes),
+        basis=predicted.basis,
         power_w=node.power_w if node else None,
         price=partition.price_per_node_hour if partition else None,
     )
-    return scored, Evidence(tuple(predictions), tuple(per_shape), start_up)
+    return scored, Evidence(predicted, per_shape, start_up)
 
 
 def question(request: Request, target: Target, shape: Shape) -> Question:
@@ -128,8 +191,8 @@ def node_power(facts: Facts) -> Power:
         node = partition.node
         accelerator = facts.accelerators.get(node.accelerator or "")
         processor = facts.processors.get(node.processor)
-        if node.accelerators and accelerator and accelerator.fp32_tflops:
-            return accelerator.fp32_tflops * node.accelerators
+        if node.accelerators:
+            return accelerator.fp32_tflops * node.accelerators if accelerator and accelerator.fp32_tflops else None
         return processor.fp32_tflops * node.sockets if processor and processor.fp32_tflops else None
 
     return power
@@ -156,13 +219,14 @@ def of_compiler(curves: Sequence[Curve], shape: Shape) -> tuple[Curve, ...]:
     return same or tuple(curves)
 
 
-def _reference(found: Predictions, nodes: Ints, time: Floats) -> float:
-    """Node-seconds of a shape at the smallest size it was measured at (else at its first candidate): what efficiency is against."""
+def _reference(found: Predictions, nodes: Ints) -> float:
+    """Node-seconds at the smallest size that a shape was measured at (else at its first candidate), which efficiency is against; over
+    the time at its first candidate."""
     curve = found.curve
-    if curve is None or not np.isfinite(time).any():
+    if curve is None or not np.isfinite(found.value).any():
         return float("inf")
     if curve.scale != "nodes":
-        return float(time[0] * nodes[0])
+        return float(nodes[0])
     smallest = curve.sizes[0]
     at_smallest, at_first = predict((curve,), Question({}), [smallest, nodes[0]]).value
-    return float(time[0] * at_smallest / at_first * smallest)
+    return float(at_smallest / at_first * smallest)

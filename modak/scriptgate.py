@@ -2,6 +2,10 @@
 
 ``bash -n`` and shellcheck accept ``curl … | bash``. This compares the syntax tree of the finished text (tree-sitter's
 grammar of bash) with the events that :mod:`modak.bash` wrote down while it made each line.
+
+A line is parsed together with a command behind it, and both must be found: then nothing in the line reaches beyond its end, and
+lines one below the other mean what each of them means alone. So a line that stands in every script is parsed once. A plain
+command is its words with blanks between them: each word is parsed where it stands, first or behind another, and once, too.
 """
 
 from __future__ import annotations
@@ -9,10 +13,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from modak.bash import Event, Expansion, Part, Parts, merged
+from modak.bash import Event, Expansion, Line, Part, Parts, merged
 from modak.errors import RequestError
 
 if TYPE_CHECKING:
@@ -21,9 +25,13 @@ if TYPE_CHECKING:
 LONGEST_SCRIPT: Final = 1 << 20
 LONGEST_HEADER: Final = 64
 DIRECTIVE: Final = re.compile(r"#(?:SBATCH|PBS|BSUB|\$|\s*flux:)")
-"""What some scheduler would read as an option of the job."""
+"""What one of MODAK's own schedulers would read as an option of the job; another one's prefix is known where its script is written."""
 
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What no script holds: control characters, halves of pairs, and marks that have people read a line in another order than the shell."""
+_QUOTES: Final = re.compile(r"[\\\"'#]|[^\x20-\x7e]")
+_GLOB: Final = re.compile(r"(?<!\\)[*?\[]|^~")
+"""What a shell replaces by names of files or by a home directory."""
 _OPERATORS: Final = frozenset({"&&", "||", "|", "|&", "&", "!"})
 _SILENT: Final = frozenset(
     {
@@ -38,6 +46,68 @@ _WORDS: Final = frozenset(
 
 class Unparsable(ValueError):
     """Text in which the parser found no bash."""
+
+
+def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[Line], prefix: str) -> str:
+    """The script of ``head`` (its first line, options and remarks) and ``body``.
+
+    Raises as :func:`check` does for the whole text.
+    """
+    below = "\n".join([line.text for line in body]) + "\n"
+    if len(options) > LONGEST_HEADER or len(head) + len(below) > LONGEST_SCRIPT:
+        raise _refused(f"it has more than {LONGEST_SCRIPT} characters or {LONGEST_HEADER} header lines")
+    if _CONTROL.search(head) or header(head, prefix) != list(options):
+        raise _refused("its header would not be read as planned")
+    for line in body:
+        if line.words and _CONTINUED.sub(" ", line.text) == " ".join(line.words):
+            _check_command(line)
+        elif not _is_assignment(line):
+            (check_line if len(line.text) > LONGEST_KEPT else _check_once)(line)
+    if prefix and f"\n{prefix}" in f"\n{below}":
+        raise _refused(_STRAY)
+    return head + below
+
+
+def check_line(line: Line) -> None:
+    """Raise :class:`modak.errors.RequestError` unless the line does what it means to, and ends where it ends."""
+    if bad := _CONTROL.search(line.text):
+        raise _refused(f"character {bad.start() + 1} of {line.text[:40]!a} is a control character")
+    if any(DIRECTIVE.match(each) for each in line.text.split("\n")):
+        raise _refused(_STRAY)
+    try:
+        found = meaning(f"{line.text}\n{_BEHIND}\n")
+    except Unparsable as wrong:
+        raise _refused(str(wrong)) from None
+    if found != [*line.events, ("command", (_BEHIND,))]:
+        raise _refused(f"it would not do what was planned: {_difference(found, line.events)}")
+
+
+def _is_assignment(line: Line) -> bool:
+    """Whether the line is ``[export] NAME=value`` with a value in which nothing means anything to a shell, and is meant so."""
+    found = _ASSIGNMENT.fullmatch(line.text)
+    exported: tuple[Event, ...] = (("export",),) if found and found[1] else ()
+    return found is not None and line.events == (*exported, ("set", found[2], (found[3] or found[4],)))
+
+
+def _check_command(line: Line) -> None:
+    """What :func:`check_line` does, word by word."""
+    ((_, *planned),) = line.events
+    for at, (shown, meant) in enumerate(zip(line.words, planned, strict=True)):
+        if at and meant == (shown,) and _PLAIN.fullmatch(shown):
+            continue
+        word = Line(f"{_PROGRAM} {shown}", (("command", (_PROGRAM,), meant),)) if at else Line(shown, (("command", meant),))
+        (check_line if len(shown) > LONGEST_KEPT else _check_once)(word)
+
+
+_PROGRAM, _BEHIND = "modak_program", "modak_behind"
+_CONTINUED: Final = re.compile(r" \\\n {4,8}")
+_ASSIGNMENT: Final = re.compile(r"(export )?([A-Z_]+)=(?:([A-Za-z0-9_./,-]+)|'([ -&(-~]+)')")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:,@%+=-]+")
+"""A word that no shell takes for anything else, behind the first."""
+_STRAY: Final = "a line below its header reads as an option for a scheduler"
+LONGEST_KEPT: Final = 2000
+_check_once: Final = lru_cache(maxsize=2048)(check_line)
+"""For lines of up to :data:`LONGEST_KEPT` characters; those that were found sound are not parsed again."""
 
 
 def check(text: str, options: Sequence[tuple[str, ...]], events: Sequence[Event], prefix: str) -> None:
@@ -69,10 +139,15 @@ def header(text: str, prefix: str) -> list[tuple[str, ...]]:
     commands = False
     for line in lines:
         commands = commands or not (line.startswith("#") or not line.strip())
-        if DIRECTIVE.match(line):
+        if DIRECTIVE.match(line) or (prefix and line.startswith(prefix)):
             ours = prefix and not commands and line.startswith(prefix + " ")
-            found.append(tuple(shlex.split(line[len(prefix) :], comments=True)) if ours else ("stray", line))
+            found.append(_option(line[len(prefix) :]) if ours else ("stray", line))
     return found
+
+
+def _option(text: str) -> tuple[str, ...]:
+    """The words of an option; only where something is quoted does it take a shell's rules to tell."""
+    return tuple(shlex.split(text, comments=True) if _QUOTES.search(text) else text.split())
 
 
 def meaning(text: str) -> list[Event]:
@@ -145,6 +220,8 @@ def _parts(node: Node) -> Iterator[Part]:
             end = child.end_byte
     elif kind == "raw_string":
         yield text[1:-1]
+    elif kind == "word" and _GLOB.search(text):
+        yield Expansion(text)
     elif kind in {"word", "number", "string_content"}:
         yield re.sub(r'\\([$`"\\])' if kind == "string_content" else r"\\(.)", r"\1", text)
     elif kind == "string":

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from modak import scriptgate
-from modak.bash import STOP, Expansion, Line, comment, either, export, fixed, need, run, together, variable, word
+from modak.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, run, variable, word
 from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.grammar import CopiedName
@@ -35,24 +35,23 @@ class Script:
 def finish(job: JobSpec, door: Scheduler, body: Iterable[Line], warnings: Iterable[Notice] = ()) -> Script:
     """Header and body as text, after the last look at it."""
     header = door.directives(job)
-    whole = together([*body])
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
     shown = "".join(f"{door.prefix} {' '.join(option)}\n" for option in header.options)
-    text = f"#!/bin/bash\n{shown}# written by MODAK\n{plan}{whole.text}\n"
-    scriptgate.check(text, header.options, whole.events, door.prefix)
+    head = f"#!/bin/bash\n{shown}# written by MODAK\n{plan}"
+    text = scriptgate.check_script(head, header.options, [*body], door.prefix)
     return Script(text, door.submit, (*header.warnings, *warnings))
 
 
-def preamble(door: Scheduler) -> tuple[Line, ...]:
-    """Stop at the first failure, take over nothing that runs code, start where the job was submitted.
+@cache
+def preamble(submit_dir: str | None) -> tuple[Line, ...]:
+    """Stop at the first failure, take over nothing that runs code, start where the job was submitted (a variable holds the place).
 
     There is no ``set -u``: module functions and Conda break under it. Variables of our own are checked where they are used.
     """
-    to = word(variable(door.submit_dir)) if door.submit_dir else ""
+    to = word(variable(submit_dir)) if submit_dir else ""
     return (
         *section("the first failure ends the job; nothing inherited may run code"),
         run("set", "-e", "-o", "pipefail"),
-        fixed("IFS=$' \\t\\n'", ("set", "IFS", (Expansion("$' \\t\\n'"),))),
         fixed("unset BASH_ENV ENV CDPATH", ("unset", "BASH_ENV", "ENV", "CDPATH")),
         *((run("cd", "--", to),) if to else ()),
         _stop(),
@@ -61,7 +60,7 @@ def preamble(door: Scheduler) -> tuple[Line, ...]:
 
 def section(title: str, lines: Iterable[Line] = ()) -> tuple[Line, ...]:
     """Lines under a remark that says what they are for."""
-    return (Line(""), comment(title), *lines)
+    return (BLANK, comment(title), *lines)
 
 
 def modules(job: JobSpec) -> tuple[Line, ...]:
@@ -84,6 +83,7 @@ def exports(variables: Mapping[str, str], title: str = "environment") -> tuple[L
     return section(title, [export(allowed(name), value) for name, value in variables.items()]) if variables else ()
 
 
+@lru_cache(maxsize=1024)
 def allowed(name: str) -> str:
     """The name, if a script may set it; else :class:`modak.errors.RequestError`."""
     return name if name in _OURS else valid(CopiedName, name, "environment")

@@ -8,36 +8,52 @@ from __future__ import annotations
 import difflib
 import getpass
 import hashlib
+import json
 import os
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from modak.dsl import Plan, Prediction, Texts
+from modak.dsl import Request, Texts
 from modak.errors import DataError, Fault, ModakError, RequestError, Unavailable, unknown
 from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
+from modak.kept import Kept
+from modak.knowledge import packaged_root, read_guide, unknown_variants
 from modak.normalise import Normalised, normalise
-from modak.optimise import optimise, recommend
+from modak.optimise import Decision, Settled, optimise, plan_of, recommend, settle
 from modak.perfmodel import Curve
+from modak.perfmodel.predict import FAR_DOUBLINGS, same_name
+from modak.perfmodel.unseen import numbers_of
+from modak.prepared import Prepared
 from modak.response import filled
 from modak.scoring import node_power
 from modak.settings import Settings
 from modak.store import LoadReport, Store, open_store
+from modak.store.access import Spent
+from modak.store.audit import Actor
+from modak.store.newest import Newest, Switches
+from modak.switching import left_open
+from modak.target import resolve
 
 if TYPE_CHECKING:
+    from modak.ingest.sources import Source
     from modak.ingest.table import Options
 
 Json = dict[str, Any]
 Known = System | Processor | Accelerator | Image | Rule
 MOST_RESULTS: Final = 50_000
 """Results of other applications that a prediction from parameters looks at."""
+MOST_TOLD: Final = 32
+"""Questions about applications that were never run on their target, whose answers from parameters are kept."""
 REPORTED: Final = ("version", "rows", "new", "duplicates", "replaced", "series_count", "models", "suspicious_count", "dry_run")
-CACHED: Final = 32
-"""Applications whose facts are kept in memory."""
+GUIDE: Final = "sizing/primeflex.toml"
+"""Below `benchmarks_db`: what a sizing needs beside the systems."""
+
+
+SWITCHES: Final = ("compiler", "precision", "params.build")
+"""Columns of results that tell how switches were set."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +64,16 @@ class Service:
     max_points: int = 10_000
     plan_days: int | None = None
     """Days for which plans are kept; ``None``: for good."""
-    _facts: OrderedDict[str | None, Facts] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @cached_property
+    def _told(self) -> Kept[Hashable, Prepared]:
+        """Facts with what parameters tell, by the data and the question."""
+        return Kept(MOST_TOLD)
+
+    @cached_property
+    def newest(self) -> Newest:
+        """The newest facts, in memory."""
+        return Newest(self.store)
 
     def __enter__(self) -> Service:
         return self
@@ -69,23 +93,38 @@ class Service:
         Raises :class:`~modak.errors.RequestError` for a document that is wrong (with ``strict``: that gives any warning) and
         :class:`~modak.errors.Infeasible` where no configuration meets the constraints.
         """
-        read = normalise(document, strict=strict)
-        facts = self.facts(read.request.workload_name)
-        answer = optimise(read.request, facts, read.warnings)
-        _refuse_warnings(answer.plan.warnings if strict else ())
-        response = filled(read.document, answer.plan, answer.texts)
+        answered: Json = json.loads(self.optimised(document, strict=strict, keep=keep))
+        return answered
+
+    def optimised(self, document: Any, *, strict: bool = False, keep: bool = True, address: str = "") -> str:
+        """The same as JSON; with the ``address`` that the service is reached at, the texts have addresses, too."""
+        read, facts = self._read(document, strict=strict)
+        settled = _settled(read, facts, strict=strict)
+        plan = plan_of(settled)
+        response = filled(read.document, plan, settled.texts, address)
         if keep:
-            self._keep(read, facts, answer.plan, response, answer.texts)
+            self._keep(read, facts, settled, response)
         return response
+
+    def settle(self, document: Any, *, strict: bool = False) -> Settled:
+        """The texts for a request and what they rest on, without the reasons; nothing is kept. Raises as :meth:`optimise` does."""
+        return _settled(*self._read(document, strict=strict), strict=strict)
+
+    def settle_at_once(self, document: Any, *, strict: bool = False) -> Settled | None:
+        """The same from what is in memory; ``None``: facts have to be read first."""
+        read = normalise(document, strict=strict)
+        facts = self.newest.ready(read.request.workload_name, _left(read.request))
+        return None if facts is None else _settled(read, facts, strict=strict)
 
     def recommend(self, document: Any, *, strict: bool = False) -> Json:
         """``choices``, best first, and the ``warnings`` of reading the request."""
         read = normalise(document, strict=strict)
-        found = recommend(read.request, self.facts(read.request.workload_name))
+        found = recommend(read.request, self._facts_for(read.request))
         warnings = dict.fromkeys((*read.warnings, *found.warnings))
         _refuse_warnings(tuple(warnings) if strict else ())
         return {
             "choices": [choice.model_dump(mode="json", exclude_none=True) for choice in found.choices],
+            "decisions": list(found.decisions),
             "warnings": [warning.model_dump() for warning in warnings],
         }
 
@@ -116,15 +155,44 @@ class Service:
             row for row, answer in zip(questions, answered, strict=True)
             if answer["basis"] in WEAK and any(name.startswith("params.") for name, value in row.items() if value not in (None, ""))
         ]  # fmt: skip
+        metrics = sorted({str(row["metric"]) for row in told if row.get("metric")})
+        return [result for metric in metrics for result in self._having_params({"metric": metric})][:MOST_RESULTS]
+
+    def _having_params(self, filters: Mapping[str, str]) -> list[Result]:
+        """Results that tell parameters, as far as the filters let them; up to a bound."""
         found: list[Result] = []
-        for metric in sorted({str(row["metric"]) for row in told if row.get("metric")}):
-            cursor: str | None = None
-            while len(found) < MOST_RESULTS:
-                page = self.store.results({"metric": metric}, cursor, 1000)
-                found += [result for result in page.items if result.series.params]
-                cursor = page.next
-                if not cursor:
-                    break
+        cursor: str | None = None
+        while len(found) < MOST_RESULTS:
+            page = self.store.results(filters, cursor, 1000)
+            found += [result for result in page.items if result.series.params]
+            cursor = page.next
+            if not cursor:
+                break
+        return found
+
+    def size(self, document: Any, *, strict: bool = False) -> Json:
+        """How much hardware the request's goal needs: :class:`modak.sizing.answer.Sizing`, and the ``warnings`` of reading the request.
+
+        Raises :class:`~modak.errors.RequestError` without a deadline, :class:`~modak.errors.UnknownName` for an unknown target.
+        """
+        from modak.sizing.size import size
+
+        read = normalise(document, strict=strict)
+        found = size(read.request, self.facts(read.request.workload_name), read_guide(packaged_root() / GUIDE))
+        warnings = tuple(dict.fromkeys((*read.warnings, *found.warnings)))
+        _refuse_warnings(warnings if strict else ())
+        return found.model_copy(update={"warnings": warnings}).model_dump(mode="json", exclude_none=True)
+
+    def earlier(self, request: Request) -> list[Result]:
+        """Results of the request's application that tell parameters, up to a bound."""
+        name, cursor = request.workload_name, None
+        found: list[Result] = []
+        while name and len(found) < MOST_RESULTS:
+            page = self.store.results({"application": name}, cursor, 1000)
+            found += [result for result in page.items if result.series.params]
+            cursor = page.next
+            if not cursor:
+                break
         return found
 
     # --- what is kept
@@ -209,30 +277,74 @@ class Service:
         ``replace``: a row takes the place of those of the same run with another value. ``progress`` is told the part that is
         done and the rows so far. Raises :class:`~modak.errors.DataError` with faults ``FILE:LINE``.
         """
-        from modak.ingest.reading import table, tables
-        from modak.ingest.sources import from_stream
+        from modak.ingest.reading import incoming
 
-        files = [Path(path) for path in paths if path != "-"]
-        found = tables(files, options) if files else None
-        piped = (table(from_stream(stdin), options),) if "-" in paths else ()
-        report = self.store.load(
-            (*(found.tables if found else ()), *piped), principal(), dry_run=dry_run, replace=replace, progress=progress
-        )
-        skipped = tuple(f"{name}: of no known format, skipped" for name in (found.skipped if found else ()))
-        return _report(report, skipped)
+        found = incoming(paths, options, stdin)
+        report = self.store.load(found.tables, principal(), dry_run=dry_run, replace=replace, progress=progress)
+        return _report(report, found.notes)
 
-    def confirm(self, numbers: Sequence[int]) -> int:
+    def load_tables(
+        self,
+        sources: Sequence[Source],
+        options: Options,
+        actor: Actor,
+        *,
+        dry_run: bool = False,
+        replace: bool = False,
+        token: Spent | None = None,
+    ) -> Json:
+        """Load tables that are at hand, in the actor's name, with a job's ``token`` where it has one; otherwise as :meth:`load`."""
+        from modak.ingest.reading import table
+
+        tables = [table(source, options) for source in sources]
+        report = self.store.load(tables, actor.principal, dry_run=dry_run, replace=replace, request_id=actor.request_id, token=token)
+        return _report(report, ())
+
+    def allow_result(self, plan_id: str, actor: Actor) -> Json:
+        """A ``token`` with which one result of the plan can be sent in the actor's name, and when it ``expires_at``.
+
+        Raises :class:`~modak.errors.NotFound` for a plan that is not there.
+        """
+        from modak.auth import tokens
+
+        token = tokens.new(tokens.JOB)
+        until = self.store.access.allow_result(tokens.digest(token), plan_id, actor)
+        return {"token": token, "expires_at": until.isoformat()}
+
+    def take_result(self, plan_id: str, document: Any, actor: Actor, token: Spent | None = None) -> Json:
+        """Load what a job of the plan reports; what changed, as :meth:`load` says it.
+
+        Raises :class:`~modak.errors.RequestError` for a report that the plan's script cannot have written.
+        """
+        from modak.ingest.sources import from_bytes
+        from modak.ingest.table import Options
+        from modak.returned import results_of
+
+        if not results_of(document, plan_id, self.texts(plan_id).job_script):
+            return {"rows": 0, "new": 0, "duplicates": 0, "notes": ["the run failed or measured nothing: nothing was stored"]}
+        content = json.dumps(document, ensure_ascii=False).encode()
+        return self.load_tables([from_bytes(content, f"plan {plan_id}")], Options(format="modak_result"), actor, token=token)
+
+    def audit(self, cursor: str, limit: int) -> Json:
+        """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
+        entries, following = self.store.access.audit(cursor, limit)
+        return {"items": [{**asdict(entry), "at": entry.at.isoformat()} for entry in entries]} | ({"next": following} if following else {})
+
+    def confirm(self, numbers: Sequence[int], actor: Actor | None = None) -> int:
         """Let models rest on results that loading doubted; how many of them it had doubted."""
-        return self.store.confirm(numbers)
+        by = actor or Actor(principal())
+        return self.store.confirm(numbers, by.principal, request_id=by.request_id)
 
-    def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
-        """Add what is known: all or none; whether anything changed.
+    def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> bool:
+        """Add what is known: all or none; whether anything changed. Without an actor it is the user of this process.
 
         Raises :class:`~modak.errors.Conflict` for a taken name, :class:`~modak.errors.DataError` for a system of unknown hardware.
         """
         _refuse_unknown_hardware(values, self.facts())
-        before = self.store.version()
-        return self.store.add(values, principal(), replace=replace) != before
+        _refuse_unknown_variants(values)
+        _refuse_bad_rules(values)
+        before, by = self.store.version(), actor or Actor(principal())
+        return self.store.add(values, by.principal, replace=replace, request_id=by.request_id) != before
 
     def preview(self, rules: Sequence[Rule], *, last: int = 20) -> Json:
         """What adding the rules changes in the scripts of the last stored requests: ``plans``, the newest first; nothing is stored.
@@ -247,27 +359,44 @@ class Service:
 
     # --- within
 
-    def facts(self, application: str | None = None) -> Facts:
+    def facts(self, application: str | None = None) -> Prepared:
         """What is known, with the models of one application: the newest version of the data, from memory where it is there."""
-        version = self.store.version()
-        with self._lock:
-            known = self._facts.get(application)
-        if known is not None and known.version == version:
-            return known
-        facts = self.store.snapshot(application)
-        with self._lock:
-            self._facts[application] = facts
-            self._facts.move_to_end(application)
-            while len(self._facts) > CACHED:
-                self._facts.popitem(last=False)
-        return facts
+        return self.newest.facts(application)
+
+    def _read(self, document: Any, *, strict: bool) -> tuple[Normalised, Prepared]:
+        """The request in a document, and the facts for it."""
+        read = normalise(document, strict=strict)
+        return read, self._facts_for(read.request)
+
+    def _facts_for(self, request: Request) -> Prepared:
+        """What is known for a request; with what other applications tell of the switches that it leaves to the evidence."""
+        facts = self.newest.facts(request.workload_name, _left(request))
+        work, names = request.optimisation.workload, {same_name(curve.series.system) for curve in facts.models}
+        if not numbers_of(work.params) or request.target.name is None or same_name(request.target.name) in names:
+            return facts
+        said = tuple(sorted((name, str(value)) for name, value in work.params.items()))
+        key = (facts.version, request.workload_name, request.target.name, said)
+        return self._told.get(key, lambda: self._with_parameters(request, facts))
+
+    def _with_parameters(self, request: Request, facts: Prepared) -> Prepared:
+        """The facts with what the parameters of an application tell that was never run on the target."""
+        from modak.perfmodel.told import told_curves
+
+        asked = (str(request.workload_name), request.optimisation.workload.params, resolve(request, facts).names)
+        spelled = sorted({spelling for name in asked[-1] for spelling in (name, name.replace("-", "_"))})
+        here = [result for name in spelled for result in self._having_params({"system": name})]
+        told = told_curves(*asked, here)
+        if not told:
+            metrics = sorted({result.series.metric for result in here})
+            told = told_curves(*asked, [result for metric in metrics for result in self._having_params({"metric": metric})])
+        return facts.with_evidence((*facts.models, *told), facts.tried) if told else facts
 
     def _previewed(self, plan_id: str, request: Mapping[str, Any], rules: Sequence[Rule]) -> Json:
         """Today's answer to a request without and with the rules; one of a name that is there takes that one's place."""
         names = {rule.name for rule in rules}
         try:
             read = normalise(request)
-            facts = self.facts(read.request.workload_name)
+            facts = self._facts_for(read.request)
             then = replace(facts, rules=(*(rule for rule in facts.rules if rule.name not in names), *rules))
             before, after = (_scripts(optimise(read.request, known, read.warnings).texts) for known in (facts, then))
         except ModakError as error:
@@ -275,18 +404,17 @@ class Service:
         lines = difflib.unified_diff(before, after, f"{plan_id} as it is", f"{plan_id} with the rules")
         return {"id": plan_id, "diff": "".join(lines)}
 
-    def _keep(self, read: Normalised, facts: Facts, plan: Plan, response: Json, texts: Texts) -> None:
+    def _keep(self, read: Normalised, facts: Facts, settled: Settled, response: str) -> None:
         expires = None if self.plan_days is None else datetime.now(UTC) + timedelta(days=self.plan_days)
-        application = read.request.workload_name
         self.store.save_plan(
-            plan.id,
+            settled.plan_id,
             read.document,
             response,
-            texts,
+            settled.texts,
             data_version=facts.version,
-            application=application,
+            application=read.request.workload_name,
             expires_at=expires,
-            result_ids=_behind(plan.prediction, facts.models),
+            result_ids=_behind(settled.decision, facts.models),
         )
 
 
@@ -315,12 +443,27 @@ def principal() -> str:
         return f"local:{os.getuid()}"
 
 
-def _behind(prediction: Prediction, curves: Sequence[Curve]) -> list[int]:
-    """The results of the curve that a prediction names."""
-    from modak.perfmodel.rows import describe
+def _settled(read: Normalised, facts: Prepared, *, strict: bool) -> Settled:
+    settled = settle(read.request, facts, read.warnings)
+    _refuse_warnings(settled.warnings if strict else ())
+    return settled
 
-    named = (curve for curve in curves if prediction.model is not None and describe(curve) == prediction.model)
-    return sorted({number for curve in named if curve.results_used == prediction.results_used for number in curve.result_ids})
+
+def _left(request: Request) -> Switches:
+    """The switches that a request leaves to the evidence, as the store takes them; ``()``: none."""
+    left = left_open(request)
+    return tuple(tuple(each.on for each in left if each.column == column) for column in SWITCHES) if left else ()
+
+
+def _behind(decision: Decision, models: Sequence[Curve]) -> Sequence[int]:
+    """The results of the curves that the choice rests on: its own, and those that had a say."""
+    if not decision.evidence.known:
+        return ()
+    found = decision.evidence.predictions[int(decision.scored.shape[decision.best])]
+    alone = decision.scored.basis[decision.best] in ("measured", "interpolated")
+    heard = set() if alone else set(found.others)
+    curves = [found.curve, *(curve for curve in models if heard and curve.measured in heard)]
+    return sorted({number for curve in curves if curve for number in curve.result_ids})
 
 
 def _refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
@@ -334,6 +477,21 @@ def _refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
         for (system, partition), what, name, known in wanted
         if name not in known
     ]
+    if faults:
+        raise DataError(faults=faults)
+
+
+def _refuse_unknown_variants(values: Sequence[Known]) -> None:
+    systems = [value for value in values if isinstance(value, System)]
+    faults = [Fault(f"{system.name}: {field}", why) for system in systems for field, why in unknown_variants(system)]
+    if faults:
+        raise DataError(faults=faults)
+
+
+def _refuse_bad_rules(values: Sequence[Known]) -> None:
+    from modak.rules import check
+
+    faults = [Fault(f"rules.{rule.name}", str(fault)) for rule in values if isinstance(rule, Rule) for fault in check(rule)]
     if faults:
         raise DataError(faults=faults)
 
@@ -383,13 +541,15 @@ def _identity(curve: Curve) -> str:
 
 
 def _weak(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """One warning for each weak basis among the rows."""
+    """One warning for each weak basis among the rows, and one for those far beyond what was measured."""
     means = {
         "transferred": "from results of relatives alone",
         "heuristic": "from too few sizes to know how the program scales",
         "none": "without a prediction: no results of that application can be used",
     }
     counts = {basis: sum(row["basis"] == basis for row in rows) for basis in means}
+    far = sum((row["extrapolation"] or 0.0) > FAR_DOUBLINGS for row in rows)
+    guesses = f"{far} of {len(rows)} rows more than {FAR_DOUBLINGS:g} doublings beyond what is measured: guesses; measure in between first"
     return [
         {"field": "basis", "message": f"{count} of {len(rows)} rows {means[basis]} ({basis})"} for basis, count in counts.items() if count
-    ]
+    ] + ([{"field": "extrapolation", "message": guesses}] if far else [])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from modak.errors import DataError, Fault, unknown
 PREFIX = "MODAK_"
 DATABASE_DEFAULT = "SQLite in the user's data folder"
 """What the tables of settings say; :func:`default_database` says where that is."""
+IMAGES_DEFAULT = "images in the user's data folder"
 
 
 def _address(text: str) -> str:
@@ -34,6 +36,15 @@ def _address(text: str) -> str:
     ):
         raise ValueError("an address such as https://modak.example.org, without a user, query or fragment")
     return text.rstrip("/")
+
+
+def _networks(text: str) -> str:
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            ip_network(part)
+        except ValueError:
+            raise ValueError("addresses or networks separated by commas, such as 10.0.0.5, 10.1.0.0/16") from None
+    return text
 
 
 Address = Annotated[str, AfterValidator(_address)]
@@ -59,6 +70,34 @@ class Settings(BaseModel):
         30, description="days for which the service keeps the plans of anonymous callers"
     )
     timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(60.0, description="seconds that the command line waits for the service")
+    max_load_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = Field(
+        64 << 20, description="largest body with results to load that the service reads, in bytes"
+    )
+    anonymous: bool = Field(True, description="whether callers of the service without a token may read and optimise")
+    rate_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        600,
+        description="requests a minute that a worker of the service takes from a principal or address; 0: any number; loopback: any number",
+    )
+    request_s: Annotated[float, Field(gt=0, le=3600)] = Field(
+        60.0, description="seconds in which a request has to arrive and to be answered by the service"
+    )
+    header_s: Annotated[float, Field(gt=0, le=3600)] = Field(10.0, description="seconds in which a request's headers have to arrive")
+    max_connections: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        1000, description="connections that one worker of the service holds; more are answered 503"
+    )
+    trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
+        "", description="addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For and -Proto are believed"
+    )
+    oidc_issuer: Address = Field("", description="issuer of the OpenID Connect tokens that the service takes, beside its own keys")
+    oidc_audience: str = Field("", description="audience that those tokens have to name: this service, as the issuer calls it")
+    oidc_scopes_claim: str = Field(
+        "scope", description="claim of those tokens that lists modak:read, modak:optimise, modak:load or modak:admin"
+    )
+    images_dir: str = Field("", description="folder in which images are built and looked for by name; the file system of the compute nodes")
+    build_hours: Annotated[float, Field(gt=0, le=1000)] = Field(6.0, description="hours that the build of one image may take")
+    base_images_dir: str = Field("", description="folder of base images for builds without internet: ubuntu-24.04.sif, ubuntu-24.04.tar.gz")
+    wheels_dir: str = Field("", description="folder of Python wheels for builds without internet")
+    package_index: Address = Field("", description="address of a Python package index for builds without internet")
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -75,7 +114,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         raise DataError(
             faults=[_fault(dict(found), named, path) for found in error.errors(include_url=False, include_input=False)]
         ) from None
-    return settings if settings.database_url else settings.model_copy(update={"database_url": default_database(environment)})
+    defaults = {"database_url": default_database(environment), "images_dir": default_images(environment)}
+    return settings.model_copy(update={name: value for name, value in defaults.items() if not getattr(settings, name)})
 
 
 def default_database(environment: Mapping[str, str]) -> str:
@@ -86,21 +126,30 @@ def default_database(environment: Mapping[str, str]) -> str:
     >>> default_database({"HOME": "/home/ada"})
     'sqlite:////home/ada/.local/share/modak/modak.db'
     """
+    folder = _data(environment)
+    return f"sqlite:///{folder / 'modak.db'}" if folder else ""
+
+
+def default_images(environment: Mapping[str, str]) -> str:
+    """The folder of images in the user's data folder, likewise."""
+    folder = _data(environment)
+    return str(folder / "images") if folder else ""
+
+
+def _data(environment: Mapping[str, str]) -> Path | None:
     home = environment.get("HOME", "")
     data = environment.get("XDG_DATA_HOME", "")
     folder = Path(data) if data.startswith("/") else Path(home) / ".local" / "share" if home.startswith("/") else None
-    return f"sqlite:///{folder / 'modak' / 'modak.db'}" if folder else ""
+    return folder / "modak" if folder else None
 
 
 def table() -> tuple[tuple[str, str, str], ...]:
     """Every setting as (environment variable, default, what it does)."""
-    shown = {"database_url": DATABASE_DEFAULT}
+    shown = {"database_url": DATABASE_DEFAULT, "images_dir": IMAGES_DEFAULT}
     rows = tuple(
         (
             f"{PREFIX}{name.upper()}",
-            shown.get(
-                name, "" if _empty(entry.default) else f"{entry.default:g}" if isinstance(entry.default, float) else str(entry.default)
-            ),
+            shown.get(name, _shown(entry.default)),
             entry.description or "",
         )
         for name, entry in Settings.model_fields.items()
@@ -111,8 +160,11 @@ def table() -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _empty(default: Any) -> bool:
-    return default == "" or isinstance(default, SecretStr)
+def _shown(default: Any) -> str:
+    """A default as the environment would say it."""
+    if isinstance(default, SecretStr):
+        return ""
+    return f"{default:g}" if isinstance(default, float) else str(default).lower()
 
 
 def _file(path: Path) -> dict[str, Any]:

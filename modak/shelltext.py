@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from modak import scriptgate
@@ -19,6 +19,7 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_S
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
+@lru_cache(maxsize=256)
 def rule_fault(text: str) -> str:
     """Why a rule's shell text cannot stand in a script; empty where it can.
 
@@ -55,6 +56,7 @@ def ours(text: str) -> Line:
     return fixed(whole, *scriptgate.meaning(whole))
 
 
+@lru_cache(maxsize=256)
 def code(text: str) -> Line:
     """Trusted shell text as it is; its own meaning is what is planned."""
     whole = substituted(text).strip("\n")

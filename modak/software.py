@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,10 +14,14 @@ from modak.facts import Facts, HostMpi, Image, Vendor
 from modak.frameworks.base import Carrier
 from modak.grammar import image_file
 from modak.images import ImageChoice, Wanted
+from modak.perfmodel import Curve
+from modak.perfmodel.predict import predict
+from modak.prepared import prepared
 from modak.recipes import Extras, Hardware, Recipe
 from modak.rules import Applied, Situation
+from modak.scoring import question, usable_curves
 from modak.target import Target
-from modak.wishes import carrier, distribution, switches
+from modak.wishes import carrier, distribution, library, switches
 
 ARCHITECTURES: Final[Mapping[str | None, str]] = {"arm": "aarch64", "power": "ppc64le"}
 """Words of requests for processors that are not x86_64."""
@@ -71,10 +76,12 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
     """The image or recipe for a chosen shape, and the rules that hold there."""
     found = carrier(request)
     own = request.application.container_runtime
-    choice, recipe = _choose(request, facts, target, shape, found) if found and target.runtime else (ImageChoice(), None)
+    choice, recipe = _choose(request, facts, target, shape, nodes, found) if found and target.runtime else (ImageChoice(), None)
+    if found is None and own is None and target.runtime and (named := library(request)):
+        choice = _exact(_choose(request, facts, target, shape, nodes, named, builds=False)[0])
     chosen = Software(rules=Applied(), image=choice.image, recipe=recipe, own_image=own if target.runtime else None)
     situation = _situation(request, target, shape, nodes, launcher, chosen)
-    applied = rules.apply(facts.rules, situation)
+    applied = rules.apply(prepared(facts).rulebook, situation)
     return Software(
         rules=applied,
         image=choice.image,
@@ -86,9 +93,27 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
     )
 
 
-def _choose(request: Request, facts: Facts, target: Target, shape: Shape, found: Carrier) -> tuple[ImageChoice, Recipe | None]:
-    """An image of the framework, or the recipe that takes its place."""
-    hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build
+def _exact(choice: ImageChoice) -> ImageChoice:
+    """The choice where it carries all that is wanted; an MPI program that finds no such image runs as the system provides it."""
+    return choice if choice.image and choice.exact else ImageChoice()
+
+
+def _measured(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int) -> tuple[tuple[str, float], ...]:
+    """Images that results of the application name, each with what its results alone predict for this run, in seconds a unit."""
+    by_image: dict[str, list[Curve]] = {}
+    for curve in usable_curves(request, target, facts.models):
+        if curve.series.image:
+            by_image.setdefault(curve.series.image, []).append(curve)
+    asked = question(request, target, shape)
+    times = {image: float(predict(curves, asked, [nodes]).value[0]) for image, curves in sorted(by_image.items())}
+    return tuple((image, seconds) for image, seconds in times.items() if math.isfinite(seconds))
+
+
+def _choose(
+    request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, found: Carrier, *, builds: bool = True
+) -> tuple[ImageChoice, Recipe | None]:
+    """An image of the framework, or with ``builds`` the recipe that takes its place."""
+    hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build is True or shape.opt_build
     mpi = _bound_mpi(target, shape, request)
     extras = Extras(
         compilers=_compilers_on(request, shape),
@@ -96,7 +121,7 @@ def _choose(request: Request, facts: Facts, target: Target, shape: Shape, found:
         mpi=mpi.family if mpi else None,
         mpi_version=mpi.version if mpi else None,
     )
-    build = recipes.plan(found.framework, found.version, "opt-build", hardware, extras) if optimise else None
+    build = recipes.plan(found.framework, found.version, "opt-build", hardware, extras) if optimise and builds else None
     wanted = Wanted(
         framework=found.framework,
         version=found.version,
@@ -111,8 +136,10 @@ def _choose(request: Request, facts: Facts, target: Target, shape: Shape, found:
         opt_build=optimise,
         runtime=target.runtime.name if target.runtime else None,
         recipe_version=build.version if build else None,
+        driver_cuda=hardware.driver_cuda,
+        seconds=_measured(request, facts, target, shape, nodes),
     )
-    choice = images.choose(images.catalogue(facts.images), wanted)
+    choice = images.choose(prepared(facts).catalogue, wanted)
     return choice, build if choice.image is None and choice.recipe_version else None
 
 
@@ -130,7 +157,13 @@ def _hardware(request: Request, target: Target, shape: Shape) -> Hardware:
         compute_capability=target.accelerator.compute_capability if target.accelerator else None,
         architecture=ARCHITECTURES.get(asked.cpu_type, "x86_64"),
         microarchitecture=target.processor.microarchitecture if target.processor else None,
+        driver_cuda=target.node.driver_cuda if target.node else None,
     )
+
+
+def preferred_storage(request: Request, chosen: Software) -> str | None:
+    """The storage class that is asked for: by the request, else by the image."""
+    return request.application.storage_class_pref or (chosen.image.storage_class if chosen.image else None)
 
 
 def gpu_vendor(request: Request, target: Target, shape: Shape) -> Vendor | None:
@@ -156,6 +189,7 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
     family, _, version = (shape.mpi or "").partition(" ")
     return Situation(
         application=request.application.app_tag or request.workload_name,
+        app_type=request.optimisation.app_type,
         framework=found.framework if found else request.optimisation.framework,
         framework_version=chosen.framework_version or shape.framework_version,
         compilers=tuple(name for name in (shape.compiler,) if name),
@@ -172,7 +206,7 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
         mpi=family or None,
         mpi_from=shape.mpi_from,
         mpi_version=version or (target.host_mpi.version if target.host_mpi and shape.mpi_from == "host" else None),
-        storage_class=request.application.storage_class_pref,
+        storage_class=preferred_storage(request, chosen),
         multi_node=nodes > 1,
         threaded=shape.threads_per_rank > 1,
     )

@@ -5,9 +5,10 @@ Under Slurm a directory in the nodes' own storage is made on every node, and fil
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from modak.bash import Expansion, Line, Part, assign, named, need, parts, run, variable, word
+from modak.bash import Expansion, Line, Part, assign, command_line, comment, named, need, needed, parts, run, variable, word
 from modak.errors import Conflict
 from modak.jobspec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
@@ -16,7 +17,12 @@ from modak.shelltext import ours
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80
-_EACH: Final = 'srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL '
+_EACH: Final = "modak_each "
+_EACH_NODE: Final = """
+modak_each() {
+    srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL "$@"
+}
+"""
 _HERE: Final = """
 modak_copy_in() {
     mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -- "$1" "${MODAK_SCRATCH:?}/$2"
@@ -32,12 +38,33 @@ modak_copy_in() {{
     fi
 }}
 """
+_UNPACK: Final = """
+modak_unpack() {
+    local packed=%(packed)s into="${MODAK_SCRATCH:?}/$2"
+    %(fetch)s%(each)smkdir -p -- "${into}" || return
+    case "$1" in
+        *.sqfs | *.squashfs) %(each)sunsquashfs -quiet -no-progress -force -dest "${into}" "${packed}" ;;
+        *) %(each)star -x -f "${packed}" -C "${into}" ;;
+    esac%(tidy)s
+}
+"""
+_UNPACK_HERE: Final = _UNPACK % {"packed": '"$1"', "fetch": "", "each": "", "tidy": ""}
+_UNPACK_EVERYWHERE: Final = _UNPACK % {
+    "packed": '"${MODAK_SCRATCH:?}/.packed"',
+    "fetch": 'sbcast --force "$1" "${packed}" || return\n    ',
+    "each": _EACH,
+    "tidy": f' && {_EACH}rm -f -- "${{packed}}"',
+}
 _OUT: Final = """
 modak_copy_out() {
     mkdir -p -- "$(dirname -- "$2")" && cp -R -- "${MODAK_SCRATCH:?}/$1" "$2"
 }
 """
-_STRIPE: Final = '! command -v lfs >/dev/null 2>&1 || lfs setstripe -c "${MODAK_STRIPES}" "${MODAK_SCRATCH:?}" || :'
+_STRIPE: Final = """
+if command -v lfs >/dev/null 2>&1; then
+    lfs setstripe -c %d "${MODAK_SCRATCH:?}" || :
+fi
+"""
 _ADVICE: Final = "no directory could be made for the job in its storage: is there space, and may you write there?"
 _TIDY: Final = """
 modak_tidy() {
@@ -69,13 +96,13 @@ def scratch(job: JobSpec, door: Scheduler) -> tuple[Line, ...]:
     if has is None:
         return ()
     each = _on_each(job, has, door)
-    outwards = [run("modak_copy_out", copy.inside, copy.outside) for copy in has.out]
-    stripes = _striped(has.stripes) if has.stripes else ()
+    outwards = [command_line(("modak_copy_out", copy.inside, copy.outside)) for copy in has.out]
+    stripes = (comment("for what is written from here on"), ours(_STRIPE % has.stripes)) if has.stripes else ()
     return section(
         "the job's own directory",
         (
             assign("MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?")),
-            *(ours(text) for text in (_EVERYWHERE if each else _HERE, _OUT)),
+            *(ours(text) for text in _functions(has, each)),
             named("modak_stage_out", *(outwards or [run(":")])),
             ours(_TIDY % (_EACH if each else "")),
             need(_made(each), NO_SCRATCH, _ADVICE),
@@ -108,6 +135,18 @@ def _on_each(job: JobSpec, has: Staging, door: Scheduler) -> bool:
     return True
 
 
+def _functions(has: Staging, each: bool) -> Iterator[str]:
+    """Those that the job's copies call."""
+    if each:
+        yield _EACH_NODE
+    if any(not copy.unpack for copy in has.into):
+        yield _EVERYWHERE if each else _HERE
+    if any(copy.unpack for copy in has.into):
+        yield _UNPACK_EVERYWHERE if each else _UNPACK_HERE
+    if has.out:
+        yield _OUT
+
+
 def _place(has: Staging) -> tuple[Part, ...]:
     return (Expansion("TMPDIR:-/tmp"),) if has.place is None else parts(has.place)
 
@@ -117,11 +156,7 @@ def _made(each: bool) -> Line:
     return ours(f'{_EACH if each else ""}mkdir -m 700 -- "${{MODAK_SCRATCH:?}}"')
 
 
-def _striped(count: int) -> tuple[Line, ...]:
-    """A layout holds for files that are written afterwards."""
-    return (assign("MODAK_STRIPES", str(count)), ours(_STRIPE))
-
-
 def _copied(copy: Copy) -> Line:
     advice = "data could not be copied in: is it there, may you read it, and is there space?"
-    return need(run("modak_copy_in", copy.outside, copy.inside), NOT_STAGED, advice)
+    how = "modak_unpack" if copy.unpack else "modak_copy_in"
+    return needed(command_line((how, copy.outside, copy.inside)), NOT_STAGED, advice)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from modak.dsl import Notice, Request, Runtime
+from modak.dsl import Notice, Request
 from modak.errors import unknown
 from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, RuntimePolicy, System
 from modak.perfmodel.predict import same_name
@@ -152,7 +152,7 @@ def _partition(request: Request, system: System, notes: list[Notice]) -> tuple[P
     return default, asked
 
 
-def _runtime(asked: Runtime | None, system: System, notes: list[Notice]) -> tuple[RuntimePolicy | None, tuple[str, ...]]:
+def _runtime(asked: str | None, system: System, notes: list[Notice]) -> tuple[RuntimePolicy | None, tuple[str, ...]]:
     allowed = tuple(policy for policy in system.runtimes if policy.allowed)
     first = allowed[0] if allowed else None
     if asked is None:

@@ -81,6 +81,8 @@ def check_scheduler(scheduler: Scheduler) -> None:
     _claim(bool(scheduler.submit), "submit holds the command that takes a script")
     _claim(not scheduler.prefix or scheduler.prefix.startswith("#"), "a header line is a comment of the shell")
     _claim(all(scheduler.signals(job) in (True, False) for job in JOBS), "signals says yes or no")
+    for said in (scheduler.submit_dir, scheduler.job_id, scheduler.array_index, scheduler.host_file):
+        _claim(said is None or bool(re.fullmatch(r"[A-Z][A-Z0-9_]*", said)), f"{said!r} is the name of a variable, or None")
     for job in (*JOBS, *(replace(job, attributes=SAID) for job in JOBS)):
         header = scheduler.directives(job)
         _claim(header == scheduler.directives(job), "the same job gives the same header")

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from modak import memory
 from modak.candidates import Candidates, Shape
 from modak.dsl import Request
 from modak.target import Target
@@ -48,14 +49,12 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
     fixed = given.ranks_per_node or given.threads_per_rank or given.ranks or is_single_threaded(request)
     if node is None or fixed or like.gpus_per_node or not _spreads(request, found):
         return
-    usable, per_rank = node.usable_memory_gb or node.memory_gb, request.optimisation.workload.memory_per_rank_gb
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
     for ranks in sorted({1, node.sockets, node.standard_numa_domains}):
         layout = (ranks, node.usable_cores // ranks)
-        fits = per_rank is None or usable is None or per_rank * ranks <= usable
-        if fits and layout not in known:
-            bare = replace(like, hyperthreads=False, numa_mode=None, origin="plan")
-            yield replace(bare, ranks_per_node=layout[0], threads_per_rank=layout[1]), found.nodes[0]
+        bare = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
+        if layout not in known and memory.obstacle(request, target, bare) is None:
+            yield bare, found.nodes[0]
 
 
 def _host_mpi(target: Target, found: Candidates) -> str | None:

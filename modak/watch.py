@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from modak import words
-from modak.bash import Line, behind, fed, into, named, piped, quiet, run, variable, word
+from modak.bash import Line, behind, command_line, fed, into, named, piped, quiet, run, variable, word
 from modak.ending import NOW, reported
 from modak.jobspec import JobSpec, Signal
 from modak.schedulers import Scheduler
@@ -83,7 +83,7 @@ def _signalled(job: JobSpec, signal: Signal, command: Line, kept: bool) -> tuple
     """The command in the background: only so does a signal reach the script at once. Its output goes through a pipe where it is kept."""
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
-    saves = run(*job.checkpoint) if job.checkpoint else run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
+    saves = command_line(job.checkpoint) if job.checkpoint else run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
     pipe = word(variable("MODAK_NOTES"), "/pipe")
     return (
         named("modak_checkpoint", saves),

@@ -8,6 +8,7 @@ from typing import Any
 from modak import plugins
 from modak.dsl import Request
 from modak.frameworks.base import Carrier
+from modak.mpilibs import LIBRARIES
 
 
 def switches(request: Request) -> Mapping[str, Any]:
@@ -26,10 +27,17 @@ def allowed_compilers(request: Request) -> frozenset[str | None]:
     return on or frozenset([None, *(name for name, value in said.items() if value == "auto")])
 
 
+def precision(request: Request) -> str | None:
+    """The precision that the request asks for; ``None``: it does not say, or leaves it to the evidence."""
+    asked = request.optimisation.workload.precision
+    return None if asked == "auto" else asked
+
+
 def is_distributed(request: Request) -> bool:
     """Whether the application runs as more than one process."""
     optimisation, application = request.optimisation, request.application
-    if application.app_type in ("mpi", "hpc") or optimisation.framework == "mpi" or "mpi" in optimisation.config.parallelisation:
+    mpi = optimisation.framework == "mpi" or optimisation.framework in LIBRARIES
+    if application.app_type in ("mpi", "hpc") or mpi or "mpi" in optimisation.config.parallelisation:
         return True
     if optimisation.config.distributed_training or distribution(request):
         return True
@@ -44,6 +52,13 @@ def carrier(request: Request) -> Carrier | None:
         return None
     found: Carrier | None = plugins.find("frameworks", optimisation.framework).carrier(optimisation.options)
     return found
+
+
+def library(request: Request) -> Carrier | None:
+    """The MPI library (and version) whose images an MPI program may run in; ``None``: none is named."""
+    optimisation = request.optimisation
+    named = optimisation.framework if optimisation.framework in LIBRARIES else getattr(optimisation.options, "library", None)
+    return Carrier(named, optimisation.options.version) if named else None
 
 
 def distribution(request: Request) -> str | None:

@@ -18,9 +18,10 @@ SHELL = {
     "settings",
     "knowledge",
     "store",
+    "tuner",
     "ingest",
     "schemas",
-    "build",
+    "builds",
     "detect",
     "service",
     "api",
@@ -50,6 +51,7 @@ HEAVY = {
     "spython",
     "httpx2",
     "matplotlib",
+    "optuna",
     "tree_sitter",
 }
 IMPORT_EVERYTHING = """

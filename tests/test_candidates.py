@@ -133,3 +133,18 @@ def test_a_grid_is_sorted_dense_below_and_ends_at_the_limit(limit: int, measured
     assert (np.diff(grid) > 0).all()
     assert (grid[0], grid[-1]) == (1, limit)
     assert set(range(1, min(limit, 64) + 1)) | {size for size in measured if size <= limit} <= set(grid.tolist())
+
+
+def test_what_lies_in_memory_beside_the_ranks_counts(known: Known) -> None:
+    """An image unpacked into memory leaves room for one rank of 38 GB where two fitted."""
+    workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 38}}
+    assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0), (2, 48, 0)}
+    workload["workload"]["memory_aside_gb"] = 4
+    assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0)}
+
+
+def test_what_exceeds_a_gpu_is_no_candidate(known: Known) -> None:
+    """The line names the GPU and what it has."""
+    workload = {**TRAINING, "workload": {"memory_per_gpu_gb": 12}}
+    with pytest.raises(Infeasible, match=r"a GPU needs 12 GB; the .*1080 Ti.* has 11 GB"):
+        candidates(known, "hlrs-testbed", optimisation=workload, job_options__request_gpus=1)

@@ -301,13 +301,6 @@ def test_a_database_out_of_reach_is_status_3(run: Run, monkeypatch: pytest.Monke
     assert "MODAK_DATABASE_URL" in ran.err
 
 
-def test_writing_needs_the_database_itself(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With MODAK_SERVER a load is refused before anything is read."""
-    monkeypatch.setenv("MODAK_SERVER", "http://127.0.0.1:9")
-    ran = run("load", "anything.csv")
-    assert (ran.status, "MODAK_SERVER" in ran.err) == (1, True)
-
-
 def test_a_service_out_of_reach_is_status_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line with its address."""
     monkeypatch.setenv("MODAK_SERVER", "http://127.0.0.1:9")
@@ -338,3 +331,13 @@ def test_optimise_imports_no_web_framework(packaged_database: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     heavy = {"fastapi", "starlette", "uvicorn", "sklearn", "pandas", "alembic", "scipy", "httpx2", "rich"}
     assert set(ran.stderr.split()) & heavy == set()
+
+
+def test_recommend_compares_two_what_ifs(run: Run) -> None:
+    """The best of each, and the ratio with its interval; a change that is none is refused by name."""
+    found = run("recommend", EXAMPLE, "--compare", "nodes=64,ranks=4,threads=12", "nodes=64,ranks=1,threads=48", "--json")
+    told = json.loads(found.out)
+    assert [told[name]["configuration"]["ranks_per_node"] for name in ("a", "b")] == [4, 1]
+    assert "x the time of A (90% interval" in told["differences"][0]
+    refused = run("recommend", EXAMPLE, "--compare", "nodse=64", "nodes=32")
+    assert (refused.status, "did you mean 'nodes'" in refused.err) == (1, True)

@@ -150,6 +150,19 @@ def test_the_results_behind_a_plan_are_listed(run: Run) -> None:
     assert run("results", "list", "--used-by", "nothing")[0] == 1
 
 
+def test_results_of_relatives_are_behind_a_transferred_answer(run: Run) -> None:
+    """Where other curves had a say in what was never measured, their results are listed, too."""
+    document = json.loads((Path(__file__).parent.parent / "examples/3dgan-supermuc-ng.json").read_text())
+    del document["job"]["optimisation"]["objective"]
+    document["job"]["target"]["name"] = "zenith"
+    Path("elsewhere.json").write_text(json.dumps(document))
+    plan = json.loads(run("optimise", "elsewhere.json", "--json")[1])["job"]["plan"]
+    items = json.loads(run("results", "list", "--used-by", plan["id"], "--json")[1])["items"]
+    assert plan["prediction"]["basis"] == "transferred"
+    assert len(items) > plan["prediction"]["results_used"]
+    assert len({item["system"] for item in items}) > 1
+
+
 def test_a_backup_and_a_check_while_the_database_is_in_use(run: Run) -> None:
     """The copy is whole; damage is found, in a line each, exit status 3."""
     run("load", "t.csv")

@@ -68,6 +68,16 @@ def test_lists_and_results_are_the_same(local: Service, remote: Client) -> None:
     assert remote.results({"system": "supermuc-ng"}, limit=3) == local.results({"system": "supermuc-ng"}, limit=3)
 
 
+def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Service, remote: Client) -> None:
+    """By the plan's id; what no plan has is a fault of the same kind."""
+    plan = local.optimise(json.loads(EXAMPLE.read_text()))["job"]["plan"]["id"]
+    assert remote.used_by(plan) == local.used_by(plan)
+    assert remote.used_by(plan)["items"]
+    assert remote.replaced({"application": "3dgan"}, limit=3) == local.replaced({"application": "3dgan"}, limit=3)
+    with pytest.raises(ModakError, match="no plan 'nothing'"):
+        remote.used_by("nothing")
+
+
 def test_an_export_holds_the_same_rows(local: Service, remote: Client) -> None:
     """As text, under the same columns."""
     (columns, rows), (expected, stored) = remote.export({"application": "3dgan"}), local.export({"application": "3dgan"})

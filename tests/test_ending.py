@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -128,7 +129,7 @@ def test_the_result_is_sent_with_a_token_from_the_environment_or_a_file(tmp_path
     script = render(JOB, "shell").text
     with server() as (address, seen):
         assert ran(script, tmp_path, MODAK_SERVER=f"{address}/", MODAK_TOKEN="from-environment").returncode == 0
-        (tmp_path / "modak-token").write_text("from.file\n")
+        (tmp_path / "modak-abc-123.token").write_text("from.file\n")
         assert ran(script, tmp_path, MODAK_SERVER=address).returncode == 0
     assert [(path, token) for path, token, _ in seen] == [
         ("/plans/abc-123/result", "Bearer from-environment"),
@@ -245,6 +246,17 @@ def test_data_goes_in_and_out_and_nothing_stays(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.split()[-1]) == (0, "700"), done.stderr
     assert (tmp_path / "results/b").read_text() == "1"
     assert list(disk.iterdir()) == []
+
+
+def test_an_archive_is_unpacked_where_it_is_wanted(tmp_path: Path) -> None:
+    """Only its content is there; a file that is none ends the job."""
+    job, disk = staged(tmp_path, "cp ${MODAK_SCRATCH}/in/data/a ${MODAK_SCRATCH}/b")
+    subprocess.run(["tar", "-czf", tmp_path / "packed.tgz", "-C", tmp_path / "my data", "a"], check=True)
+    packed = replace(job, staging=replace(job.staging, into=(Copy("packed.tgz", "in/data", unpack=True),)))
+    done = ran(render(packed, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, (tmp_path / "results/b").read_text()) == (0, "1"), done.stderr
+    (tmp_path / "packed.tgz").write_text("no archive")
+    assert ran(render(packed, "shell").text, tmp_path, SCRATCH=str(disk)).returncode == 80
 
 
 def test_a_failed_run_leaves_its_results_too(tmp_path: Path) -> None:

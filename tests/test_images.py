@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 
 from modak import knowledge
 from modak.facts import Image, ImageLabels
-from modak.imagefit import distance, runs_on
+from modak.imagefit import allows, criteria, distance, obstacle, runs_on
 from modak.images import VERSION_FIELD, Catalogue, ImageChoice, Wanted, catalogue, choose
 
 HLRS: dict[str, Any] = {"accelerator": "nvidia", "compute_capability": "6.1", "microarchitecture": "broadwell", "runtime": "singularity"}
@@ -22,9 +23,9 @@ def image(reference: str, *, verified: date | None = None, **labels: Any) -> Ima
     return Image(reference=reference, labels=ImageLabels.model_validate(values), verified_on=verified, source="a test")
 
 
-def pick(images: list[Image], preferred: str | None = None, **wanted: Any) -> ImageChoice:
+def pick(images: list[Image], **wanted: Any) -> ImageChoice:
     """The choice among these images."""
-    return choose(catalogue(images), Wanted(**{"framework": "tensorflow", **wanted}), preferred)
+    return choose(catalogue(images), Wanted(**{"framework": "tensorflow", **wanted}))
 
 
 def name(choice: ImageChoice) -> str | None:
@@ -32,11 +33,13 @@ def name(choice: ImageChoice) -> str | None:
     return choice.image.reference if choice.image else None
 
 
+PACKAGED = [image for path in sorted((knowledge.packaged_root() / "images").glob("*.toml")) for image in knowledge.read_images(path)]
+
+
 @pytest.fixture(scope="module")
 def packaged() -> Catalogue:
     """The images that come with MODAK."""
-    files = sorted((knowledge.packaged_root() / "images").glob("*.toml"))
-    return catalogue(image for path in files for image in knowledge.read_images(path))
+    return catalogue(PACKAGED)
 
 
 PLAIN = image("docker://a/plain:1")
@@ -137,6 +140,51 @@ def test_the_nearest_processor_wins() -> None:
 def test_an_image_without_kernels_for_the_gpu_is_never_taken(capability: str | None, expected: str | None) -> None:
     """Compute capabilities outside the image's range rule it out, even where nothing else is left."""
     assert name(pick([GPU], accelerator="nvidia", compute_capability=capability)) == expected
+
+
+CUDA = {
+    version: image(f"docker://a/cuda:{version}", accelerator="nvidia", cuda=version, compute_capability_min="5.0")
+    for version in ("10.2", "11.8", "12.4", "12.6", "13.0")
+}
+
+
+@pytest.mark.parametrize(
+    ("driver", "able"),
+    [
+        (None, {"10.2", "11.8", "12.4", "12.6", "13.0"}),
+        ("10.1", set()),
+        ("11.0", {"10.2", "11.8"}),
+        ("12.4", {"10.2", "11.8", "12.4", "12.6"}),
+        ("13.2", {"10.2", "11.8", "12.4", "12.6", "13.0"}),
+    ],
+)
+def test_an_image_whose_cuda_the_driver_does_not_take_is_never_taken(driver: str | None, able: set[str]) -> None:
+    """A newer major version never; since 11 a newer minor one; a driver that nobody describes takes any."""
+    for version, one in CUDA.items():
+        assert (name(pick([one], accelerator="nvidia", driver_cuda=driver)) == one.reference) is (version in able)
+
+
+def test_the_cuda_that_the_driver_has_whole_goes_first() -> None:
+    """What the driver only takes by compatibility comes second."""
+    assert name(pick([CUDA["12.6"], CUDA["12.4"]], accelerator="nvidia", driver_cuda="12.4")) == CUDA["12.4"].reference
+
+
+def test_among_equals_the_faster_one_by_the_models() -> None:
+    """Before the name, after every label; the runner-up is told why."""
+    first, second, third = (image(f"docker://a/{each}:1") for each in "abc")
+    seconds = ((second.reference, 20.0), (third.reference, 10.0))
+    choice = pick([first, second, third], seconds=seconds)
+    assert name(choice) == third.reference
+    assert any(
+        "not docker://a/b:1: the chosen one is better in that the models predict it to be faster" in line for line in choice.decisions
+    )
+    assert name(pick([first, XLA], compilers=("xla",), seconds=((first.reference, 1.0),))) == XLA.reference
+
+
+def test_a_measured_image_is_found_among_many_of_a_kind() -> None:
+    """The last by name of a thousand that nothing else tells apart."""
+    many = [image(f"docker://a/{number:04}:1") for number in range(1000)]
+    assert name(pick(many, seconds=((many[-1].reference, 3.0),))) == many[-1].reference
 
 
 def test_a_gpu_image_serves_a_cpu_job_only_where_nothing_better_is_there() -> None:
@@ -244,13 +292,6 @@ def test_a_private_image_that_nobody_ran_goes_last() -> None:
     assert name(pick([ran, PLAIN])) == ran.reference
 
 
-def test_the_measured_image_is_taken_where_it_fits() -> None:
-    """The reference that the evidence was measured with wins among those that fit, and is no way around a label."""
-    assert name(pick([PLAIN, XLA])) == XLA.reference
-    assert name(pick([PLAIN, XLA], preferred=PLAIN.reference)) == PLAIN.reference
-    assert name(pick([PLAIN, XLA], compilers=("xla",), preferred=PLAIN.reference)) == XLA.reference
-
-
 def test_the_runner_up_is_explained() -> None:
     """One line says which image came second and what decided."""
     verified = image("docker://a/z:1", verified=date(2026, 1, 2))
@@ -289,13 +330,25 @@ def test_the_order_of_images_decides_nothing(
     assert pick(images, **wanted) == pick(SOME, **wanted)
 
 
-def test_packaged_images_cover_table_one(packaged: Catalogue) -> None:
+@given(
+    st.permutations(SOME),
+    st.sampled_from([None, "2.1", "2.*", ">=1.14,<2.1", "9.9"]),
+    st.sampled_from([(), ("xla",)]),
+    st.sampled_from([None, "openmpi", "mpich"]),
+)
+def test_looking_at_kinds_finds_what_looking_at_each_would(
+    images: list[Image], version: str | None, compilers: tuple[str, ...], mpi: str | None
+) -> None:
+    """Of the images without an obstacle and of that version, the least by the criteria is chosen."""
+    wanted = Wanted("tensorflow", version, compilers, mpi=mpi)
+    able = [one for one in images if obstacle(one, wanted) is None and (version is None or allows(version, Version(one.labels.version)))]
+    best = min(able, key=lambda one: [value for _, value in criteria(one, wanted)], default=None)
+    assert best is None or choose(catalogue(images), wanted).image == best
+
+
+def test_packaged_images_cover_table_one() -> None:
     """Every framework, version and source of the paper's Table I is in the catalogue, for processors and GPUs."""
-    has = {
-        (image.labels.framework, image.labels.version, image.labels.source, image.labels.accelerator)
-        for images in packaged.by_framework.values()
-        for image in images
-    }
+    has = {(image.labels.framework, image.labels.version, image.labels.source, image.labels.accelerator) for image in PACKAGED}
     both = ("none", "nvidia")
     table = {
         ("tensorflow", version, source, device)
@@ -308,16 +361,13 @@ def test_packaged_images_cover_table_one(packaged: Catalogue) -> None:
     }
     table |= {("mxnet", "1.6.0", "hub", device) for device in both} | {("cntk", "2.7", "hub", device) for device in both}
     assert table <= has
-    compilers = {
-        (image.labels.framework, name) for images in packaged.by_framework.values() for image in images for name in image.labels.compilers
-    }
+    compilers = {(image.labels.framework, name) for image in PACKAGED for name in image.labels.compilers}
     assert {("tensorflow", "xla"), ("tensorflow", "ngraph"), ("pytorch", "glow"), ("pytorch", "inductor"), ("jax", "xla")} <= compilers
 
 
-def test_old_packaged_images_claim_no_verification(packaged: Catalogue) -> None:
+def test_old_packaged_images_claim_no_verification() -> None:
     """Nobody has run the packaged images for this catalogue, so none says so; each says what is known of it."""
-    for images in packaged.by_framework.values():
-        assert all(image.verified_on is None and image.notes for image in images)
+    assert all(image.verified_on is None and image.notes for image in PACKAGED)
 
 
 def test_listing_one_on_the_testbed(packaged: Catalogue) -> None:

@@ -316,7 +316,7 @@ SHELLISH = st.lists(
 def test_the_parser_reads_every_quoted_text_as_it_was_meant(arguments: list[str], value: str, text: str) -> None:
     """So nothing that is sound is refused: words, values, here-documents."""
     lines = (
-        bash.run("./solver", *arguments, breaks=(2,)),
+        bash.command_line(("./solver", *arguments), breaks=(2,)),
         bash.export("X", value, bash.Expansion("Y:-"), value),
         bash.write("file", text, delimiter(text)),
         bash.subshell(bash.run(*arguments)),
@@ -485,7 +485,7 @@ def test_a_build_on_nodes_without_internet_is_warned_about() -> None:
 )
 def test_a_recipe_reaches_its_file_as_it_is(tmp_path: Path, text: str) -> None:
     """Nothing in it means anything to the shell."""
-    stub(tmp_path, "apptainer", "exit 0")
+    stub(tmp_path, "apptainer", 'touch "$4"')
     done = ran(render_build(replace(TORCH, system=None), BuildSpec(definition=text), "shell").text, tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "modak-build/recipe").read_text() == (text if text.endswith("\n") else text + "\n")
@@ -519,7 +519,17 @@ def test_a_repository_is_cloned_and_an_archive_unpacked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["file:///etc/shadow", "ext::sh -c id", "https://h/$(id).git", "-upload-pack=x", "../x", "http://h/x", "https://a@h/x"]
+    "source",
+    [
+        "file:///etc/shadow",
+        "ext::sh -c id",
+        "https://h/$(id).git",
+        "-upload-pack=x",
+        "../x",
+        "http://h/x",
+        "https://a@h/x",
+        "https://h/x.zip",
+    ],
 )
 def test_sources_come_by_https_or_from_a_path(source: str) -> None:
     """Everything else is refused with the field's name."""
@@ -527,9 +537,19 @@ def test_sources_come_by_https_or_from_a_path(source: str) -> None:
         render_build(SMALL, BuildSpec(source=source), "shell")
 
 
+def test_a_missing_runtime_stops_a_build_before_anything_is_fetched(tmp_path: Path) -> None:
+    """With the status of a job's own check."""
+    (tmp_path / "code/app").mkdir(parents=True)
+    build = BuildSpec(source=f"{tmp_path}/code/app", command="make")
+    (tmp_path / "bin").mkdir()
+    done = ran(render_build(replace(TORCH, system=None), build, "shell").text, tmp_path)
+    assert (done.returncode, (tmp_path / "app").exists()) == (71, False), done.stderr
+
+
 def test_downloads_keep_to_https_with_certificates() -> None:
     """No switch turns the check off, anywhere."""
     archive = render_build(SMALL, replace(SOURCES, source="https://example.org/x.tar.gz"), "shell").text
     assert "--proto =https --proto-redir =https" in archive
     for text in (archive, render_build(SMALL, SOURCES, "shell").text):
-        assert not any(switch in text for switch in ("--insecure", " -k ", "--no-check-certificate", "sslVerify"))
+        assert not any(switch in text for switch in ("--insecure", " -k ", "--no-check-certificate", "sslVerify=false"))
+    assert "-c http.sslVerify=true" in text

@@ -348,7 +348,7 @@ def test_results_name_known_places(packaged: Knowledge) -> None:
         (
             'site = "Here"',
             'site = "Here"\nscheduler = "slurmy"',
-            "scheduler: one of 'slurm', 'torque', 'pbspro', 'lsf', 'flux', 'gridengine' or 'shell'",
+            "scheduler: unknown scheduler 'slurmy'; did you mean 'slurm'? known: flux, gridengine, lsf, pbspro, shell, slurm, torque",
         ),
         ("cores = 20", "cores = 20\naccelerators = 1", "partitions.0.node: accelerators are counted but 'accelerator' names no type"),
         ("cores = 20", "cores = 20\nreserved_cores = 20", "partitions.0.node: reserved_cores must leave at least one core"),

@@ -279,7 +279,8 @@ def test_every_field_is_documented() -> None:
     models += [room.dsl.Config, room.dsl.Etl, room.dsl.Data, room.dsl.Objective, room.dsl.Workload]
     names = {name for model in models for name in model.model_fields}
     names |= {name for variant in plugins.all_of("frameworks") for name in (variant.name, *variant.options.model_fields)}
-    names |= {*room.RUNTIMES, *room.SCHEDULERS, *room.OUT_OF_SUPPORT, *APP_TYPES, *CONFIG_TYPES, *PARALLELISATIONS, *EXPANDABLE}
+    names |= {*plugins.names("runtimes"), *plugins.names("schedulers")}
+    names |= {*room.OUT_OF_SUPPORT, *APP_TYPES, *CONFIG_TYPES, *PARALLELISATIONS, *EXPANDABLE}
     assert {name for name in names if name not in PAGE and name.replace("_", "-") not in PAGE} == set()
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from itertools import repeat
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from modak.dsl import Objective
+from modak.dsl import Basis, Objective
 from modak.errors import Infeasible
-from modak.objective import Scored, pareto, rank
+from modak.objective import Scored, closest, pareto, rank
 
 
 def scored(work: float = 64_000.0, spread: float = 0.08, serial: float = 20.0, largest: int = 64) -> Scored:
@@ -15,7 +20,8 @@ def scored(work: float = 64_000.0, spread: float = 0.08, serial: float = 20.0, l
     nodes = np.arange(1, largest + 1)
     time = serial + work / nodes
     flat = np.zeros(largest)
-    return Scored(nodes * 0, nodes, time, flat + spread, flat, time[0] / (time * nodes), ("interpolated",) * largest)
+    inside: tuple[Basis, ...] = tuple(repeat("interpolated", largest))
+    return Scored(nodes * 0, nodes, time, flat + spread, flat, time[0] / (time * nodes), inside)
 
 
 def test_a_deadline_is_met_at_its_confidence() -> None:
@@ -101,3 +107,31 @@ def test_pareto_front_trades_time_for_node_hours() -> None:
     front = pareto(table, range(64))
     assert (np.diff(table.node_hours[list(front)]) < 0).all()
     assert (np.diff(table.time[list(front)]) > 0).all()
+
+
+@given(
+    deadline=st.integers(60, 20_000),
+    budget=st.floats(0.1, 50.0) | st.none(),
+    floor=st.floats(0.05, 1.0) | st.none(),
+    confidence=st.sampled_from([0.5, 0.9, 0.99]),
+)
+def test_each_concession_that_is_offered_would_do(deadline: int, budget: float | None, floor: float | None, confidence: float) -> None:
+    """With the offered deadline, confidence, budget or efficiency instead of the own one, something is feasible."""
+    table = scored(serial=200.0)
+    asked = Objective(minimise="time", deadline=deadline, budget_node_hours=budget, min_efficiency=floor, confidence=confidence)
+    try:
+        rank(table, asked)
+    except Infeasible as refused:
+        offers = re.findall(
+            r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+]+)", str(refused).partition("what would do: ")[2]
+        )
+        names = {"deadline": "deadline", "confidence": "confidence", "budget": "budget_node_hours", "efficiency": "min_efficiency"}
+        for name, value in offers:
+            number = int(value) if name == "deadline" else float(value)
+            assert rank(table, Objective.model_validate({**asked.model_dump(), names[name]: number})).order
+
+
+def test_the_closest_misses_by_the_least_factor() -> None:
+    """With a deadline alone that is the fastest by its bound."""
+    table = scored()
+    assert closest(table, Objective(deadline=600)) == int(np.argmin(table.bound(0.9)))

@@ -68,6 +68,22 @@ def test_72_the_image_is_missing(tmp_path: Path, runtime: str, advice: str) -> N
     assert (status, advice in said) == (72, True), said
 
 
+@pytest.mark.parametrize("runtime", ["apptainer", "charliecloud", "enroot", "podman-hpc", "sarus"])
+def test_72_an_image_that_only_its_owners_have_is_not_said_to_be_fetched(tmp_path: Path, runtime: str) -> None:
+    """``private://`` names no registry that a command could ask."""
+    stub(tmp_path, {"charliecloud": "ch-run"}.get(runtime, runtime), 'test "$1 $2" != "image exists"')
+    status, said = checked(replace(JOB, container=replace(IMAGE, runtime=runtime, reference="private://a/y:1")), tmp_path)
+    assert (status, "only its owners' registry has it: ask them for it" in said, "pull" in said) == (72, True, False), said
+
+
+def test_72_a_runtime_is_not_said_to_fetch_what_it_cannot(tmp_path: Path) -> None:
+    """``library://`` is Apptainer's."""
+    stub(tmp_path, "ch-run", "echo 0.31")
+    has = replace(charliecloud().container, reference="library://a/y:1")
+    status, said = checked(replace(JOB, container=has), tmp_path)
+    assert (status, "pull" in said, "set CHARLIECLOUD_DIR to the directory that holds it" in said) == (72, False, True), said
+
+
 def test_73_the_hosts_mpi_is_missing(tmp_path: Path) -> None:
     """Where it should be bound from."""
     stub(tmp_path, "apptainer", "exit 0")
@@ -116,6 +132,23 @@ def test_77_mpirun_does_not_fit_the_images_library(tmp_path: Path) -> None:
     stub(tmp_path, "mpirun", MPIRUN.format(says="Intel(R) MPI Library"))
     flavour = replace(RANKS, launcher_flavour="intel-mpi", container=replace(IMAGE, mpi="mpich"))
     assert checked(flavour, tmp_path)[0] == 0
+
+
+def test_77_an_mpi_that_nobody_named(tmp_path: Path) -> None:
+    """Open MPI's options are taken, and the sentence says where to name another."""
+    stub(tmp_path, "mpirun", MPIRUN.format(says="HYDRA build details"))
+    status, said = checked(replace(RANKS, launcher_flavour=None), tmp_path)
+    assert (status, "nothing is known of this system's MPI; name it in the system's file" in said) == (77, True), said
+
+
+def test_77_the_images_mpi_is_launched_where_the_hosts_is_unknown(tmp_path: Path) -> None:
+    """In its own words, by its own family's mpirun."""
+    stub(tmp_path, "apptainer", "echo ran")
+    stub(tmp_path, "mpirun", MPIRUN.format(says="HYDRA build details"))
+    (tmp_path / "y_1.sif").touch()
+    job = replace(RANKS, launcher_flavour=None, container=replace(IMAGE, mpi="mpich"))
+    assert "mpirun -n 2 -ppn 2 " in render(job, "shell").text
+    assert checked(job, tmp_path)[0] == 0
 
 
 def test_77_slurm_does_not_offer_the_process_manager(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_last_requests_are_looked_at_the_newest_first(service: Service, aske
 
 def test_a_request_that_can_no_longer_be_answered_is_said_and_hinders_no_other(service: Service, asked: str) -> None:
     """With its reason."""
-    service.store.save_plan("old", {"job": {"target": 7}}, {}, service.texts(asked), data_version="0")
+    service.store.save_plan("old", {"job": {"target": 7}}, "{}", service.texts(asked), data_version="0")
     seen = {plan["id"]: plan for plan in service.preview([ONE])["plans"]}
     assert "target" in seen["old"]["error"]
     assert seen[asked]["diff"]

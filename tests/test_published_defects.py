@@ -118,7 +118,7 @@ def test_09_an_answer_can_be_sent_again() -> None:
     facts = Facts(version=1, systems={"site": SITE})
     first = normalise(document)
     made = optimise(first.request, facts)
-    again = normalise(json.loads(json.dumps(filled(document, made.plan, made.texts))))
+    again = normalise(json.loads(filled(document, made.plan, made.texts)))
     header = [line for line in made.texts.job_script.split("\n") if line.startswith("#SBATCH")]
     second = optimise(again.request, facts).texts.job_script
     assert [line for line in second.split("\n") if line.startswith("#SBATCH")] == header
@@ -133,8 +133,8 @@ def test_11_a_rule_stays_at_its_site_and_with_its_application() -> None:
     """Both conditions must hold, and what is unknown matches nothing."""
     rule = Rule(name="only", title="x", when=Condition(system=("here",), application=("mine",)), environment={"A": "1"}, source="x")
     for situation in (Situation(system="here"), Situation(application="mine"), Situation(system="there", application="mine"), Situation()):
-        assert rules.apply((rule,), situation).environment == {}
-    assert rules.apply((rule,), Situation(system="here", application="mine")).environment == {"A": "1"}
+        assert rules.apply(rules.rulebook((rule,)), situation).environment == {}
+    assert rules.apply(rules.rulebook((rule,)), Situation(system="here", application="mine")).environment == {"A": "1"}
 
 
 def test_12_versions_are_versions() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from modak import knowledge
 from modak.facts import Condition, Rule
-from modak.rules import EXCLUSIVE, Applied, Situation, apply, check, holds
+from modak.rules import EXCLUSIVE, Applied, Situation, apply, check, holds, rulebook
 
 
 def rule(name: str, *, when: dict[str, Any] | None = None, **values: Any) -> Rule:
@@ -29,6 +29,7 @@ def packaged() -> tuple[Rule, ...]:
 HERE = Situation(
     application="3dgan",
     application_version="1.0",
+    app_type="ai_training",
     framework="tensorflow",
     framework_version="2.1.0",
     compilers=("xla",),
@@ -52,6 +53,7 @@ HERE = Situation(
 MATCHING: dict[str, Any] = {
     "application": ["3dgan", "other"],
     "application_version": ">=1",
+    "app_type": ["ai_training"],
     "framework": ["tensorflow"],
     "framework_version": "2.1",
     "compiler": ["xla"],
@@ -77,6 +79,7 @@ OTHER: dict[str, Any] = {
         "application_version": "<1",
         "framework_version": "2.10",
         "mpi_version": "<2019",
+        "app_type": ["hpc"],
         "mpi_from": ["container"],
         "multi_node": False,
         "threaded": False,
@@ -125,9 +128,9 @@ def test_a_rule_of_one_site_and_application_leaks_nowhere() -> None:
     site = rule(
         "site", when={"system": ["supermuc-ng"], "application": ["3dgan"]}, environment={"A": "1"}, modules=["m"], script="true", advice="a"
     )
-    assert apply([site], HERE).environment == {"A": "1"}
+    assert apply(rulebook([site]), HERE).environment == {"A": "1"}
     for elsewhere in (replace(HERE, system="hlrs-testbed", system_aliases=()), replace(HERE, application="other"), Situation()):
-        assert apply([site], elsewhere) == Applied()
+        assert apply(rulebook([site]), elsewhere) == Applied()
 
 
 @pytest.mark.parametrize(
@@ -156,14 +159,14 @@ def test_versions_of_conditions_are_versions(version: str | None, is_held: bool)
 )
 def test_the_stronger_rule_sets_the_variable(strong: Rule, weak: Rule, why: str) -> None:
     """Higher priority, then more conditions, then the name that sorts first; the loser is reported with the reason."""
-    applied = apply([weak, strong], HERE)
+    applied = apply(rulebook([weak, strong]), HERE)
     assert applied.environment == {"A": "1"}
     assert [line for line in applied.decisions if weak.name + ":" in line and why in line]
 
 
 def test_equal_values_are_no_conflict() -> None:
     """Two rules that want the same are both content."""
-    applied = apply([rule("a", environment={"A": "1"}), rule("b", environment={"A": "1"})], HERE)
+    applied = apply(rulebook([rule("a", environment={"A": "1"}), rule("b", environment={"A": "1"})]), HERE)
     assert applied.environment == {"A": "1"}
     assert not any("left out" in line for line in applied.decisions)
 
@@ -175,13 +178,13 @@ def test_threads_are_bound_in_one_way(kmp: int, openmp: int, expected: set[str])
         rule("kmp", priority=kmp, environment={"KMP_AFFINITY": "compact"}),
         rule("openmp", priority=openmp, environment={"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}),
     ]
-    assert set(apply(rules, HERE).environment) == expected
+    assert set(apply(rulebook(rules), HERE).environment) == expected
 
 
 def test_texts_of_stronger_rules_run_last() -> None:
     """What the stronger rule's text sets stands, because it runs after the others."""
     rules = [rule("strong", priority=90, script="export A=1"), rule("weak", priority=10, script="export A=2")]
-    assert [text.rule for text in apply(rules, HERE).texts] == ["weak", "strong"]
+    assert [text.rule for text in apply(rulebook(rules), HERE).texts] == ["weak", "strong"]
 
 
 SOME = [
@@ -198,7 +201,7 @@ SOME = [
 @given(st.permutations(SOME))
 def test_the_order_of_rules_decides_nothing(rules: list[Rule]) -> None:
     """The same rules in any order add the same, in the same order, for the same reasons."""
-    assert apply(rules, HERE) == apply(SOME, HERE)
+    assert apply(rulebook(rules), HERE) == apply(rulebook(SOME), HERE)
 
 
 @pytest.mark.parametrize(
@@ -254,8 +257,8 @@ def test_packaged_rules_are_sound_and_sourced(packaged: tuple[Rule, ...]) -> Non
 def test_xla_is_switched_on_where_it_is_asked_for(packaged: tuple[Rule, ...], accelerator: str | None, flags: str) -> None:
     """TF_XLA_FLAGS enables auto-clustering, on processors with the second flag; without XLA nothing is set."""
     here = Situation(framework="tensorflow", compilers=("xla",), accelerator=accelerator)
-    assert apply(packaged, here).environment["TF_XLA_FLAGS"] == flags
-    assert "TF_XLA_FLAGS" not in apply(packaged, replace(here, compilers=())).environment
+    assert apply(rulebook(packaged), here).environment["TF_XLA_FLAGS"] == flags
+    assert "TF_XLA_FLAGS" not in apply(rulebook(packaged), replace(here, compilers=())).environment
 
 
 @pytest.mark.parametrize(
@@ -271,7 +274,7 @@ def test_the_fabric_of_omni_path_follows_the_mpi(
     packaged: tuple[Rule, ...], mpi_from: str, version: str | None, expected: dict[str, str]
 ) -> None:
     """psm2 with the host's Intel MPI, TMI only before 2019, TCP where the container has no psm2, nothing where the version is unknown."""
-    found = apply(packaged, replace(HERE, mpi_from=mpi_from, mpi_version=version)).environment
+    found = apply(rulebook(packaged), replace(HERE, mpi_from=mpi_from, mpi_version=version)).environment
     assert {name: value for name, value in found.items() if name.startswith(("I_MPI", "FI_"))} == expected
 
 
@@ -281,7 +284,7 @@ def test_the_fabric_of_omni_path_follows_the_mpi(
 def test_horovod_s_old_options_stay_where_they_belong(packaged: tuple[Rule, ...], version: str, accelerator: str, applies: bool) -> None:
     """-mca btl ^openib and -bind-to none: only GPU runs under Open MPI before 4, since they undo pinning elsewhere."""
     here = replace(HERE, mpi="openmpi", mpi_version=version, accelerator=accelerator, launcher="mpirun")
-    found = apply(packaged, here).environment
+    found = apply(rulebook(packaged), here).environment
     assert ("OMPI_MCA_btl" in found) is applies
     assert ("OMPI_MCA_hwloc_base_binding_policy" in found) is applies
     assert found["OMP_PROC_BIND"] == ("false" if applies else "close")
@@ -289,7 +292,7 @@ def test_horovod_s_old_options_stay_where_they_belong(packaged: tuple[Rule, ...]
 
 def test_workers_of_torchrun_are_not_bound_to_the_same_cores(packaged: tuple[Rule, ...]) -> None:
     """torchrun pins nothing, so binding threads within each worker would put all workers on the first cores."""
-    assert "OMP_PROC_BIND" not in apply(packaged, replace(HERE, launcher="torchrun")).environment
+    assert "OMP_PROC_BIND" not in apply(rulebook(packaged), replace(HERE, launcher="torchrun")).environment
 
 
 @given(
@@ -304,5 +307,5 @@ def test_packaged_rules_never_bind_threads_twice(
 ) -> None:
     """Whatever the job: one way of binding threads, at most."""
     here = replace(HERE, framework=framework, accelerator=accelerator, launcher=launcher, mpi=mpi[0], mpi_version=mpi[1], threaded=threaded)
-    found = apply(PACKAGED, here).environment
+    found = apply(rulebook(PACKAGED), here).environment
     assert sum(any(name in found for name in family) for family in EXCLUSIVE) <= 1

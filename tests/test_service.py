@@ -141,3 +141,25 @@ def test_no_home_and_no_address_is_one_clear_line() -> None:
     """The setting is named, with an example."""
     with pytest.raises(Unavailable, match=r"MODAK_DATABASE_URL: HOME is not set.*sqlite:///modak.db"):
         open_service(read_settings({}))
+
+
+def test_an_application_that_was_never_run_is_told_from_its_parameters(service: Service, load: Callable[[str], Any]) -> None:
+    """Where fifty others were measured on the target; without parameters there is no prediction."""
+    rows = [f"net{n},{1 + n % 7},{2 + n * n % 11},throughput,{1000 / (1 + n % 7 + n * n % 11)},samples/s,zenith,1" for n in range(50)]
+    load("application,params.gmacs,params.macts,metric,value,unit,system,nodes\n" + "\n".join(rows) + "\n")
+
+    def basis(params: dict[str, float]) -> str:
+        work = {"application": "net-of-tomorrow", "samples": 1000, "params": params}
+        sent = {"application": {"executable": "./train"}, "target": {"name": "zenith"}, "optimisation": {"workload": work}}
+        return str(service.optimise({"job": sent})["job"]["plan"]["prediction"]["basis"])
+
+    assert (basis({"gmacs": 3, "macts": 5}), basis({})) == ("transferred", "none")
+
+
+@pytest.mark.parametrize(("nodes", "warned"), [(512, False), (100_000, True)])
+def test_rows_far_beyond_the_data_are_called_guesses(service: Service, nodes: int, warned: bool) -> None:
+    """In words, beyond four doublings; a column says how many."""
+    table = f"application,system,ranks_per_node,threads_per_rank,metric,nodes\n3dgan,supermuc-ng,1,48,epoch_time,{nodes}\n"
+    answer = service.predict(table.encode(), "asked.csv")
+    assert (answer["rows"][0]["extrapolation"] > 4) is warned
+    assert any("guesses" in warning["message"] for warning in answer["warnings"]) is warned

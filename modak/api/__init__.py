@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -12,7 +11,9 @@ from fastapi.openapi.utils import get_openapi
 
 import modak
 from modak import schemas
-from modak.api import native, published
+from modak.api import builds, native, published, sizings, writing
+from modak.api.access import guard
+from modak.api.observe import add_observation
 from modak.api.problems import add_handlers
 from modak.service import Service, open_service
 from modak.settings import Settings, read_settings
@@ -32,10 +33,16 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         telemetry={"auto_configure": False, "logs": False},
     )
     app.state.settings = settings
-    app.state.service = (lambda: service) if service else _once(lambda: open_service(settings, plan_days=settings.plan_days))
+    database = _Database(settings, service)
+    app.state.service, app.state.opened = database.service, database.is_open
     add_handlers(app)
+    published.add_routes(app)  # first of all: an address is looked for in this order, and these are asked for most
     native.add_routes(app)
-    published.add_routes(app)
+    sizings.add_routes(app)
+    builds.add_routes(app)
+    writing.add_routes(app)
+    guard(app)
+    add_observation(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
@@ -45,18 +52,23 @@ def app_from_environment() -> FastAPI:
     return create_app(read_settings(os.environ))
 
 
-def _once(make: Callable[[], Service]) -> Callable[[], Service]:
-    """``make`` at the first call that succeeds, from whichever thread; its value ever after."""
-    lock = threading.Lock()
-    made: list[Service] = []
+class _Database:
+    """The use cases, opened at the first call that succeeds, from whichever thread."""
 
-    def get() -> Service:
-        with lock:
-            if not made:
-                made.append(make())
-        return made[0]
+    def __init__(self, settings: Settings, service: Service | None) -> None:
+        self._settings, self._opened = settings, service
+        self._lock = threading.Lock()
 
-    return get
+    def service(self) -> Service:
+        """The use cases. Raises :class:`~modak.errors.Unavailable` where the database does not answer."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = open_service(self._settings, plan_days=self._settings.plan_days)
+            return self._opened
+
+    def is_open(self) -> bool:
+        """Whether :meth:`service` answers at once."""
+        return self._opened is not None
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
@@ -64,7 +76,8 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         components = document.setdefault("components", {}).setdefault("schemas", {})
-        components |= schemas.components("request", "response", "points") | {"problem": PROBLEM}
+        components |= schemas.components("request", "response", "points", "sizing", "system", "image", "rule")
+        components |= {"problem": PROBLEM, **builds.schemas()}
         error = {
             "description": "What is wrong",
             "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/problem"}}},

@@ -27,14 +27,23 @@ class WrongType(ModakError):
 
 @dataclass(frozen=True)
 class Raw:
-    """A body as it came: its media type in small letters, without parameters, and its bytes."""
+    """A body as it came: its media type in small letters, without parameters, its bytes, and the header that named the type."""
 
     kind: str
     content: bytes
+    header: str = ""
 
 
-async def _read(request: Request) -> Raw:
-    limit = request.app.state.settings.max_body_bytes
+async def read(request: Request) -> Raw:
+    """The body of a request, up to the limit of the settings."""
+    return await _read_to(request, request.app.state.settings.max_body_bytes)
+
+
+async def _read_load(request: Request) -> Raw:
+    return await _read_to(request, request.app.state.settings.max_load_bytes)
+
+
+async def _read_to(request: Request, limit: int) -> Raw:
     declared = request.headers.get("content-length", "0")
     if not (declared.isascii() and declared.isdigit()) or int(declared[:18]) > limit or len(declared) > 18:
         raise TooLarge(f"at most {limit} bytes")
@@ -44,12 +53,14 @@ async def _read(request: Request) -> Raw:
         if size > limit:
             raise TooLarge(f"at most {limit} bytes")
         chunks.append(chunk)
-    kind = request.headers.get("content-type", "application/json").split(";")[0].strip().lower()
-    return Raw(kind, b"".join(chunks))
+    header = request.headers.get("content-type", "application/json")
+    return Raw(header.split(";")[0].strip().lower(), b"".join(chunks), header)
 
 
-Body = Annotated[Raw, Depends(_read)]
+Body = Annotated[Raw, Depends(read)]
 """Read before the endpoint starts, on the event loop; parsed by the endpoint, in its thread."""
+LoadBody = Annotated[Raw, Depends(_read_load)]
+"""The same, to the larger limit of results to load."""
 
 
 def document(body: Raw) -> Any:

@@ -9,10 +9,12 @@ from fastapi import FastAPI, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from modak import schemas
-from modak.api.bodies import Body, document, table
-from modak.api.problems import answer
-from modak.errors import NotFound, Unauthorised, UnknownName
-from modak.response import job_of, without_preflight
+from modak.api.bodies import Body, document, read, table
+from modak.api.problems import answer, answer_text
+from modak.api.straight import add_straight, one_at_a_time
+from modak.api.tags import TAGGED, unless_known
+from modak.errors import NotFound, UnknownName
+from modak.response import job_of, locations, without_preflight
 from modak.service import Service
 
 Strict = Annotated[bool, Query(description="turn every warning into an error")]
@@ -20,25 +22,20 @@ Preflight = Annotated[bool, Query(description="false: a script without checks of
 Limit = Annotated[int, Query(ge=1, le=1000, description="most items in one answer")]
 Cursor = Annotated[str, Query(max_length=200, description="`next` of the answer before")]
 Wanted = Annotated[str, Path(max_length=600)]
+UsedBy = Annotated[str, Query(max_length=600, description="id of a plan: the results that its prediction rests on, and no others")]
+Replaced = Annotated[bool, Query(description="the last results whose place others took: `replaced_at`, `replaced_by`, `replaced_from`")]
 Level = Annotated[float, Query(gt=0, lt=1, description="probability that the interval holds the next run's value")]
 
 NAMES: Final = {"systems": "name", "images": "reference", "rules": "name", "models": "id"}
 """What can be listed, and the key that identifies an item."""
-CLOSED: Final = (
-    ("POST", "/results"),
-    ("DELETE", "/results"),
-    *(("POST", f"/{kind}") for kind in NAMES),
-    *((method, f"/{kind}/{{name:path}}") for kind in NAMES for method in ("PUT", "DELETE")),
-    ("DELETE", "/plans/{id}"),
-)
-"""What would change the data."""
 
 
 def add_routes(app: FastAPI) -> None:
     """Add MODAK's own addresses to ``app``."""
     request = described("request")
     add = app.add_api_route
-    add(
+    add_straight(
+        app,
         "/optimise",
         optimise,
         methods=["POST"],
@@ -55,16 +52,6 @@ def add_routes(app: FastAPI) -> None:
     add("/results", results, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
     for kind, key in NAMES.items():
         add_listing(app, kind, key)
-    for method, path in CLOSED:
-        add(
-            path,
-            closed,
-            methods=[method],
-            tags=["closed"],
-            summary="Closed",
-            name=f"{method} {path}",
-            responses={401: {"description": "A token is needed"}},
-        )
     add("/schema/{kind}", schema, methods=["GET"], tags=["about"], summary="A JSON Schema")
     add("/health", health, methods=["GET"], tags=["about"], summary="Whether the service runs")
     add("/ready", ready, methods=["GET"], tags=["about"], summary="Whether the service can answer")
@@ -74,11 +61,6 @@ def service_of(request: Request) -> Service:
     """The use cases of this application, opened at the first call."""
     opened: Service = request.app.state.service()
     return opened
-
-
-def closed() -> Response:
-    """The answer to every write: a token is needed, and no token is given out."""
-    raise Unauthorised("writing over HTTP is closed; use the command line where the database is")
 
 
 def described(name: str) -> dict[str, Any]:
@@ -106,10 +88,11 @@ FILTERS: Final = {
 }
 
 
-def optimise(request: Request, body: Body, strict: Strict = False, preflight: Preflight = True) -> Response:
+async def optimise(request: Request, strict: Strict = False, preflight: Preflight = True) -> Response:
     """The request's own document, filled in; `job_script` and `build_script` are addresses to download from."""
-    asked = document(body) if preflight else without_preflight(document(body))
-    return answer(located(service_of(request).optimise(asked, strict=strict), request))
+    sent = document(await read(request))
+    asked, at = sent if preflight else without_preflight(sent), address(request)
+    return answer_text(await one_at_a_time(request, lambda service: service.optimised(asked, strict=strict, address=at)))
 
 
 def recommendations(request: Request, body: Body, strict: Strict = False) -> Response:
@@ -141,10 +124,14 @@ def build(request: Request, id: Wanted) -> Response:
     return _text(found)
 
 
-def results(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
+def results(request: Request, limit: Limit = 100, cursor: Cursor = "", used_by: UsedBy = "", replaced: Replaced = False) -> Response:
     """`items` in the columns of the results table, and `next` where there are more. Any text column and `params.NAME` filters."""
-    filters = {name: value for name, value in request.query_params.items() if name not in ("limit", "cursor")}
-    return answer(service_of(request).results(filters, limit=limit, cursor=cursor))
+    own = ("limit", "cursor", "used_by", "replaced")
+    filters = {name: value for name, value in request.query_params.items() if name not in own}
+    service = service_of(request)
+    if used_by:
+        return answer(service.used_by(used_by))
+    return answer(service.replaced(filters, limit=limit) if replaced else service.results(filters, limit=limit, cursor=cursor))
 
 
 def add_listing(app: FastAPI, kind: str, key: str) -> None:
@@ -152,17 +139,23 @@ def add_listing(app: FastAPI, kind: str, key: str) -> None:
 
     def every(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
         """A page of `items`; `next` is left out on the last one."""
-        return answer(page(service_of(request).listing(kind), key, cursor, limit))
+        return unless_known(request, lambda service: page(service.listing(kind), key, cursor, limit))
 
     def one(request: Request, name: Wanted) -> Response:
         """One item by its name."""
-        items = {item[key]: item for item in service_of(request).listing(kind)}
+        return unless_known(request, lambda service: found(service, name))
+
+    def found(service: Service, name: str) -> Mapping[str, Any]:
+        items = {item[key]: item for item in service.listing(kind)}
         if name not in items:
             raise UnknownName(kind.removesuffix("s"), name, items)
-        return answer(items[name])
+        return items[name]
 
-    app.add_api_route(f"/{kind}", every, methods=["GET"], tags=["data"], summary=f"Known {kind}", name=kind)
-    app.add_api_route(f"/{kind}/{{name:path}}", one, methods=["GET"], tags=["data"], summary=f"One of the {kind}", name=f"one of {kind}")
+    for path, endpoint, summary, called in (
+        (f"/{kind}", every, f"Known {kind}", kind),
+        (f"/{kind}/{{name:path}}", one, f"One of the {kind}", f"one of {kind}"),
+    ):
+        app.add_api_route(path, endpoint, methods=["GET"], tags=["data"], summary=summary, name=called, responses=TAGGED)
 
 
 def schema(request: Request, kind: Wanted) -> Response:
@@ -189,13 +182,13 @@ def page(items: Sequence[Mapping[str, Any]], key: str, cursor: str, limit: int) 
 
 def located(filled: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """``filled`` with the addresses of its texts."""
-    base = request.app.state.settings.public_url or str(request.base_url).rstrip("/")
     top, job = job_of(filled)
-    address = f"{base}/plans/{job['plan']['id']}"
-    job["job_script"] = f"{address}/script"
-    if "build_content" in job:
-        job["build_script"] = f"{address}/build"
-    return {**filled, top: job}
+    return {**filled, top: job | locations(address(request), job["plan"]["id"], built="build_content" in job)}
+
+
+def address(request: Request) -> str:
+    """Where the caller reaches the service."""
+    return str(request.app.state.settings.public_url or str(request.base_url).rstrip("/"))
 
 
 def _text(content: str) -> Response:

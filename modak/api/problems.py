@@ -28,8 +28,13 @@ def add_handlers(app: FastAPI) -> None:
 
 def answer(content: Any, *, status: int = 200, kind: str = "application/json", headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer as ready bytes; a number that is none would be a fault of ours and fails here."""
-    body = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
-    return Response(body, status, {"X-Content-Type-Options": "nosniff", **(headers or {})}, kind)
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return answer_text(text, status=status, kind=kind, headers=headers)
+
+
+def answer_text(text: str, *, status: int = 200, kind: str = "application/json", headers: Mapping[str, str] | None = None) -> Response:
+    """An answer whose JSON is there already."""
+    return Response(text.encode("utf-8", "replace"), status, {"X-Content-Type-Options": "nosniff", **(headers or {})}, kind)
 
 
 def problem(status: int, title: str, faults: Sequence[Fault], headers: Mapping[str, str] | None = None) -> Response:
@@ -46,10 +51,15 @@ def problem(status: int, title: str, faults: Sequence[Fault], headers: Mapping[s
     return answer(content, status=status, kind="application/problem+json", headers=headers)
 
 
-def _modak(_: Request, error: Exception) -> Response:
-    assert isinstance(error, ModakError)  # noqa: S101  (starlette types handlers by the base class)
+def answer_to(error: ModakError) -> Response:
+    """The answer to an error of ours."""
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}, 413: {"Connection": "close"}}.get(error.status)
     return problem(error.status, error.title, error.faults, headers)
+
+
+def _modak(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ModakError)  # noqa: S101  (starlette types handlers by the base class)
+    return answer_to(error)
 
 
 def _parameters(_: Request, error: Exception) -> Response:

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import modak
-from modak.cli import asking, evaluation, knowledge, results, running
+from modak.cli import asking, evaluation, images, keys, knowledge, results, running, sizing, tuning
 from modak.errors import Fault, ModakError
 
 EXITS = (
@@ -117,12 +117,17 @@ def _assembled() -> typer.Typer:
     return app
 
 
-FIRST: tuple[Callable[..., None], ...] = (asking.optimise, asking.recommend, asking.predict, results.load)
-LAST: tuple[Callable[..., None], ...] = (asking.validate, asking.schema, running.serve)
+FIRST: tuple[Callable[..., None], ...] = (asking.optimise, asking.recommend, asking.predict, sizing.size, tuning.tune, results.load)
+LAST: tuple[Callable[..., None], ...] = (asking.validate, asking.schema, running.serve, keys.audit)
 FURTHER: tuple[tuple[typer.Typer, Callable[..., None]], ...] = (
     (results.app, evaluation.plan),
     (knowledge.models, evaluation.evaluate),
     (knowledge.models, evaluation.plot),
+    (knowledge.images, images.build),
+    (knowledge.images, images.builds),
+    (knowledge.images, images.builder),
+    (knowledge.images, images.verify),
+    (knowledge.images, images.bundle),
 )
 GROUPS = {
     "results": results.app,
@@ -131,5 +136,7 @@ GROUPS = {
     "images": knowledge.images,
     "rules": knowledge.rules,
     "db": running.db,
+    "token": keys.app,
+    "keys": keys.app,
 }
 app = _assembled()

@@ -81,6 +81,8 @@ def _configuration(made: Mapping[str, Any]) -> dict[str, str]:
         "variant": _variant(configuration),
         "predicted time": predicted(prediction),
         "node-hours": show.cell(made.get("node_hours")),
+        "energy": f"{show.cell(made['energy_kwh'])} kWh" if made.get("energy_kwh") else "",
+        "cost": show.cell(made.get("cost")),
         "wall time limit": show.span(made["wall_time_s"]) if made.get("wall_time_s") else "",
         "image": _image(made),
     }
@@ -98,6 +100,8 @@ VARIANT = (
     "runtime",
     "batch_size",
     "global_batch",
+    "workers",
+    "opt_build",
 )
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from modak.cli import answers, common, show
-from modak.errors import RequestError
+from modak.errors import Infeasible, ModakError
+from modak.whatif import against, changed, with_value, without_constraints
+
+if TYPE_CHECKING:
+    from modak.client import Client
 
 
 def optimise(
@@ -27,11 +31,14 @@ def optimise(
         from modak.response import without_preflight
 
         asked = without_preflight(asked)
-    filled = common.client().optimise(asked, strict=strict)
+    with_client = common.client()
+    filled = with_client.optimise(asked, strict=strict)
     filled, files = answers.files(filled, output)
     if output is not None:
         from modak.cli.files import write_all
+        from modak.cli.keys import result_token
 
+        files |= result_token(with_client, filled["job"]["plan"]["id"], output)
         write_all(files)
     if as_json:
         show.document(filled)
@@ -52,6 +59,10 @@ def recommend(  # one parameter an option
     objective: Annotated[str | None, typer.Option(help="What to minimise: time, node_hours, energy or cost.")] = None,
     deadline: Annotated[str | None, typer.Option(help="Longest time, as [d-]hh:mm:ss or seconds.")] = None,
     max_nodes: Annotated[int | None, typer.Option(help="Most nodes.")] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="A B", help="Two what-ifs held against each other: a request's file, or NAME=VALUE[,NAME=VALUE...]."),
+    ] = None,
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
@@ -71,12 +82,45 @@ def recommend(  # one parameter an option
     for path, value in told.items():
         if value is not None:
             document = with_value(document, ("job", *path.split(".")), value)
+    if compare is not None:
+        _compare(document, compare, as_json, strict)
+        return
     answer = common.client().recommend(document, strict=strict)
     if as_json:
         show.document(answer)
         return
     show.table(answers.COLUMNS, [answers.row(choice) for choice in answer["choices"]])
+    show.bullets("Why the first", answer.get("decisions", ()))
     show.warn(answer.get("warnings", ()))
+
+
+def _best_of(client: Client, name: str, document: Any, strict: bool) -> dict[str, Any]:
+    """What is recommended; where nothing meets the constraints, what would be without them, with a warning that says so."""
+    try:
+        return client.recommend(document, strict=strict)
+    except ModakError as error:
+        if error.exit_code != Infeasible.exit_code:
+            raise
+        free = without_constraints(document)
+        found = client.recommend(free, strict=strict)
+        note = {"field": "--compare", "message": f"{name} does not meet the constraints, which are left out for it: {error}"}
+        return {**found, "warnings": [note, *found["warnings"]]}
+
+
+def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool) -> None:
+    """The best choice of each of two requests, and how they differ."""
+    asked = [common.document(text) if text.endswith(".json") else changed(document, text) for text in texts]
+    with_client = common.client()
+    found = [_best_of(with_client, name, each, strict) for name, each in zip(("A", "B"), asked, strict=True)]
+    best = [each["choices"][0] for each in found]
+    lines = against(*best)
+    if as_json:
+        show.document({"a": best[0], "b": best[1], "differences": list(lines), "warnings": [w for each in found for w in each["warnings"]]})
+        return
+    show.table(("", *answers.COLUMNS), [(name, *answers.row(choice)) for name, choice in zip(("A", "B"), best, strict=True)])
+    show.bullets("B against A", lines)
+    for each in found:
+        show.warn(each.get("warnings", ()))
 
 
 def predict(
@@ -114,7 +158,7 @@ def validate(request: common.Request, as_json: common.AsJson = False, strict: co
         show.warn(warnings)
 
 
-def schema(kind: Annotated[str, typer.Argument(help="request, response, result, system, image, rule or openapi.")]) -> None:
+def schema(kind: Annotated[str, typer.Argument(help="request, response, result, system, image, rule, sizing or openapi.")]) -> None:
     """Print a JSON Schema, or the service's OpenAPI document."""
     if kind == "openapi":
         from modak.api import create_app
@@ -124,13 +168,3 @@ def schema(kind: Annotated[str, typer.Argument(help="request, response, result, 
     from modak.schemas import schema
 
     show.document(schema(kind))
-
-
-def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
-    """``document`` with ``value`` at ``path``; what is no object on the way cannot take it."""
-    if not path:
-        return value
-    if document is not None and not isinstance(document, dict):
-        raise RequestError("an object", field=path[0])
-    told = document or {}
-    return {**told, path[0]: with_value(told.get(path[0]), path[1:], value)}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from modak.cli import answers, common, show
-from modak.cli.asking import with_value
 from modak.errors import NotFound, UnknownName
+from modak.whatif import with_value
 
 if TYPE_CHECKING:
     from modak.perfmodel import Curve
@@ -197,9 +197,15 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _proof(proof: Proof) -> None:
+    from modak.perfmodel.predict import FAR_DOUBLINGS
+
     hidden = "each inner size in turn" if proof.holdout == "each" else f"the largest {proof.holdout.partition(':')[2]} size(s)"
     short = f"; {proof.left_out} with too few sizes left out" if proof.left_out else ""
     typer.echo(f"hidden: {hidden} of {proof.series} curves, {proof.predictions} predictions{short}")
+    if proof.far:
+        typer.echo(
+            f"warning: {proof.far} lie more than {FAR_DOUBLINGS:g} doublings beyond what is shown: such predictions are guesses", err=True
+        )
     typer.echo("errors: absolute, relative to the measured cost (seconds, or the inverse of a throughput)")
     typer.echo()
     show.table(FIGURES, [_figures(model) for model in proof.models])

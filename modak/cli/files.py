@@ -50,10 +50,17 @@ def replacing(path: Path) -> Iterator[TextIO]:
 
 
 def write_all(contents: Mapping[Path, str]) -> None:
-    """Write every file under its name likewise, or, where one cannot be written, none. Scripts become executable."""
-    with _replacing({path: 0o777 if content.startswith("#!") else 0o666 for path, content in contents.items()}) as streams:
+    """Write every file under its name likewise, or, where one cannot be written, none.
+
+    Scripts become executable; a ``.token`` is for its owner's eyes.
+    """
+    with _replacing({path: _mode(path, content) for path, content in contents.items()}) as streams:
         for stream, content in zip(streams, contents.values(), strict=True):
             stream.write(content)
+
+
+def _mode(path: Path, content: str) -> int:
+    return 0o600 if path.suffix == ".token" else 0o777 if content.startswith("#!") else 0o666
 
 
 @contextmanager

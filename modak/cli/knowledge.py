@@ -14,6 +14,7 @@ from modak.errors import DataError, Fault, NotFound, RequestError, UnknownName
 
 if TYPE_CHECKING:
     from modak.facts import Rule
+    from modak.recipes import Recipe
     from modak.service import Known
 
 systems = typer.Typer(help="Machines that jobs run on.", no_args_is_help=True, rich_markup_mode=None)
@@ -22,7 +23,9 @@ rules = typer.Typer(help="Site, application, feature and storage rules.", no_arg
 models = typer.Typer(help="Performance models.", no_args_is_help=True, rich_markup_mode=None)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file.")]
+ImageFile = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file, or a bundle.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace what has the same name.")]
+Offline = Annotated[bool, typer.Option("--offline", help="From the base images, wheels or package index that the settings name.")]
 Variant = Literal["hub", "pip", "opt-build"]
 Runtime = Literal["apptainer", "singularity", "charliecloud", "podman-hpc"]
 Distribution = Literal["horovod"]
@@ -93,7 +96,7 @@ def systems_add(
     values: list[Known] = [system]
     values += read_processors(processors) if processors else ()
     values += read_accelerators(accelerators) if accelerators else ()
-    _added(common.local().add(values, replace=replace), [f"system {system.name}"])
+    _added(common.client().add(values, replace=replace), [f"system {system.name}"])
 
 
 @systems.command("detect")
@@ -127,12 +130,21 @@ def images_show(reference: Annotated[str, typer.Argument(metavar="REFERENCE")]) 
 
 
 @images.command("add")
-def images_add(file: File, replace: Replace = False) -> None:
-    """Add the images in a file: all of them or none."""
+def images_add(file: ImageFile, replace: Replace = False) -> None:
+    """Add the images in a file, or the one in a bundle with its file: all of them or none."""
+    from modak.builds.bundle import is_bundle
     from modak.knowledge import read_images
 
+    if is_bundle(file):
+        from modak.builds.desk import Desk
+        from modak.service import principal
+        from modak.store.audit import Actor
+
+        entry = Desk(common.local().store, common.settings()).unbundle(file, Actor(principal()), replace_old=replace)
+        typer.echo(f"image {entry.reference} is in the database")
+        return
     found = read_images(file)
-    _added(common.local().add(found, replace=replace), [f"image {image.reference}" for image in found])
+    _added(common.client().add(found, replace=replace), [f"image {image.reference}" for image in found])
 
 
 @images.command("recipe")
@@ -145,9 +157,34 @@ def images_recipe(
     target: Annotated[str | None, typer.Option(help="The processor that a source build is for, as archspec calls it.")] = None,
     distribution: Annotated[Distribution | None, typer.Option(help="With Horovod inside.")] = None,
     mpi: Annotated[Mpi | None, typer.Option(help="With this MPI library inside.")] = None,
+    offline: Offline = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it there.")] = None,
 ) -> None:
     """Print what would be built; nothing is built."""
+    made = planned(framework, version, variant, gpu=gpu, target=target, distribution=distribution, mpi=mpi)
+    text, _ = made.text(runtime)
+    show.warn({"message": line} for line in made.cautions(runtime))
+    if offline:
+        from modak.builds.desk import site
+        from modak.builds.order import FORMS, builder_of
+        from modak.offline import hosts
+        from modak.offline import offline as without_internet
+
+        kind = builder_of(runtime)
+        text = without_internet(text, FORMS[kind], site(common.settings()).mirrors(text, kind))
+        show.warn({"message": f"a step still fetches from {host}: the base image has to bring what it is for"} for host in hosts(text))
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        from modak.cli.files import write_all
+
+        write_all({output: text})
+
+
+def planned(
+    framework: str, version: str | None, variant: Variant, *, gpu: bool, target: str | None, distribution: str | None, mpi: str | None
+) -> Recipe:
+    """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
     from modak import recipes
     from modak.grammar import version_range
 
@@ -162,13 +199,7 @@ def images_recipe(
         raise NotFound(f"no recipe makes that; versions of {framework} by {variant}: {known}", field="version")
     if target and not made.microarchitecture:
         raise RequestError("no build for that processor: it takes a name of archspec's and --variant opt-build", field="target")
-    text, _ = made.text(runtime)
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        from modak.cli.files import write_all
-
-        write_all({output: text})
+    return made
 
 
 @rules.command("list")
@@ -187,7 +218,7 @@ def rules_show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
 def rules_add(file: File, replace: Replace = False) -> None:
     """Add the rules in a file: all of them or none."""
     found = _checked_rules(file)
-    _added(common.local().add(found, replace=replace), [f"rule {rule.name}" for rule in found])
+    _added(common.client().add(found, replace=replace), [f"rule {rule.name}" for rule in found])
 
 
 @rules.command("check")

@@ -57,7 +57,7 @@ def load(
 
     options = Options(parse_pairs(map_ or (), "--map"), parse_pairs(set_ or (), "--set"), format_)
     with show.bar("loading") as progress:
-        report = common.local().load(paths, options, sys.stdin.buffer, dry_run=dry_run, replace=replace, progress=progress)
+        report = common.client().load(paths, options, sys.stdin.buffer, dry_run=dry_run, replace=replace, progress=progress)
     if as_json:
         show.document(report)
         return
@@ -103,9 +103,9 @@ def list_(
     """Show results."""
     filters = _filters(application, system, metric, where)
     if used_by is not None:
-        page = common.local().used_by(used_by)
+        page = common.client().used_by(used_by)
     elif replaced:
-        page = common.local().replaced(filters, limit=limit)
+        page = common.client().replaced(filters, limit=limit)
     else:
         page = common.client().results(filters, limit=limit, cursor=cursor)
     if as_json:
@@ -122,7 +122,7 @@ def confirm(
     numbers: Annotated[list[int], typer.Argument(metavar="NUMBER…", help="Numbers of results, as 'results list' shows them under id.")],
 ) -> None:
     """Say that suspicious results are right: models rest on them from now on."""
-    confirmed = common.local().confirm(numbers)
+    confirmed = common.client().confirm(numbers)
     typer.echo(f"{confirmed} of {len(numbers)} results had been doubted and are used from now on")
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from modak.cli import common
 from modak.errors import Fault, Unavailable
+
+if TYPE_CHECKING:
+    from modak.settings import Settings
 
 db = typer.Typer(help="Look after the database.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -22,19 +29,52 @@ def serve(
     """Run the REST service."""
     if os.geteuid() == 0:
         typer.echo("warning: the service runs as root and needs no rights at all; run it as a user of its own", err=True)
+    now = common.settings()
+    _warn(host, now)
     with common.local():  # creates and fills an empty database once, before several workers look at it
         pass
     import uvicorn
 
-    uvicorn.run(
-        "modak.api:app_from_environment",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        server_header=False,
-        timeout_graceful_shutdown=10,
-    )
+    from modak.api import logs
+
+    with _counted_together(workers):
+        uvicorn.run(
+            "modak.api:app_from_environment",
+            factory=True,
+            host=host,
+            port=port,
+            workers=workers,
+            server_header=False,
+            timeout_graceful_shutdown=10,
+            log_config=logs.config(plain=sys.stderr.isatty()),
+            access_log=False,
+            http="modak.api.connections:Connection",
+            limit_concurrency=now.max_connections,
+            proxy_headers=False,  # the application itself believes those proxies that the settings name
+        )
+
+
+def _warn(host: str, settings: Settings) -> None:
+    """Of an address that others reach where nothing is said of the proxy that ends TLS: tokens would travel in clear text."""
+    from modak.auth.oidc import loopback
+
+    if not loopback(host) and not settings.trusted_proxies:
+        typer.echo(
+            f"warning: {host} is reached from other machines, without TLS: tokens can be read on the way. Let a reverse proxy end TLS, "
+            "and name its address in MODAK_TRUSTED_PROXIES",
+            err=True,
+        )
+
+
+@contextmanager
+def _counted_together(workers: int) -> Iterator[None]:
+    """Where several workers run: a folder in which they add up what ``/metrics`` tells. Their client library reads its name on import."""
+    if workers == 1:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="modak-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        yield
 
 
 @db.command()

@@ -9,17 +9,19 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Carrier, Compiler, Kind, SourceBuild, Toolchain
-from modak.frameworks.caffe import Caffe
+from modak.frameworks.base import Carrier, Compiler, Inspection, Kind, SourceBuild, Toolchain
+from modak.frameworks.caffe import Caffe, IntelCaffe, NvCaffe
 from modak.frameworks.cntk import Cntk
 from modak.frameworks.horovod import Horovod
 from modak.frameworks.jax import Jax
 from modak.frameworks.keras import Keras
 from modak.frameworks.mpi import Mpi
+from modak.frameworks.mpich import Mpich
 from modak.frameworks.mxnet import MXNet
 from modak.frameworks.openacc import OpenAcc
 from modak.frameworks.opencl import OpenCl
 from modak.frameworks.openmp import OpenMp
+from modak.frameworks.openmpi import OpenMpi
 from modak.frameworks.pytorch import PyTorch
 from modak.frameworks.tensorflow import TensorFlow
 
@@ -74,6 +76,11 @@ class Framework(Protocol):
         """What its versions are installed and built with; empty: no recipes."""
         ...
 
+    @property
+    def inspection(self) -> Inspection | None:
+        """What an image of it is asked when it is run; ``None``: it has no images, or nothing can be asked."""
+        ...
+
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """Whose images serve these options; ``None``: no framework image at all."""
         ...
@@ -98,9 +105,13 @@ BUILTIN: tuple[Framework, ...] = (
     MXNet(),
     Cntk(),
     Caffe(),
+    IntelCaffe(),
+    NvCaffe(),
     Jax(),
     Horovod(),
     Mpi(),
+    OpenMpi(),
+    Mpich(),
     OpenMp(),
     OpenAcc(),
     OpenCl(),

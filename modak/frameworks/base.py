@@ -33,11 +33,18 @@ class Compiler:
     always: bool = False
     """It cannot be switched off."""
     built_in: bool = True
-    """Every build of the framework has it; otherwise it is a program of its own, which no recipe here brings."""
+    """Every build of the framework has it; otherwise it is a program of its own."""
+    added: tuple[str, str] | None = None
+    """How a recipe brings one that is not built in: the variant, and the versions of the framework that it can be added to."""
 
     def exists_for(self, version: str) -> bool:
         """Whether a framework of that version has this compiler."""
         return self.versions is None or version_range(self.versions).contains(version)
+
+    def comes_with(self, version: str, variant: str) -> bool:
+        """Whether a recipe of that variant carries this compiler, as part of the framework or beside it."""
+        where, versions = (variant, self.versions or ">=0") if self.built_in else self.added or ("", "")
+        return where == variant and version_range(versions).contains(version)
 
 
 @dataclass(frozen=True)
@@ -67,14 +74,21 @@ class Toolchain:
     versions: str
     release: str
     distro: str
-    """The Linux of the base image, as hpccm names it: ``ubuntu18``, ``ubuntu24``."""
+    """The Linux of the base image: ``ubuntu18``, ``ubuntu24``, ``debian12``."""
     python: str
     """That Linux's own Python."""
+    packages: tuple[str, ...] = ()
+    """The distribution's own packages of a program that has no image of its own: what ``hub`` installs."""
     pip: tuple[str, ...] = ()
     """What pip installs for processors; ``{version}`` stands for the version."""
     pip_nvidia: tuple[str, ...] = ()
+    pip_amd: tuple[str, ...] = ()
     pip_options: tuple[str, ...] = ()
     pip_options_nvidia: tuple[str, ...] = ()
+    pip_options_amd: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
+    """Exact versions of all that the release pulls in on x86_64, keys of :data:`modak.wheels.SHA256`; empty: pip resolves them."""
+    locked_nvidia: tuple[str, ...] = ()
     cuda: Cuda | None = None
     """For source builds, and for wheels that expect CUDA in the image."""
     pip_needs_cuda: bool = False
@@ -91,6 +105,23 @@ class Toolchain:
     hub: str | None = None
     """The official image for processors; ``None``: there is none, or its name does not follow from the version."""
     hub_nvidia: str | None = None
+    hub_amd: str | None = None
+    rocm: str | None = None
+    """The ROCm of ``hub_amd`` and ``pip_amd``."""
+    note: str | None = None
+    """What whoever builds it should know, in one line."""
+
+    def official(self, accelerator: str) -> str | None:
+        """The image that ``hub`` takes."""
+        return {"nvidia": self.hub_nvidia, "amd": self.hub_amd}.get(accelerator, self.hub)
+
+    def wheels(self, accelerator: str) -> tuple[str, ...]:
+        """What pip installs."""
+        return {"nvidia": self.pip_nvidia, "amd": self.pip_amd}.get(accelerator, self.pip)
+
+    def wheel_options(self, accelerator: str) -> tuple[str, ...]:
+        """Options of ``pip install`` for :meth:`wheels`."""
+        return {"nvidia": self.pip_options_nvidia, "amd": self.pip_options_amd}.get(accelerator, self.pip_options)
 
     def covers(self, version: str) -> bool:
         """Whether this row is for that version."""
@@ -115,6 +146,21 @@ class SourceBuild:
     nvidia: bool = False
     compute_capability: str | None = None
     architecture: str = "x86_64"
+    add_ons: tuple[str, ...] = ()
+    """Graph compilers that are programs of their own."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is asked of an image when it is run, in Python that sees ``module`` imported and fails where the image does not carry it."""
+
+    module: str
+    exercise: str
+    """Lines that compute something."""
+    says: Mapping[str, str] = field(default_factory=dict)
+    """Expressions for what the framework says of its own build: ``version``, ``cuda``, ``rocm``, ``flags``."""
+    compilers: Mapping[str, str] = field(default_factory=dict)
+    """Lines that use a graph compiler; they exit with 75 where that cannot be told."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +178,7 @@ class Described:
     add_ons: tuple[str, ...] = ()
     """Distributions that an image must carry as a label; the others are part of the framework."""
     toolchains: tuple[Toolchain, ...] = field(default=(), repr=False)
+    inspection: Inspection | None = field(default=None, repr=False)
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """Whose images serve these options; ``None``: no framework image at all."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, Described
+from modak.frameworks.base import Carrier, Cuda, Described, SourceBuild, Toolchain
+from modak.pins import clone
 
+_SOURCE = "/var/tmp/caffe"  # noqa: S108 (a path inside the image that is being built)
+_OLD = "unverified: nobody has built this since Caffe ended in 2018, and its packages and tags may be gone"
+_CUDA_10_1 = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
 _LABELS: Mapping[str, str] = {"bvlc": "caffe", "intel": "intel-caffe", "nvidia": "nvcaffe"}
 
 
@@ -19,6 +23,34 @@ class CaffeOptions(FrameworkOptions):
     distribution: Literal["mlsl", "nccl", "mpi"] | None = None
 
 
+_BVLC = (
+    Toolchain(
+        versions="==1.0",
+        release="1.0",
+        distro="ubuntu18",
+        python="3.6",
+        source=True,
+        cuda=_CUDA_10_1,
+        capabilities=("3.5", "7.5"),
+        hub="docker://bvlc/caffe:cpu",
+        hub_nvidia="docker://bvlc/caffe:gpu",
+        note=_OLD,
+    ),
+)
+_INTEL = (Toolchain(versions="==1.1.6", release="1.1.6", distro="ubuntu18", python="3.6", hub="docker://bvlc/caffe:intel", note=_OLD),)
+_NVIDIA = (
+    Toolchain(
+        versions="==0.17.3",
+        release="0.17.3",
+        distro="ubuntu18",
+        python="3.6",
+        capabilities=("6.0", "7.5"),
+        hub_nvidia="docker://nvcr.io/nvidia/caffe:20.03-py3",
+        note=_OLD,
+    ),
+)
+
+
 @dataclass(frozen=True)
 class Caffe(Described):
     """Caffe; a fork is a different program with its own versions, so images are labelled by fork."""
@@ -27,7 +59,59 @@ class Caffe(Described):
     title: str = "Caffe"
     options: type[FrameworkOptions] = CaffeOptions
     distributions: tuple[str, ...] = ("mlsl", "nccl", "mpi")
+    toolchains: tuple[Toolchain, ...] = field(default=_BVLC, repr=False)
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """The fork's images."""
         return Carrier(_LABELS[getattr(options, "fork", "bvlc")], options.version)
+
+    def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
+        """The libraries that Caffe's installation guide lists."""
+        return (
+            "cmake",
+            "libboost-all-dev",
+            "libgflags-dev",
+            "libgoogle-glog-dev",
+            "libhdf5-serial-dev",
+            "libleveldb-dev",
+            "liblmdb-dev",
+            "libopenblas-dev",
+            "libopencv-dev",
+            "libprotobuf-dev",
+            "libsnappy-dev",
+            "protobuf-compiler",
+        )
+
+    def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
+        """The one release, with OpenBLAS, without the Python interface; left alone it asks for Fermi, which CUDA 9 does not know."""
+        flags = " ".join(build.flags)
+        gpu = f"-DCUDA_ARCH_NAME=Manual -DCUDA_ARCH_BIN={build.compute_capability or '6.1'}" if build.nvidia else "-DCPU_ONLY=ON"
+        compiler = f' -DCMAKE_C_FLAGS="{flags}" -DCMAKE_CXX_FLAGS="{flags}"' if flags else ""
+        return (
+            *clone("https://github.com/BVLC/caffe.git", build.version, _SOURCE),
+            f"cmake -S {_SOURCE} -B {_SOURCE}/build -DBLAS=open -DBUILD_python=OFF -DCMAKE_INSTALL_PREFIX=/opt/caffe {gpu}{compiler}",
+            f"make -C {_SOURCE}/build -j$(nproc) install",
+            f"rm -rf {_SOURCE}",
+        )
+
+
+@dataclass(frozen=True)
+class IntelCaffe(Caffe):
+    """Intel's fork, for processors."""
+
+    name: str = "intel-caffe"
+    title: str = "Intel Caffe"
+    toolchains: tuple[Toolchain, ...] = field(default=_INTEL, repr=False)
+
+    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+        """Its own images."""
+        return Carrier(self.name, options.version)
+
+
+@dataclass(frozen=True)
+class NvCaffe(IntelCaffe):
+    """NVIDIA's fork, for GPUs."""
+
+    name: str = "nvcaffe"
+    title: str = "NVIDIA Caffe"
+    toolchains: tuple[Toolchain, ...] = field(default=_NVIDIA, repr=False)

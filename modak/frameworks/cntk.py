@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Described
+from modak.frameworks.base import Described, Toolchain
 
 
 class CntkOptions(FrameworkOptions):
@@ -24,3 +24,18 @@ class Cntk(Described):
     aliases: tuple[str, ...] = ("microsoft-cognitive-toolkit",)
     options: type[FrameworkOptions] = CntkOptions
     distributions: tuple[str, ...] = ("mpi",)
+    toolchains: tuple[Toolchain, ...] = field(
+        default=(
+            Toolchain(
+                versions="==2.7",
+                release="2.7",
+                distro="ubuntu18",
+                python="3.6",
+                capabilities=("3.0", "7.5"),
+                hub="docker://mcr.microsoft.com/cntk/release:2.7-cpu-python3.5",
+                hub_nvidia="docker://mcr.microsoft.com/cntk/release:2.7-gpu-python3.5-cuda10.0-cudnn7.3",
+                note="unverified: nobody has built this since CNTK ended in 2019, and its image may be gone",
+            ),
+        ),
+        repr=False,
+    )

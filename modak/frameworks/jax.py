@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Described, Toolchain
+from modak.frameworks.base import Compiler, Cuda, Described, Inspection, SourceBuild, Toolchain
+from modak.pins import fetch
+from modak.wheels import JAX, JAX_CUDA
+
+_SOURCE = "/var/tmp/jax"  # noqa: S108 (a path inside the image that is being built)
+
+_INSPECTION = Inspection(
+    module="jax",
+    exercise="jax.grad(lambda x: x ** 2)(3.0)",
+    says={"version": "jax.__version__"},
+    compilers={"xla": "jax.jit(lambda x: x * 2)(1.0)"},
+)
 
 
 class JaxOptions(FrameworkOptions):
@@ -25,7 +36,26 @@ class Jax(Described):
     options: type[FrameworkOptions] = JaxOptions
     compilers: tuple[Compiler, ...] = (Compiler("xla", "xla", always=True),)
     distributions: tuple[str, ...] = ("jax-distributed",)
+    inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
+        Toolchain(
+            versions="==0.4.33",
+            release="0.4.33",
+            distro="ubuntu22",
+            python="3.10",
+            capabilities=("5.2", "9.0"),
+            hub="docker://nvcr.io/nvidia/jax:24.10-py3",
+            hub_nvidia="docker://nvcr.io/nvidia/jax:24.10-py3",
+            note="NVIDIA's image, the newest whose JAX version is known; it runs on processors too",
+        ),
+        Toolchain(
+            versions="==0.10.0",
+            release="0.10.0",
+            distro="ubuntu24",
+            python="3.12",
+            hub_amd="docker://rocm/jax:rocm7.14-jax{version}-py3.12",
+            rocm="7.14",
+        ),
         Toolchain(
             versions=">=0.4.30,<0.11",
             release="0.10.2",
@@ -33,7 +63,36 @@ class Jax(Described):
             python="3.12",
             pip=("jax=={version}",),
             pip_nvidia=("jax[cuda12]=={version}",),
+            locked=JAX,
+            locked_nvidia=(*JAX, *JAX_CUDA),
+            cuda=Cuda("12", "9", "ubuntu:24.04"),
+            source=True,
+            compiler=("clang", "18.1.3"),
             architectures=("x86_64", "aarch64"),
             capabilities=("5.2", "12.1"),
         ),
     )
+
+    def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
+        """The compiler, and what Bazel calls."""
+        return ("clang-18", "curl", "lld-18", "patchelf", "unzip")
+
+    def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
+        """JAX's own build script, which fetches Bazel (and compares it), and for GPUs the CUDA that the release names."""
+        url, archive = f"https://github.com/jax-ml/jax/archive/refs/tags/jax-v{build.version}.tar.gz", f"{_SOURCE}.tar.gz"
+        wheels = "jaxlib,jax-cuda-plugin,jax-cuda-pjrt" if build.nvidia else "jaxlib"
+        options = [f"--wheels={wheels}", "--clang_path=/usr/lib/llvm-18/bin/clang", f"--python_version={build.toolchain.python}"]
+        options += [f"--bazel_options=--copt={flag}" for flag in build.flags]
+        if build.nvidia:
+            capability = (build.compute_capability or "7.0").replace(".", "")
+            options += ["--cuda_major_version=12", f"--cuda_compute_capabilities=sm_{capability}"]
+        return (
+            *fetch(url, archive),
+            f"mkdir -p {_SOURCE}",
+            f"tar -x -f {archive} -C {_SOURCE} --strip-components=1",
+            f"cd {_SOURCE}",
+            f"python3 build/build.py build {' '.join(options)}",
+            "pip3 install --no-cache-dir dist/*.whl .",
+            "cd /",
+            f"rm -rf {_SOURCE} {archive} /root/.cache/bazel",
+        )

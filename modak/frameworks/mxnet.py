@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Cuda, Described, Toolchain
+from modak.frameworks.base import Cuda, Described, Inspection, Toolchain
+
+_INSPECTION = Inspection(module="mxnet", exercise="(mxnet.nd.ones((2, 2)) * 2).asnumpy()", says={"version": "mxnet.__version__"})
+
+_OLD = "unverified: nobody has built this since MXNet was retired in 2023"
 
 
 class MXNetOptions(FrameworkOptions):
@@ -24,6 +28,7 @@ class MXNet(Described):
     options: type[FrameworkOptions] = MXNetOptions
     distributions: tuple[str, ...] = ("horovod", "parameter-server")
     add_ons: tuple[str, ...] = ("horovod",)
+    inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
         Toolchain(
             versions="1.6.*",
@@ -36,6 +41,8 @@ class MXNet(Described):
             cuda=Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04"),
             horovod="0.19.5",
             capabilities=("3.5", "7.5"),
+            hub_nvidia="docker://nvcr.io/nvidia/mxnet:20.03-py3",
+            note=_OLD,
         ),
         Toolchain(
             versions="1.9.*",
@@ -47,5 +54,7 @@ class MXNet(Described):
             pip_needs_cuda=True,
             cuda=Cuda("11.2", "8", "nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04"),
             capabilities=("5.0", "8.6"),
+            hub="docker://mxnet/python:{version}_cpu_py3",
+            note=_OLD,
         ),
     )

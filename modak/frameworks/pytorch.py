@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from packaging.version import Version
 from pydantic import AliasChoices, ConfigDict, Field
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Cuda, Described, SourceBuild, Toolchain
+from modak.frameworks.base import Compiler, Cuda, Described, Inspection, SourceBuild, Toolchain
+from modak.pins import clone
+from modak.wheels import TORCH
 
 _SOURCE = "/var/tmp/pytorch"  # noqa: S108 (a path inside the image that is being built)
 _REPOSITORY = "https://github.com/pytorch/pytorch.git"
 _WHEELS = "https://download.pytorch.org/whl"
 _CUDA_10_1 = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
 _CUDA_12_6 = Cuda("12.6", "9", "nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04")
+_CUDA_13_0 = Cuda("13.0", "9", "nvidia/cuda:13.0.2-cudnn-devel-ubuntu24.04")
+_GLOW = "/var/tmp/glow"  # noqa: S108 (likewise)
+
+
+_INSPECTION = Inspection(
+    module="torch",
+    exercise="""
+model = torch.nn.Linear(8, 2)
+model(torch.ones(4, 8)).pow(2).mean().backward()
+torch.optim.SGD(model.parameters(), 0.1).step()
+""",
+    says={"version": "torch.__version__", "cuda": "torch.version.cuda", "rocm": "torch.version.hip", "flags": "torch.__config__.show()"},
+    compilers={
+        "inductor": "torch.compile(lambda x: x * 2)(torch.ones(2))",
+        "jit": "torch.jit.trace(lambda x: x * 2, torch.ones(2))(torch.ones(2))",
+        "glow": "import torch_glow",
+    },
+)
 
 
 class PyTorchOptions(FrameworkOptions):
@@ -45,28 +65,38 @@ def _one(minor: str, release: str, cuda: str) -> Toolchain:
         source=True,
         horovod="0.21.3",
         capabilities=("3.7", "7.5"),
+        note="unverified: nobody has built this since Ubuntu 18.04 ended in 2023, and what it downloads may be gone",
     )
 
 
-def _two(minor: str, release: str) -> Toolchain:
-    """PyTorch 2.6 and later on Ubuntu 24.04. The CUDA 12.6 wheels are those that still serve Maxwell to Volta."""
+def _two(minor: str, release: str, cuda: Cuda = _CUDA_12_6, locked: tuple[str, ...] = ()) -> Toolchain:
+    """PyTorch 2.6 and later on Ubuntu 24.04. The CUDA 12.6 wheels, up to 2.14, are those that still serve Maxwell to Volta."""
+    index = f"{_WHEELS}/cu{cuda.version.replace('.', '')}"
+    image = f"docker://pytorch/pytorch:{{version}}-cuda{cuda.version}-cudnn9-runtime"
     return Toolchain(
         versions=f"{minor}.*",
         release=release,
         distro="ubuntu24",
         python="3.12",
-        pip=("torch=={version}",),
-        pip_nvidia=("torch=={version}",),
+        pip=("torch=={version}", "numpy"),
+        pip_nvidia=("torch=={version}", "numpy"),
         pip_options=("--index-url", f"{_WHEELS}/cpu"),
-        pip_options_nvidia=("--index-url", f"{_WHEELS}/cu126"),
-        cuda=_CUDA_12_6,
+        pip_options_nvidia=("--index-url", index),
+        locked=locked,
+        cuda=cuda,
         source=True,
         compiler=("gcc", "13.3.0"),
         architectures=("x86_64", "aarch64"),
-        capabilities=("5.0", "9.0"),
-        hub="docker://pytorch/pytorch:{version}-cuda12.6-cudnn9-runtime",
-        hub_nvidia="docker://pytorch/pytorch:{version}-cuda12.6-cudnn9-runtime",
+        capabilities=("5.0", "9.0") if cuda is _CUDA_12_6 else ("7.5", "12.1"),
+        hub=image,
+        hub_nvidia=image,
     )
+
+
+def _rocm(version: str, rocm: str) -> Toolchain:
+    """AMD's own image of a release."""
+    image = f"docker://rocm/pytorch:rocm{rocm}_ubuntu24.04_py3.12_pytorch_release_{{version}}"
+    return Toolchain(versions=f"=={version}", release=version, distro="ubuntu24", python="3.12", hub_amd=image, rocm=rocm)
 
 
 @dataclass(frozen=True)
@@ -79,11 +109,12 @@ class PyTorch(Described):
     options: type[FrameworkOptions] = PyTorchOptions
     compilers: tuple[Compiler, ...] = (
         Compiler("inductor", "inductor", ">=2.0"),
-        Compiler("glow", "glow", "<2", built_in=False),
+        Compiler("glow", "glow", "<2", built_in=False, added=("opt-build", "1.4.*")),
         Compiler("jit", "jit"),
     )
     distributions: tuple[str, ...] = ("horovod", "ddp", "fsdp")
     add_ons: tuple[str, ...] = ("horovod",)
+    inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
         _one("1.4", "1.4.0", ""),
         _one("1.5", "1.5.1", "+cu101"),
@@ -93,15 +124,20 @@ class PyTorch(Described):
         _two("2.7", "2.7.1"),
         _two("2.8", "2.8.0"),
         _two("2.9", "2.9.1"),
-        _two("2.10", "2.10.0"),
-        _two("2.11", "2.11.0"),
-        _two("2.12", "2.12.1"),
-        _two("2.13", "2.13.0"),
+        *(
+            _two(minor, release, cuda)
+            for minor, release in (("2.10", "2.10.0"), ("2.11", "2.11.0"), ("2.12", "2.12.1"), ("2.13", "2.13.0"), ("2.14", "2.14.1"))
+            for cuda in (_CUDA_12_6, _CUDA_13_0)
+        ),
+        _two("2.15", "2.15.0", _CUDA_13_0, TORCH),
+        _rocm("2.9.1", "7.2.4"),
+        _rocm("2.10.0", "7.2.4"),
     )
 
     def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
-        """A BLAS library: the build finds it by itself."""
-        return ("libopenblas-dev",)
+        """A BLAS library, which the build finds by itself; what Glow is built with."""
+        glow = ("clang-8", "cmake", "libgoogle-glog-dev", "libpng-dev", "libprotobuf-dev", "llvm-8-dev", "ninja-build", "protobuf-compiler")
+        return ("libopenblas-dev", *(glow if "glow" in build.add_ons else ()))
 
     def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
         """The sources with all submodules at the release's tag, built with the target's compiler flags."""
@@ -114,10 +150,22 @@ class PyTorch(Described):
         old = Version(build.version) < Version("2.0")
         install = "python3 setup.py install" if old else "pip3 install --no-cache-dir --no-build-isolation --verbose ."
         return (
-            f"git clone --recursive --depth 1 --shallow-submodules --branch v{build.version} {_REPOSITORY} {_SOURCE}",
+            *clone(_REPOSITORY, f"v{build.version}", _SOURCE, "--recursive --shallow-submodules "),
             f"cd {_SOURCE}",
             f"pip3 install --no-cache-dir --requirement requirements.txt ninja cmake=={'3.18.4.post1' if old else '3.28.4'}",
             f"env {' '.join(f'{name}={value}' for name, value in variables.items())}{compiler} {install}",
             "cd /",
             f"rm -rf {_SOURCE}",
+            *(_glow() if "glow" in build.add_ons else ()),
         )
+
+
+def _glow() -> tuple[str, ...]:
+    """Glow's bridge to PyTorch, from its main branch: it never had a release."""
+    return (
+        f"git clone --recursive --depth 1 --shallow-submodules https://github.com/pytorch/glow.git {_GLOW}",
+        f"cd {_GLOW}/torch_glow",
+        "env CC=clang-8 CXX=clang++-8 LLVM_DIR=/usr/lib/llvm-8/lib/cmake/llvm python3 setup.py install",
+        "cd /",
+        f"rm -rf {_GLOW}",
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from packaging.version import Version
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Cuda, Described, SourceBuild, Toolchain
+from modak.frameworks.base import Compiler, Cuda, Described, Inspection, SourceBuild, Toolchain
+from modak.pins import fetch
+from modak.wheels import TENSORFLOW, TENSORFLOW_CUDA
 
 _SOURCE = "/var/tmp/tensorflow"  # noqa: S108 (a path inside the image that is being built)
 _WHEEL = "/var/tmp/wheel"  # noqa: S108 (likewise)
@@ -17,6 +19,23 @@ _CUDA_10_1 = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
 _CUDA_11_0 = Cuda("11.0", "8", "nvidia/cuda:11.0.3-cudnn8-devel-ubuntu20.04")
 _CUDA_11_2 = Cuda("11.2", "8", "nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04")
 _CUDA_11_8 = Cuda("11.8", "8", "nvidia/cuda:11.8.0-cudnn8-devel-ubuntu22.04")
+
+
+_INSPECTION = Inspection(
+    module="tensorflow",
+    exercise="tensorflow.keras.layers.Dense(2)(tensorflow.ones((4, 8)))",
+    says={"version": "tensorflow.__version__", "cuda": "tensorflow.sysconfig.get_build_info().get('cuda_version')"},
+    compilers={
+        "xla": """
+import inspect
+words = set(inspect.signature(tensorflow.function).parameters) & {"jit_compile", "experimental_compile"}
+if not words:
+    raise SystemExit(75)
+tensorflow.function(lambda x: x * 2, **{sorted(words)[-1]: True})(tensorflow.ones(2))
+""",
+        "ngraph": "import ngraph_bridge",
+    },
+)
 
 
 class TensorFlowOptions(FrameworkOptions):
@@ -46,6 +65,7 @@ def _old(minor: str, release: str, bazel: str, cuda: Cuda, horovod: str, pip_nvi
         capabilities=("3.5", "7.5"),
         hub=f"docker://tensorflow/tensorflow:{{version}}{py3}",
         hub_nvidia=f"docker://tensorflow/tensorflow:{{version}}-gpu{py3}",
+        note="unverified: nobody has built this since Ubuntu 18.04 ended in 2023, and what it downloads may be gone",
     )
 
 
@@ -71,7 +91,7 @@ def _gcc(minor: str, release: str, bazel: str, cuda: Cuda, newest: str) -> Toolc
     )
 
 
-def _clang(minor: str, release: str, bazel: str | None, clang: str) -> Toolchain:
+def _clang(minor: str, release: str, bazel: str | None, clang: str, *, locked: bool = False) -> Toolchain:
     """TensorFlow 2.16 and later: Clang, wheels that bring their CUDA; since 2.18 the source build downloads its own CUDA too."""
     return Toolchain(
         versions=f"{minor}.*",
@@ -80,6 +100,8 @@ def _clang(minor: str, release: str, bazel: str | None, clang: str) -> Toolchain
         python="3.12",
         pip=("tensorflow-cpu=={version}",),
         pip_nvidia=("tensorflow[and-cuda]=={version}",),
+        locked=(*TENSORFLOW, f"tensorflow-cpu=={release}") if locked else (),
+        locked_nvidia=(*TENSORFLOW, *TENSORFLOW_CUDA, f"tensorflow=={release}") if locked else (),
         source=bazel is not None,
         bazel=bazel,
         compiler=("clang", clang),
@@ -90,6 +112,12 @@ def _clang(minor: str, release: str, bazel: str | None, clang: str) -> Toolchain
     )
 
 
+def _rocm(version: str, rocm: str) -> Toolchain:
+    """AMD's own image of a release."""
+    image = f"docker://rocm/tensorflow:rocm{rocm}-ubuntu24.04-py3.12-tf{version.removesuffix('.0')}"
+    return Toolchain(versions=f"=={version}", release=version, distro="ubuntu24", python="3.12", hub_amd=image, rocm=rocm)
+
+
 @dataclass(frozen=True)
 class TensorFlow(Described):
     """TensorFlow. Its build rows repeat the table "Tested build configurations" of tensorflow.org/install/source."""
@@ -98,9 +126,13 @@ class TensorFlow(Described):
     title: str = "TensorFlow"
     aliases: tuple[str, ...] = ("tf", "tensorflow-gpu")
     options: type[FrameworkOptions] = TensorFlowOptions
-    compilers: tuple[Compiler, ...] = (Compiler("xla", "xla"), Compiler("ngraph", "ngraph", ">=1.12,<2", built_in=False))
+    compilers: tuple[Compiler, ...] = (
+        Compiler("xla", "xla"),
+        Compiler("ngraph", "ngraph", ">=1.12,<2", built_in=False, added=("pip", "1.14.*")),
+    )
     distributions: tuple[str, ...] = ("horovod", "parameter-server", "multi-worker")
     add_ons: tuple[str, ...] = ("horovod",)
+    inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
         _old("1.14", "1.14.0", "0.24.1", _CUDA_10_0, "0.21.3", "tensorflow-gpu"),
         _old("1.15", "1.15.5", "0.26.1", _CUDA_10_0, "0.21.3"),
@@ -122,7 +154,9 @@ class TensorFlow(Described):
         _clang("2.18", "2.18.1", "6.5.0", "17.0.6"),
         _clang("2.19", "2.19.1", "6.5.0", "18.1.3"),
         _clang("2.20", "2.20.0", "7.4.1", "18.1.3"),
-        _clang("2.21", "2.21.0", None, "18.1.3"),
+        _clang("2.21", "2.21.0", "7.4.1", "18.1.8", locked=True),
+        _rocm("2.20.0", "7.14.1"),
+        _rocm("2.21.0", "7.14.1"),
     )
 
     def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
@@ -137,15 +171,18 @@ class TensorFlow(Described):
             return ()
         machine = {"x86_64": "x86_64", "aarch64": "arm64"}[build.architecture]
         binary = f"https://github.com/bazelbuild/bazel/releases/download/{bazel}/bazel-{bazel}-linux-{machine}"
+        archive = f"{_SOURCE}.tar.gz"
         compile_ = _with_system_cuda(build) if build.toolchain.cuda else _hermetic(build)
         return (
-            f"curl --proto =https --proto-redir =https --fail --silent --show-error --location --output /usr/local/bin/bazel {binary}",
+            *fetch(binary, "/usr/local/bin/bazel"),
             "chmod 0755 /usr/local/bin/bazel",
-            f"git clone --depth 1 --branch v{build.version} https://github.com/tensorflow/tensorflow.git {_SOURCE}",
+            *fetch(f"https://github.com/tensorflow/tensorflow/archive/refs/tags/v{build.version}.tar.gz", archive),
+            f"mkdir -p {_SOURCE}",
+            f"tar -x -f {archive} -C {_SOURCE} --strip-components=1",
             f"cd {_SOURCE}",
             *compile_,
             "cd /",
-            f"rm -rf {_SOURCE} {_WHEEL} /root/.cache/bazel /usr/local/bin/bazel",
+            f"rm -rf {_SOURCE} {archive} {_WHEEL} /root/.cache/bazel /usr/local/bin/bazel",
         )
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from modak import plugins
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import Format
 from modak.ingest import columns as table_columns
-from modak.ingest.sources import Source, files, from_path
+from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import PLAIN, Batch, Cells, Options, Point, Raw, Table
 
 REQUIRED: Final = ("application", "metric", "value")
@@ -26,6 +26,11 @@ class Incoming:
 
     tables: tuple[Table, ...]
     skipped: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to tell of the files that were skipped."""
+        return tuple(f"{name}: of no known format, skipped" for name in self.skipped)
 
 
 def tables(paths: Iterable[Path], options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Incoming:
@@ -47,6 +52,14 @@ def tables(paths: Iterable[Path], options: Options = PLAIN, formats: Sequence[Fo
     if skipped and not found:
         raise DataError(_not_recognised(formats), field=skipped[0])
     return Incoming(tuple(found), tuple(skipped))
+
+
+def incoming(paths: Sequence[str], options: Options, stdin: BinaryIO) -> Incoming:
+    """The tables of what a command line names: files, folders, and standard input for ``-``. Raises as :func:`tables` does."""
+    named = [Path(path) for path in paths if path != "-"]
+    found = tables(named, options) if named else Incoming(())
+    piped = (table(from_stream(stdin), options),) if "-" in paths else ()
+    return Incoming((*found.tables, *piped), found.skipped)
 
 
 def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Table:

@@ -53,7 +53,9 @@ class Mpirun:
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """``mpirun`` is there, and of the family whose library the ranks use: else each rank would think that it is alone."""
-        wanted = inside(job) or "openmpi"
+        wanted = inside(job)
+        if wanted is None:
+            return (need(holds(run("mpirun", "--version"), SAYS["openmpi"]), OTHER_MPI, _NOT_NAMED),)
         known = [name for name in SAYS if fit(wanted, name)]
         said = list(dict.fromkeys(SAYS[name] for name in known))
         checks = [holds(run("mpirun", "--version"), text) for text in said]
@@ -72,8 +74,8 @@ class Mpirun:
 
 
 def flavour(job: JobSpec) -> str:
-    """The MPI family that mpirun belongs to."""
-    return job.launcher_flavour or "openmpi"
+    """The MPI family that mpirun belongs to: the host's, else the image's; Open MPI where neither is known."""
+    return job.launcher_flavour or inside(job) or "openmpi"
 
 
 def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
@@ -123,5 +125,9 @@ def _intel_environment() -> dict[str, str]:
 
 
 _FLAVOURS: Final[Mapping[str, Words]] = {"openmpi": _openmpi, "mpich": _mpich, "mvapich": _mpich, "intel-mpi": _intel}
+_NOT_NAMED: Final = (
+    "mpirun is missing, or not of Open MPI, whose options stand here: "
+    "nothing is known of this system's MPI; name it in the system's file, [[mpi]]"
+)
 _STARTED_BY: Final = {"slurm": "slurm", "lsf": "lsf"}
 """Schedulers whose daemons start mpirun's helpers on other nodes, and what Intel MPI calls that."""

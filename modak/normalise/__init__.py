@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from modak import dsl
+from modak import dsl, plugins
 from modak.errors import Fault, RequestError
 from modak.normalise.optimisation import optimisation
-from modak.normalise.sections import section, spelt
+from modak.normalise.sections import remembered, section, spellings, spelt
 from modak.normalise.spellings import (
     LEFT_OUT,
     Read,
@@ -83,6 +83,7 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
 SECTIONS: Final = ("job_options", "application", "target", "optimisation")
 ANSWERS: Final = ("job_content", "job_script", "build_content", "build_script", "plan")
 """What a response adds; a response can be sent again as a request."""
+_SPELLINGS: Final = spellings(SECTIONS + ANSWERS, {"optimization": "optimisation"})
 _SHAPE: Final = 'it is {"job": {"job_options": {}, "application": {}, "target": {}, "optimisation": {}}}'
 
 
@@ -90,11 +91,11 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     """Sections by canonical name, from below ``job`` or, with a note, from the top."""
     if not isinstance(document, Mapping):
         raise RequestError(f"a request is an object; {_SHAPE}")
-    top, notes = spelt(document, ("job",), "", {}) if "job" in document else ({}, ())
+    top, notes = spelt(document, ("job",), "", {"job": "job"}) if "job" in document else ({}, ())
     job = document[top["job"]] if top else document
     if not isinstance(job, Mapping):
         raise RequestError(f"an object; {_SHAPE}", field="job")
-    keys, more = spelt(job, SECTIONS + ANSWERS, "", {"optimization": "optimisation"})
+    keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
     if not top and not keys:
         raise RequestError(f"nothing of a request is here; {_SHAPE}", field="job")
     if not top:
@@ -103,13 +104,9 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
 
 
 def _readers(job: Mapping[str, Any]) -> Mapping[str, Reader]:
-    names = _copied(job.get("job_options"))
-    return {
-        "job_options": section(JOB_OPTIONS, dsl.JobOptions),
-        "application": section(_application(names), dsl.Application),
-        "target": section(TARGET, dsl.Target, also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"}),
-        "optimisation": optimisation,
-    }
+    names = frozenset((*_copied(job.get("job_options")), *_tuned(job.get("optimisation"))))
+    application = section(_application(names), dsl.Application) if names else _PLAIN_APPLICATION
+    return {"job_options": _JOB_OPTIONS, "application": application, "target": _TARGET, "optimisation": optimisation}
 
 
 def _copied(options: Any) -> Collection[str]:
@@ -117,6 +114,14 @@ def _copied(options: Any) -> Collection[str]:
     given = options.get("copy_environment_variable") if isinstance(options, Mapping) else None
     found = variables(given, "").value
     return () if found is LEFT_OUT else found
+
+
+def _tuned(optimisation: Any) -> Collection[str]:
+    """Variables that a tuner or a setting exports: the request's commands may use them."""
+    tuning = optimisation.get("autotuning") if isinstance(optimisation, Mapping) else None
+    parts = [tuning.get(name) for name in ("space", "setting")] if isinstance(tuning, Mapping) else []
+    found = [part.get("environment") for part in parts if isinstance(part, Mapping)]
+    return tuple(str(name) for names in found if isinstance(names, Mapping) for name in names)
 
 
 JOB_OPTIONS: Final[Mapping[str, Reader]] = {
@@ -162,9 +167,10 @@ def _application(names: Collection[str]) -> Mapping[str, Reader]:
         "threads": whole,
         "minimal_efficiency": number,
         "storage_class_pref": text,
-        "stage_in": each(section({"from": one_word(names), "to": text}, dsl.StageIn)),
+        "stage_in": each(section({"from": one_word(names), "to": text, "unpack": flag}, dsl.StageIn)),
         "stage_out": each(section({"from": text, "to": one_word(names)}, dsl.StageOut)),
         "preflight": flag,
+        "result_file": text,
         "pre_execution": arguments,
         "post_execution": arguments,
         "checkpoint": arguments,
@@ -182,15 +188,14 @@ def _image(value: Any, path: str) -> Read:
     return got
 
 
-RUNTIMES: Final = ("apptainer", "singularity", "charliecloud", "podman-hpc", "sarus", "enroot", "none")
 OUT_OF_SUPPORT: Final = ("docker", "podman", "shifter")
 _RUNTIME_SPELLINGS: Final = {"ch-run": "charliecloud", "podman_hpc": "podman-hpc", "pyxis": "enroot", "apptainer/singularity": "apptainer"}
 
 
 def _runtime(value: Any, path: str) -> Read:
     if isinstance(value, str) and fold(value) in OUT_OF_SUPPORT:
-        return wrong(path, f"{fold(value)} is not supported; supported: {', '.join(RUNTIMES)}")
-    return choice(RUNTIMES, _RUNTIME_SPELLINGS)(value, path)
+        return wrong(path, f"{fold(value)} is not supported; supported: {', '.join(plugins.names('runtimes'))}")
+    return choice(plugins.names("runtimes"), _RUNTIME_SPELLINGS)(value, path)
 
 
 def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
@@ -199,7 +204,7 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
     given = application.get("container_runtime") if isinstance(application, Mapping) else None
     if not isinstance(application, Mapping) or not isinstance(given, str) or not isinstance(target, Mapping):
         return job, ()
-    if fold(given) not in {fold(name) for name in RUNTIMES}:
+    if fold(given) not in {fold(name) for name in plugins.names("runtimes")}:
         return job, ()
     note = Fault("application.container_runtime", f"{shown(given)} is a runtime, not an image: read as target.container_runtime")
     rest = {key: value for key, value in application.items() if key != "container_runtime"}
@@ -225,7 +230,6 @@ def _counts(
     return options, application, tuple(notes)
 
 
-SCHEDULERS: Final = ("slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell")
 _SCHEDULER_SPELLINGS: Final = {
     "pbs": "torque",
     "moab": "torque",
@@ -249,7 +253,7 @@ def _scheduler(value: Any, path: str) -> Read:
         return noted(path, "shell", _NO_CLOUD)
     if isinstance(value, str) and fold(value) == "pbs":
         return noted(path, "torque", "'pbs' is read as 'torque' (-l nodes=N:ppn=P); write 'pbspro' for -l select=…")
-    return choice(SCHEDULERS, _SCHEDULER_SPELLINGS)(value, path)
+    return choice(plugins.names("schedulers"), _SCHEDULER_SPELLINGS)(value, path)
 
 
 def _site(value: Any, path: str) -> Read:
@@ -261,3 +265,6 @@ def _site(value: Any, path: str) -> Read:
 
 
 TARGET: Final[Mapping[str, Reader]] = {"name": _site, "job_scheduler_type": _scheduler, "container_runtime": _runtime}
+_JOB_OPTIONS: Final = section(JOB_OPTIONS, dsl.JobOptions)
+_PLAIN_APPLICATION: Final = section(_application(()), dsl.Application)
+_TARGET: Final = remembered(section(TARGET, dsl.Target, also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"}))

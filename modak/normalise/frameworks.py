@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import AliasChoices, BaseModel, ValidationError
@@ -10,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 from modak import dsl, plugins
 from modak.errors import Fault, UnknownName, unknown
 from modak.faults import join
-from modak.normalise.sections import as_object, checked, label, spelt, unknown_keys
+from modak.normalise.sections import as_object, checked, label, spellings, spelt, unknown_keys
 from modak.normalise.spellings import LEFT_OUT, Read, fold, shown, version
 
 
@@ -83,8 +84,8 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     if not isinstance(opened.value, Mapping):
         return Read(model(), faults=opened.faults)
     content, layer = _layer(model, opened.value, path)
-    fields = _fields(model)
-    written, notes = spelt(content, tuple(fields), path, {})
+    fields, others = _fields(model)
+    written, notes = spelt(content, fields, path, others)
     notes += layer
     keys = {fields[name]: key for name, key in written.items()}
     given = {name: content[key] for name, key in keys.items()}
@@ -118,13 +119,14 @@ def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: 
     return {"distribution": "horovod", **rest}, (Fault(join(path, label(key)), "is read as the option 'distribution': 'horovod'"),)
 
 
-def _fields(model: type[BaseModel]) -> dict[str, str]:
-    """Every key that the plug-in reads -> its field: names, and the aliases that it declares."""
+@cache
+def _fields(model: type[BaseModel]) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Every key that the plug-in reads -> its field: names, and the aliases that it declares; and the spellings of the keys."""
     found = {name: name for name in model.model_fields}
     for name, field in model.model_fields.items():
         aliases = field.validation_alias.choices if isinstance(field.validation_alias, AliasChoices) else [field.validation_alias]
         found |= {alias: name for alias in aliases if isinstance(alias, str)}
-    return found
+    return found, spellings(found)
 
 
 def _same_number(new: Any, old: Any) -> bool:

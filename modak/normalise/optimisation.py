@@ -14,7 +14,7 @@ from modak import dsl
 from modak.errors import Fault
 from modak.faults import join
 from modak.normalise.frameworks import framework
-from modak.normalise.sections import as_object, checked, label, section
+from modak.normalise.sections import as_object, checked, label, remembered, section
 from modak.normalise.spellings import (
     LEFT_OUT,
     Read,
@@ -45,9 +45,9 @@ def optimisation(value: Any, path: str) -> Read:
     if not isinstance(opened.value, Mapping):
         return opened
     kinds = {key: kind for key in opened.value if (kind := _kind(key))}
-    rest = section(PLAIN)({key: inner for key, inner in opened.value.items() if key not in kinds}, path)
+    rest = _PLAIN({key: inner for key, inner in opened.value.items() if key not in kinds}, path)
     key, kind, notes = _chosen_kind(rest.value.get("app_type"), {k: v for k, v in kinds.items() if opened.value[k] is not None}, path)
-    chosen = _chosen_section(opened.value[key], join(path, label(key)), kind) if key is not None else Read({})
+    chosen = _CHOSEN(opened.value[key], join(path, label(key))) if key is not None else Read({})
     values = {**rest.value, **({"app_type": kind} if kind else {}), **(chosen.value if isinstance(chosen.value, Mapping) else {})}
     so_far = Read(LEFT_OUT, opened.notes + rest.notes + notes + chosen.notes, rest.faults + chosen.faults)
     return checked(dsl.Optimisation, values, path, {}, so_far)
@@ -79,6 +79,8 @@ CONFIG: Final[Mapping[str, Reader]] = {
     "type": choice(CONFIG_TYPES, {"reinforncement_learning": "reinforcement_learning"}, otherwise="other"),
     "distributed_training": flag,
     "parallelisation": several(choice(PARALLELISATIONS, {"opencc": "opencl"})),
+    "layers": whole,
+    "parameters": number,
 }
 
 
@@ -132,6 +134,8 @@ WORKLOAD: Final[Mapping[str, Reader]] = {
     "precision": text,
     "params": _parameters,
     "memory_per_rank_gb": number,
+    "memory_per_gpu_gb": number,
+    "memory_aside_gb": number,
     "metric": section({"name": text, "unit": text, "pattern": text}, dsl.PrintedMetric),
 }
 
@@ -144,31 +148,51 @@ def _tuner(value: Any, path: str) -> Read:
     return got
 
 
+def _as_it_is(value: Any, path: str) -> Read:
+    """An object whose keys are names of the caller's own: the model checks them."""
+    return as_object(value, path)
+
+
+def _switch(value: Any, path: str) -> Read:
+    """True, false, or left to the evidence."""
+    return Read("auto") if isinstance(value, str) and fold(value) == "auto" else flag(value, path)
+
+
 PLAIN: Final[Mapping[str, Reader]] = {
-    "enable_opt_build": flag,
+    "enable_opt_build": _switch,
     "enable_autotuning": flag,
     "app_type": _app_type,
-    "opt_build": section(
-        {
-            "cpu_type": choice(("x86", "arm", "power", "amd"), {"x86_64": "x86", "intel": "x86", "aarch64": "arm", "ppc64le": "power"}),
-            "acc_type": choice(("nvidia", "amd", "fpga", "none"), {"": "none"}),
-        },
-        dsl.OptBuild,
+    "opt_build": remembered(
+        section(
+            {
+                "cpu_type": choice(("x86", "arm", "power", "amd"), {"x86_64": "x86", "intel": "x86", "aarch64": "arm", "ppc64le": "power"}),
+                "acc_type": choice(("nvidia", "amd", "fpga", "none"), {"": "none"}),
+            },
+            dsl.OptBuild,
+        )
     ),
-    "autotuning": section({"tuner": _tuner, "input": prose}, dsl.Autotuning),
-    "objective": section(OBJECTIVE, dsl.Objective, also={"minimize": "minimise"}),
+    "autotuning": section(
+        {"tuner": _tuner, "input": prose, "space": _as_it_is, "setting": _as_it_is, "trials": whole, "budget_node_hours": number},
+        dsl.Autotuning,
+    ),
+    "objective": remembered(section(OBJECTIVE, dsl.Objective, also={"minimize": "minimise"})),
     "workload": section(WORKLOAD, dsl.Workload),
 }
 
 
-def _chosen_section(value: Any, path: str, kind: str | None) -> Read:
+_PLAIN: Final = section(PLAIN)
+_CONFIG: Final = section(CONFIG)
+_DATA: Final = section(DATA, dsl.Data)
+
+
+def _chosen_section(value: Any, path: str) -> Read:
     """Configuration, data, framework and options of the section for the chosen kind of application."""
     opened = as_object(value, path)
     if not isinstance(opened.value, Mapping):
         return opened
     parts = {fold(key): inner for key, inner in opened.value.items() if fold(key) in ("config", "data")}
-    config = section(CONFIG)(parts.get("config"), join(path, "config"))
-    data = section(DATA, dsl.Data)(parts.get("data"), join(path, "data"))
+    config = _CONFIG(parts.get("config"), join(path, "config"))
+    data = _DATA(parts.get("data"), join(path, "data"))
     frameworks = {key: inner for key, inner in opened.value.items() if fold(key) not in parts}
     settings = dict(config.value) if isinstance(config.value, Mapping) else {}
     asked = settings.pop("ai_framework", None)
@@ -176,3 +200,6 @@ def _chosen_section(value: Any, path: str, kind: str | None) -> Read:
     values = {"config": settings, **({"data": data.value} if parts.get("data") is not None else {}), **chosen.value}
     notes = opened.notes + config.notes + data.notes + chosen.notes
     return Read(values, notes, config.faults + data.faults + chosen.faults)
+
+
+_CHOSEN: Final = remembered(_chosen_section)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
@@ -17,6 +19,9 @@ from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, wrong
 MOST_NOTES: Final = 20
 """Unknown keys that are named one by one; the rest is counted."""
 
+LONGEST_KEPT: Final = 1000
+"""Characters of an object as JSON whose reading is kept."""
+
 MOST_LISTED: Final = 12
 """Known keys that a note lists; longer lists are in the schema."""
 
@@ -27,20 +32,41 @@ def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, 
     With ``model`` the value is an instance of it, and what it refuses are faults at the paths that the caller wrote.
     """
 
+    others = spellings(fields, also)
+
     def read(value: Any, path: str) -> Read:
         opened = as_object(value, path)
         if not isinstance(opened.value, Mapping):
             return opened
-        keys, notes = spelt(opened.value, fields, path, also or {})
-        found = {name: fields[name](opened.value[key], join(path, label(key))) for name, key in keys.items()}
+        keys, notes = spelt(opened.value, fields, path, others)
+        found = {name: fields[name](opened.value[key], join(path, key if key == name else label(key))) for name, key in keys.items()}
         values = {name: got.value for name, got in found.items() if got.value is not LEFT_OUT}
         notes = opened.notes + notes + tuple(note for got in found.values() for note in got.notes)
         faults = tuple(fault for got in found.values() for fault in got.faults)
         if model is None:
             return Read(values, notes, faults)
-        return checked(model, values, path, {name: label(key) for name, key in keys.items()}, Read(LEFT_OUT, notes, faults))
+        return checked(model, values, path, keys, Read(LEFT_OUT, notes, faults))
 
     return read
+
+
+def remembered(reader: Reader) -> Reader:
+    """The reader, which keeps what it made of short objects: many requests say the same of their target or framework."""
+
+    @lru_cache(maxsize=512)
+    def once(text: str, path: str) -> Read:
+        return reader(json.loads(text), path)
+
+    def read(value: Any, path: str) -> Read:
+        text = json.dumps(value) if isinstance(value, dict) else ""
+        return once(text, path) if 0 < len(text) <= LONGEST_KEPT else reader(value, path)
+
+    return read
+
+
+def spellings(known: Iterable[str], also: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Folded spelling -> field; ``also`` maps further spellings to fields."""
+    return {fold(name): name for name in known} | {fold(key): name for key, name in (also or {}).items()}
 
 
 def as_object(value: Any, path: str) -> Read:
@@ -57,9 +83,13 @@ def as_object(value: Any, path: str) -> Read:
     return wrong(path, "an object")
 
 
-def spelt(given: Mapping[Any, Any], known: Collection[str], path: str, also: Mapping[str, str]) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """Field -> the key it was written as, in the document's order, without ``null``; and notes on keys."""
-    others = {fold(name): name for name in known} | {fold(key): name for key, name in also.items()}
+def spelt(
+    given: Mapping[Any, Any], known: Collection[str], path: str, others: Mapping[str, str]
+) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+    """Field -> the key it was written as, in the document's order, without ``null``; and notes on keys.
+
+    ``others`` are the :func:`spellings` of ``known``.
+    """
     names = {key: key if key in known else others.get(fold(key)) for key in given}
     exact = {key for key in given if key in known and given[key] is not None}
     keys: dict[str, Any] = {}
@@ -95,7 +125,7 @@ def label(key: Any) -> str:
     return re.sub(r"[^!-~]", "?", str(key)[:60]) or "?"
 
 
-def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: Mapping[str, str], so_far: Read) -> Read:
+def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: Mapping[str, Any], so_far: Read) -> Read:
     """``values`` as an instance of ``model``, with the notes and faults so far; ``keys`` are the fields as they were written."""
     try:
         return Read(model.model_validate(values), so_far.notes, so_far.faults)
@@ -104,6 +134,6 @@ def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: 
         return Read(model.model_construct(), so_far.notes, so_far.faults + faults)
 
 
-def _as_written(fault: Fault, keys: Mapping[str, str], path: str) -> Fault:
+def _as_written(fault: Fault, keys: Mapping[str, Any], path: str) -> Fault:
     first, _, rest = fault.field.partition(".")
-    return Fault(join(path, keys.get(first, first), rest), fault.message)
+    return Fault(join(path, label(keys.get(first, first)), rest), fault.message)

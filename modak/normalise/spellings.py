@@ -11,9 +11,8 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from modak import words
 from modak.errors import Fault, ModakError, RequestError
@@ -29,8 +28,7 @@ class Absent(Enum):
 LEFT_OUT: Final = Absent.LEFT_OUT
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """A value as it was understood. ``notes`` and ``faults`` carry the path and one line each."""
 
     value: Any

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from modak.perfmodel.scaling import Array
+from modak.perfmodel.forms import Array
 
 Baseline = Callable[[Array, Array, Array], Array]
 

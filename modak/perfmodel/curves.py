@@ -10,23 +10,27 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.metrics import metric
 from modak.perfmodel import scaling
+from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Mixture
 
-Array = npt.NDArray[np.float64]
 Scale = Literal["nodes", "ranks", "gpus"]
 Part = tuple[list[Result], Layout, Scale]
 """Rows in which one count varies, what is the same in all of them, and which count it is."""
 
-FIT_VERSION = 2
+FIT_VERSION = 3
 """Counts changes of what :func:`fit` gives for the same results; stored curves of another version are fitted anew."""
 FEW_SIZES = 3
 """With this many sizes or fewer the series alone supports no scaling claim: heuristic, wide interval."""
+
+
+class Told(Fact):
+    """What stands behind a curve that was not measured, and half the width of the 90 % interval of its log cost."""
+
+    model: str
+    half_width: float
 
 
 class Curve(Fact):
@@ -47,6 +51,8 @@ class Curve(Fact):
     mixture: Mixture
     """The forms' coefficients and weights."""
     result_ids: tuple[int, ...] = ()
+    told: Told | None = None
+    """Where its one point is not measured: see :mod:`modak.perfmodel.told`."""
 
     @property
     def results_used(self) -> int:
@@ -61,7 +67,7 @@ class Curve(Fact):
     @property
     def amdahl(self) -> tuple[float, float]:
         """``(a, b)`` of the one form ``a + b / p``, seconds: the part that does not scale, and the part that is divided."""
-        form = next(k for k, form in enumerate(scaling.FORMS) if getattr(form, "exponents", None) == (0.0, -1.0))
+        form = next(k for k, form in enumerate(FORMS) if getattr(form, "exponents", None) == (0.0, -1.0))
         serial, divided = self.mixture.coefficients[form]
         return serial, divided * self.sizes[-1]
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import PUBLISHED, Calibration, half_width
 from modak.perfmodel.relatives import compare, pool
-from modak.perfmodel.scaling import Array, Forecast, Series, evaluate, fit_many
+from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
 LEAST_SIZES = 5
 """Shorter series are not hidden from: what would be left shows nothing."""
@@ -37,7 +38,8 @@ class Task:
     shown: Series
     asked: tuple[float, ...]
     actual: tuple[float, ...]
-    several_nodes: tuple[bool, ...] | None
+    nodes: tuple[int, ...] | None
+    """Where sizes are none."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def tasks(observed: Sequence[Observed], protocol: str, least_sizes: int = LEAST_
 def forecasts(all_tasks: Sequence[Task]) -> tuple[Forecast, ...]:
     """Our forecast of each task, from its own series alone."""
     mixtures = fit_many([task.shown for task in all_tasks])
-    return tuple(evaluate(mixture, task.asked, task.several_nodes) for mixture, task in zip(mixtures, all_tasks, strict=True))
+    return tuple(evaluate(mixture, task.asked, task.nodes) for mixture, task in zip(mixtures, all_tasks, strict=True))
 
 
 def with_relatives(all_tasks: Sequence[Task], observed: Sequence[Observed], own: Sequence[Forecast]) -> tuple[Forecast, ...]:
@@ -199,7 +201,7 @@ def _task(place: int, series: Series, shown: Sequence[int], hidden: Sequence[int
         shown=Series(_pick(series.sizes, shown), _pick(series.costs, shown), None if nodes is None else tuple(nodes[k] for k in shown)),
         asked=_pick(series.sizes, hidden),
         actual=_pick(series.costs, hidden),
-        several_nodes=None if nodes is None else tuple(nodes[k] > 1 for k in hidden),
+        nodes=None if nodes is None else tuple(nodes[k] for k in hidden),
     )
 
 

@@ -16,8 +16,10 @@ from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import half_width
-from modak.perfmodel.scaling import Array, Forecast
+from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.perfmodel.scaling import Forecast
 
 SHOWN = FEW_SIZES
 """At least so many sizes are shown: with fewer there is no curve to judge, only a guess."""
@@ -51,6 +53,8 @@ class Proof:
     left_out: int
     """How many have too few sizes."""
     predictions: int
+    far: int
+    """How many of these lie so many doublings beyond the shown sizes that they are guesses (:data:`FAR_DOUBLINGS`)."""
     models: tuple[Judged, ...]
 
     def as_json(self) -> dict[str, object]:
@@ -77,6 +81,7 @@ def prove(
         series=len(places),
         left_out=len(asked - places),
         predictions=sum(len(task.asked) for task in todo),
+        far=sum(size > task.shown.sizes[-1] * 2**FAR_DOUBLINGS for task in todo for size in task.asked),
         models=(*_ours(todo, observed, holdout, level), *_theirs(todo, observed)),
     )
 

@@ -13,8 +13,8 @@ import numpy as np
 from modak.metrics import metric
 from modak.perfmodel import relatives, scaling
 from modak.perfmodel.curves import Curve
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import half_width
-from modak.perfmodel.scaling import Array
 
 POINTS = 97
 """Sizes at which a line is drawn."""
@@ -107,7 +107,7 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
 
 def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> tuple[Array, Array]:
     """Log cost and half-width: from the curve alone, and with what relatives say beyond it."""
-    own = scaling.evaluate(curve.mixture, sizes, None if curve.scale == "nodes" else sizes > _one_node(curve))
+    own = scaling.evaluate(curve.mixture, sizes, None if curve.scale == "nodes" else np.ceil(sizes / _one_node(curve)))
     others = [one.measured for one in known if one != curve and (one.scale, one.series.metric) == (curve.scale, curve.series.metric)]
     pooled = relatives.pool(own, curve.sizes[-1], relatives.compare(curve.measured, others), sizes)
     heard = (own.doublings > 0) & (pooled.log_value != own.log_value)
@@ -115,8 +115,8 @@ def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) 
 
 
 def _one_node(curve: Curve) -> float:
-    """The largest size that ran on one node; where none did, all ran on several."""
-    return max((size for size, nodes in zip(curve.sizes, curve.nodes, strict=True) if nodes == 1), default=0.0)
+    """The largest part of a size that ran on one node."""
+    return max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True))
 
 
 def _plain(values: Array) -> tuple[float, ...]:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from modak.perfmodel.scaling import Array
+from modak.perfmodel.forms import Array
 
 EXTENSIVE = ("activations", "parameters")
 """Columns that grow with the operations: what counts of them is how many there are for each operation."""
@@ -33,7 +33,9 @@ QUADRATIC_RIDGE = 0.1
 """Keeps the quadratic from using what no figure supports."""
 MOST = 1500
 """At most this many applications support a model; more are thinned evenly."""
-DIRECTIONS = 4
+CHOOSING = 500
+"""At most so many of them choose its length and noise."""
+DIRECTIONS = 6
 """Ways in which the systems measured before differ, that a new one may differ in too: principal components."""
 CLOSE = 0.01
 """Median deviations below this do not tell one system from another as a stand-in for the new one."""
@@ -41,12 +43,16 @@ LEAST_MISS = 0.02
 """A calibration run that is off by less is never an outlier."""
 TRUST = 6.0
 """The power of that deviation by which trust in a stand-in falls."""
-TRANSFER_SCALES: Mapping[str, float] = {"parameters": 3.0, "directions": 3.0, "throughput": 10.0}
+TRANSFER_SCALES: Mapping[str, float] = {"parameters": 10.0, "directions": 1.0, "throughput": 10.0}
 """Prior precision of the correction's slopes in each group of features."""
 TRANSFER_LENGTH = 5.0
-"""Distance over which corrections of applications are alike."""
-TRANSFER_NOISES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Relative noise of a calibration run; chosen by leave-one-out error."""
+"""Distance over which corrections of applications are alike, by their parameters and by their profiles."""
+PROFILE = 3.0
+"""How much more likeness of profiles (which systems suit an application better than others) counts than that of parameters."""
+TRANSFER_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+"""Relative noises of a calibration run. Corrections by each are averaged ..."""
+TRANSFER_POWER = 8.0
+"""... with weights that fall with this power of their leave-one-out error."""
 PEAKS_HALF_WIDTH = 1.0
 """Half-width at 90 %, in log throughput, of a claim from peak figures alone: medians of 16-48 % on public data."""
 
@@ -96,7 +102,7 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     from sklearn.linear_model import Ridge
 
     rows = features(columns)
-    keep = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(int))
+    keep = _thinned(len(rows), MOST)
     rows, target = rows[keep], np.asarray(log_throughput, dtype=np.float64)[keep]
     centre, scale = rows.mean(axis=0), _spread(rows)
     at = (rows - centre) / scale
@@ -137,15 +143,16 @@ def transfer(elsewhere: Array, rows: Array, measured: npt.NDArray[np.int64], log
     trust = (deviation + CLOSE) ** -TRUST
     base = filled @ (trust / trust.sum())
     at = (rows - rows.mean(axis=0)) / _spread(rows)
-    groups = {"parameters": at, "directions": _directions(filled, base), "throughput": _standard(base)}
+    directions = _directions(filled, base)
+    groups = {"parameters": at, "directions": directions, "throughput": _standard(base)}
     linear = np.column_stack([values / np.sqrt(TRANSFER_SCALES[name]) for name, values in groups.items()])
-    alike = np.exp(-_distance(at, at[measured]) / TRANSFER_LENGTH)
-    covariance = linear @ linear[measured].T + alike + 10.0
+    profile = np.column_stack([at, directions / _spread(directions)])
+    covariance = linear @ linear[measured].T + _alike(at, measured) + PROFILE * _alike(profile, measured) + 10.0
     target = log_throughput - base[measured]
     level = float(np.median(target))
-    noise, left_out = _transfer_noise(covariance[measured], target - level)
-    log = base + level + covariance @ _robust_solve(covariance[measured], target - level, noise)
-    return Estimate(log, np.full(len(base), float(np.quantile(np.abs(left_out), 0.9))))
+    weights, left_out = _calibrated(covariance[measured], target - level)
+    part = min(0.9 * (1 + 1 / len(measured)), 1.0)  # conformal: of few errors the 90th percentile is too small
+    return Estimate(base + level + covariance @ weights, np.full(len(base), float(np.quantile(np.abs(left_out), part))))
 
 
 def peak_ratio(operations: float, bytes_moved: float, here: tuple[float, float], there: tuple[float, float]) -> Estimate:
@@ -156,31 +163,48 @@ def peak_ratio(operations: float, bytes_moved: float, here: tuple[float, float],
 
 
 def _similarity(at: Array, residual: Array) -> tuple[float, Array, Array]:
-    """Kernel ridge of residuals: the length and noise with least leave-one-out error (eq. 5.12), its weights and those errors."""
-    from sklearn.kernel_ridge import KernelRidge
+    """Kernel ridge of residuals: the length and noise with least leave-one-out error (eq. 5.12), its weights and those errors.
 
-    found: list[tuple[float, float, float, Array]] = []
-    distance = _distance(at, at)
-    for length in LENGTHS:
-        values, vectors = np.linalg.eigh(np.exp(-distance / length))
-        for noise in NOISES:
-            inverse = (vectors / (values + noise)) @ vectors.T
-            left_out = inverse @ residual / np.diag(inverse)
-            error = float(np.median(np.abs(left_out)) + 0.1 * np.quantile(np.abs(left_out), 0.9))
-            found.append((error, length, noise, left_out))
-    _, length, noise, left_out = min(found, key=lambda one: one[:3])
-    weights: Array = KernelRidge(kernel="precomputed", alpha=noise).fit(np.exp(-distance / length), residual).dual_coef_
-    return length, weights, left_out
+    Length and noise are chosen on at most :data:`CHOOSING` applications.
+    """
+    some = _thinned(len(at), CHOOSING)
+    distance = _distance(at[some], at[some])
+    found = [(_typical(_kernel_ridge(distance, residual[some], *pair)[1]), *pair) for pair in product(LENGTHS, NOISES)]
+    _, length, noise = min(found)
+    return length, *_kernel_ridge(_distance(at, at), residual, length, noise)
 
 
-def _transfer_noise(covariance: Array, target: Array) -> tuple[float, Array]:
-    found: list[tuple[float, float, Array]] = []
-    for noise in TRANSFER_NOISES:
-        inverse = np.linalg.inv(covariance + noise * np.eye(len(target)))
-        left_out = inverse @ target / np.diag(inverse)
-        found.append((float(np.abs(left_out).mean()), noise, left_out))
-    _, noise, left_out = min(found, key=lambda one: one[:2])
-    return noise, left_out
+def _kernel_ridge(distance: Array, target: Array, length: float, noise: float) -> tuple[Array, Array]:
+    """Weights of the applications and leave-one-out errors, from the inverse of ``exp(-distance / length) + noise I``."""
+    from scipy.linalg.lapack import dpotrf, dpotri
+
+    factor, _ = dpotrf(np.exp(-distance / length) + noise * np.eye(len(target)), lower=1)
+    half, _ = dpotri(factor, lower=1)
+    inverse = np.tril(half) + np.tril(half, -1).T
+    weights = inverse @ target
+    return weights, weights / np.diag(inverse)
+
+
+def _typical(errors: Array) -> float:
+    return float(np.median(np.abs(errors)) + 0.1 * np.quantile(np.abs(errors), 0.9))
+
+
+def _thinned(count: int, most: int) -> npt.NDArray[np.int64]:
+    """Places of at most ``most`` of ``count`` rows, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
+
+
+def _alike(rows: Array, measured: npt.NDArray[np.int64]) -> Array:
+    return np.asarray(np.exp(-_distance(rows, rows[measured]) / TRANSFER_LENGTH))
+
+
+def _calibrated(covariance: Array, target: Array) -> tuple[Array, Array]:
+    """Weights of the calibration runs and leave-one-out errors, both averaged over :data:`TRANSFER_NOISES`."""
+    inverses = [np.linalg.inv(covariance + noise * np.eye(len(target))) for noise in TRANSFER_NOISES]
+    left_out = np.array([inverse @ target / np.diag(inverse) for inverse in inverses])
+    trust = np.maximum(np.abs(left_out).mean(axis=1), 1e-9) ** -TRANSFER_POWER
+    trust /= trust.sum()
+    return trust @ np.array([_robust_solve(covariance, target, noise) for noise in TRANSFER_NOISES]), trust @ left_out
 
 
 def _robust_solve(covariance: Array, target: Array, noise: float) -> Array:

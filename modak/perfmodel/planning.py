@@ -16,7 +16,8 @@ import numpy as np
 
 from modak.facts import Layout, SeriesKey
 from modak.perfmodel import scaling
-from modak.perfmodel.curves import Array, Curve, Scale
+from modak.perfmodel.curves import Curve, Scale
+from modak.perfmodel.forms import Array
 from modak.perfmodel.predict import NORMAL
 
 ABSCISSAE = (-math.sqrt(3), 0.0, math.sqrt(3))

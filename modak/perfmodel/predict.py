@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout
-from modak.perfmodel import intervals, relatives, scaling
-from modak.perfmodel.curves import FEW_SIZES, Array, Curve
+from modak.perfmodel import intervals, layouts, relatives, scaling
+from modak.perfmodel.curves import FEW_SIZES, Curve
+from modak.perfmodel.forms import Array
 
 SPREAD: Mapping[str, float] = {
     "system": 0.7,
@@ -39,11 +40,16 @@ SPREAD: Mapping[str, float] = {
 """Standard deviation of log cost that a difference in an attribute adds. Judgement, in want of a measured figure: a change
 of system or framework moves published throughputs by a factor of about two, a container runtime by 1 % or less."""
 SHAPE_SPREAD = 0.5
-"""The same for another number of ranks, threads or GPUs in a node: the 3DGAN tables differ by factors of 1.6 to 4.2."""
+"""The same for another number of ranks, threads or GPUs in a node, to find the nearest evidence; :mod:`modak.perfmodel.layouts` says
+what it tells."""
 NOISE = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most: replicates of published runs differ by about 5 %."""
 NORMAL = 1.645
 """Half-widths at 90 % in one standard deviation, for the spreads above."""
+MOST_LAYOUTS = 8
+"""More measured layouts than this do not change what is told of another one."""
+FAR_DOUBLINGS = 4.0
+"""Beyond this many doublings past the measured sizes a prediction is hardly more than a guess: warnings say so."""
 SAME = 0.05
 """Differences that add up to less than this leave the evidence the run's own."""
 
@@ -71,8 +77,8 @@ class Predictions:
     curve: Curve | None = None
     differences: tuple[str, ...] = ()
     """Attributes in which the evidence differs from the question."""
-    relatives: int = 0
-    """Other curves that had a say."""
+    others: tuple[scaling.Series, ...] = ()
+    """What was measured of other curves that had a say."""
 
     def quantile(self, probability: float) -> Array:
         """The cost that is not exceeded with this probability."""
@@ -88,6 +94,8 @@ class Match:
     differences: tuple[str, ...] = field(default=())
     factor: float = 1.0
     """What the curve's cost is multiplied by."""
+    shape: tuple[str, ...] = ()
+    """Those of the differences that lie in the layout."""
 
     @property
     def own(self) -> bool:
@@ -109,16 +117,21 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
         nothing = np.full(count.shape, np.nan)
         unknown: Basis = "none"
         return Predictions(nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
+    if match.shape:
+        return _across_layouts(_peers(match, curves, question, power), question.layout, count, curves)
     return _answer(match, question.layout, count, _kin(match.curve, curves))
 
 
 def best_match(curves: Sequence[Curve], question: Question, power: Power | None = None) -> Match | None:
     """The curve with the least spread; ties go to more sizes, then to more results, then to the order of the keys."""
-    usable = [curve for curve in curves if question.metric in (None, curve.series.metric)]
-    if not usable:
+    matches = _matches(curves, question, power)
+    if not matches:
         return None
-    matches = [_match(curve, question, power) for curve in usable]
     return min(matches, key=lambda m: (round(m.spread, 9), -len(m.curve.sizes), -m.curve.results_used, m.curve.series.model_dump_json()))
+
+
+def _matches(curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
+    return [_match(curve, question, power) for curve in curves if question.metric in (None, curve.series.metric)]
 
 
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
@@ -131,7 +144,7 @@ def _match(curve: Curve, question: Question, power: Power | None) -> Match:
     if shape:
         spreads.append(SHAPE_SPREAD)
         factor *= _workers(curve.layout) / _workers(question.layout) if "system" not in different else 1.0
-    return Match(curve, math.sqrt(sum(s * s for s in spreads)), tuple(different + shape), factor)
+    return Match(curve, math.sqrt(sum(s * s for s in spreads)), tuple(different + shape), factor, tuple(shape))
 
 
 def _differs(name: str, evidence: Any, asked: Any) -> bool:
@@ -153,8 +166,7 @@ def same_name(name: Any) -> str:
 
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
     free = {"ranks": ("ranks_per_node",), "gpus": ("gpus_per_node", "ranks_per_node"), "nodes": ()}[curve.scale]
-    names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
-    return [name for name in names if name not in free and _both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    return [name for name in layouts.COUNTS if name not in free and _both_differ(getattr(curve.layout, name), getattr(layout, name))]
 
 
 def _both_differ(evidence: int | None, asked: int | None) -> bool:
@@ -171,7 +183,13 @@ def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float
         return 1.0
     there = power(curve.series.system, curve.series.partition)
     here = power(question.attributes.get("system"), question.attributes.get("partition"))
-    return there / here if there and here else 1.0
+    return there / here * _share(curve, question.layout) if there and here else 1.0
+
+
+def _share(curve: Curve, layout: Layout) -> float:
+    """What makes a ratio of nodes one of workers, where sizes count workers: theirs in a node there, over those here."""
+    here = {"nodes": None, "ranks": layout.ranks_per_node, "gpus": layout.gpus_per_node}[curve.scale]
+    return here / max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True)) if here else 1.0
 
 
 def _kin(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
@@ -184,7 +202,7 @@ def _answer(match: Match, layout: Layout, nodes: Array, kin: Sequence[relatives.
     curve = match.curve
     per_node = {"nodes": 1, "ranks": layout.ranks_per_node or 1, "gpus": layout.gpus_per_node or 1}[curve.scale]
     sizes = nodes * per_node
-    own = scaling.evaluate(curve.mixture, sizes, nodes > 1 if curve.scale != "nodes" else None)
+    own = scaling.evaluate(curve.mixture, sizes, nodes if curve.scale != "nodes" else None)
     pooled = relatives.pool(own, curve.sizes[-1], kin, sizes)
     beyond, few = own.doublings > 0, len(curve.sizes) <= FEW_SIZES
     heard = np.asarray((beyond | few) & (np.abs(pooled.log_value - own.log_value) > 0)) if kin else np.zeros(sizes.shape, dtype=bool)
@@ -192,14 +210,45 @@ def _answer(match: Match, layout: Layout, nodes: Array, kin: Sequence[relatives.
     measured = np.isin(sizes, known)
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.where(heard, pooled.value, own.value)) * match.factor
     width = np.where(heard, intervals.half_width(pooled), intervals.half_width(own))
-    spread = np.hypot(np.where(measured, np.minimum(width, NOISE), width), NORMAL * match.spread)
+    told = curve.told.half_width if curve.told else 0.0
+    spread = np.hypot(np.where(measured, np.minimum(width, NOISE), width), math.hypot(NORMAL * match.spread, told))
     kinds = zip(measured.ravel(), beyond.ravel(), heard.ravel(), strict=True)
     basis = tuple(_basis(match, few, bool(m), bool(d), bool(h)) for m, d, h in kinds)
-    return Predictions(value, spread, basis, own.doublings, curve, match.differences, len(kin) if heard.any() else 0)
+    return Predictions(
+        value, spread, basis, own.doublings, curve, match.differences, tuple(one.relative for one in kin) if heard.any() else ()
+    )
+
+
+def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
+    """The match and those of other layouts that differ from the question in the same ways, the nearest first."""
+    apart = set(match.differences) - set(match.shape)
+    alike = [
+        one
+        for one in _matches(curves, question, power)
+        if one.shape and set(one.differences) - set(one.shape) == apart and one.curve.scale == match.curve.scale
+    ]
+    near = sorted(alike, key=lambda one: layouts.distance(one.curve.layout, question.layout))
+    return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]
+
+
+def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
+    """From curves of other layouts together: each at the nodes asked for, with an even share for each worker."""
+    told = [_answer(replace(one, spread=0.0), layout, nodes, _kin(one.curve, curves)) for one in peers]
+    measured = [one.curve.layout for one in peers]
+    mutual = np.array([[layouts.distance(one, other) for other in measured] for one in measured])
+    asked = np.array([layouts.distance(one, layout) for one in measured])
+    logs, spreads = np.log([one.value.ravel() for one in told]), np.array([one.spread.ravel() for one in told])
+    log_cost, deviation = layouts.between(asked, mutual, logs, spreads / NORMAL)
+    apart = math.sqrt(max(peers[0].spread ** 2 - SHAPE_SPREAD**2, 0.0))
+    spread = NORMAL * np.hypot(deviation, apart).reshape(nodes.shape)
+    transferred: Basis = "transferred"
+    value = np.exp(log_cost).reshape(nodes.shape)
+    others = (*(one.curve.measured for one in peers[1:]), *(series for one in told for series in one.others))
+    return replace(told[0], value=value, spread=spread, basis=(transferred,) * nodes.size, others=others)
 
 
 def _basis(match: Match, few: bool, measured: bool, beyond: bool, heard: bool) -> Basis:
-    if not match.own:
+    if not match.own or match.curve.told:
         return "transferred"
     if measured:
         return "measured"

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from modak.perfmodel.scaling import Array, Forecast, Series
+from modak.perfmodel.forms import Array
+from modak.perfmodel.scaling import Forecast, Series
 
 FLOOR = 0.03
 """Errors of log cost below this do not tell series apart: replicates differ as much."""
@@ -71,7 +72,14 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike) -
     pooled_error = weights[0] * error + (weights[1:] * unlike[:, None]).sum(axis=0)
     shape = own.log_value.shape
     return Forecast(
-        middle.reshape(shape), spread.reshape(shape), own.doublings, pooled_error.reshape(shape), own.sizes, int(heard.any(axis=1).sum())
+        middle.reshape(shape),
+        spread.reshape(shape),
+        own.doublings,
+        pooled_error.reshape(shape),
+        own.sizes,
+        relatives=int(heard.any(axis=1).sum()),
+        doubt=own.doubt,
+        error_inside=own.error_inside,
     )
 
 

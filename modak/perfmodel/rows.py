@@ -11,9 +11,9 @@ import numpy as np
 from modak.facts import Layout, Result
 from modak.metrics import metric, to_base
 from modak.perfmodel.curves import Curve
+from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.predict import SPREAD, Power, Predictions, Question, predict
-from modak.perfmodel.scaling import FORMS
 from modak.perfmodel.unseen import Guess, Run, guesses, run_of
 
 LAYOUT = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
@@ -70,6 +70,8 @@ def describe(curve: Curve | None) -> str | None:
     """The model behind a number, in words: how many forms over how many sizes, and the three that are trusted most."""
     if curve is None:
         return None
+    if curve.told:
+        return curve.told.model
     weights = sorted(zip(curve.mixture.outside, FORMS, strict=True), key=lambda pair: -pair[0])
     most = ", ".join(f"{form.name} {100 * weight:.0f} %" for weight, form in weights[:3])
     return f"{len(FORMS)} forms over {len(curve.sizes)} sizes ({curve.scale} {curve.sizes[0]:g} to {curve.sizes[-1]:g}): {most}"

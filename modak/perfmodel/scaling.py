@@ -1,12 +1,8 @@
-"""How the cost of a run changes with its size: a library of linear forms, and their combination.
+"""How the cost of a run changes with its size: the forms of one series, and their combination.
 
-Every form is linear in its features. Each is fitted to relative error over a series, and again over every prefix of the
-series, so that its error at the *next* size is known; forms are averaged in log space with weights that fall with that
-error. A forecast therefore rests on how well a form has foretold this very series, never on how closely it follows the
-points it was given.
-
-Sizes ``p`` count nodes, ranks or GPUs; costs ``y`` are seconds, or seconds a sample for a throughput. ``z = ln(y p)`` is
-the log of the work spent: constant where a program scales perfectly. ``L`` counts doublings of ``p``.
+Each form (:mod:`modak.perfmodel.forms`) is fitted over a series, and again over every prefix of the series, so that its error at
+the *next* size is known; forms are averaged in log space with weights that fall with that error. A forecast therefore rests on how
+well a form has foretold this very series, never on how closely it follows the points it was given.
 """
 
 from __future__ import annotations
@@ -15,13 +11,13 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from modak.perfmodel import forms
+from modak.perfmodel.forms import FORMS, NOISE, WIDE, Array
 
 POWER = 4.0
 """Weights of forms fall with this power of their validation error when they extrapolate."""
@@ -37,76 +33,25 @@ SHARPNESS = 0.5
 """... and weighs more by this power."""
 GUARD = 0.5
 """The part of a gain above linear that is believed beyond the largest size: caches fill only once."""
+CEILING = 0.2
+"""Beyond the largest size a form may hardly lose more a doubling (in log work) than the series has lost so far, or than this."""
+FORETOLD = 0.005
+"""A form that has foretold the next sizes with errors (in log cost) below this knows the series, also losses that it has not shown yet."""
 STEP = 0.05
 """Log of the cost of leaving one node, before it has been measured: between the medians of two public collections (0.014, 0.13)."""
 STEP_SPREAD = 0.1
 """Standard deviation of that log cost from program to program."""
+NODE_SLOPE = 0.03
+"""Log work that is lost with each doubling of nodes, before more than one has been measured: the median of all public series."""
+FRESH = 0.75
+"""How much that is believed, rather than that what a node's workers lose among themselves goes on beyond it: a new node brings its own
+memory and links."""
 SLOPE_SPREAD = 0.1
-"""Standard deviation of the slope of ``z`` between doublings, when the step is told apart from the slope."""
-NOISE = 0.03
-"""Standard deviation of log cost of one published point, where the trend forms need it."""
+"""Standard deviation of the slope of log work between doublings, when the step is told apart from the slope."""
 FOLDS = 24
 """At most this many prefixes, and as many left-out sizes, validate one series: the last ones."""
-WIDE = 100.0
-"""Variance of an intercept that is as good as free."""
-
-
-@dataclass(frozen=True)
-class NonNegative:
-    """``y = sum c_k u^(e_k)``, ``c_k >= 0``, ``u = p / p_last``: the terms of Amdahl, of boundaries, of trees and of contention.
-
-    Least squares of the relative error with weights ``exp(-recency * doublings before the last size)``.
-    """
-
-    name: str
-    exponents: tuple[float, ...]
-    recency: float = 0.0
-    least: int = 2
-
-
-@dataclass(frozen=True)
-class Line:
-    """``z = a + b L`` by weighted least squares; ``ridge`` pulls the slope towards ``slope``."""
-
-    name: str
-    recency: float = 0.0
-    slope: float = 0.0
-    ridge: float = 1e-9
-    least: int = 2
-
-
-@dataclass(frozen=True)
-class Trend:
-    """``z = a + b L + W(L)``: a straight line whose slope wanders, as a smoothing spline does.
-
-    ``b ~ N(slope, spread^2)``; ``W`` is an integrated Wiener process with ``wander^2`` a doubling (Wahba 1978: its posterior
-    mean is the cubic smoothing spline). Linear in the kernel functions of the measured sizes; a line beyond them.
-    """
-
-    name: str
-    spread: float
-    wander: float
-    slope: float
-    least: int = 1
-
-
-Form = NonNegative | Line | Trend
-
-FORMS: tuple[Form, ...] = (
-    NonNegative("1 + p^-1/2 + p^-2/3 + 1/p", (0.0, -0.5, -2 / 3, -1.0)),
-    NonNegative("1 + 1/p, recent", (0.0, -1.0), recency=0.7),
-    NonNegative("1 + 1/p + p", (0.0, -1.0, 1.0)),
-    NonNegative("1 + 1/p + p + p^2", (0.0, -1.0, 1.0, 2.0)),
-    NonNegative("p^-2/3 + 1/p", (-2 / 3, -1.0)),
-    Line("power law, recent", recency=1.2),
-    Line("power law", recency=0.5),
-    Line("power law, shrunken", slope=0.05, ridge=1.0),
-    Trend("trend, stiff", spread=0.2, wander=0.1, slope=0.05),
-    Trend("trend", spread=0.2, wander=0.2, slope=0.05),
-    Trend("trend, losing", spread=0.1, wander=0.2, slope=0.1),
-    Line("perfect scaling from the last size", recency=30.0, ridge=1e6, least=1),
-)
-"""The library. It and the constants above were chosen by comparing variants on public series (see docs/model-quality.md)."""
+QUARTERS = (0.25, 0.5, 0.75)
+"""Where between two measured sizes (by logarithm) the forms' disagreement is looked up when a series is fitted."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +82,12 @@ class Mixture:
     step: float = 0.0
     single_node: bool = False
     """Whether all sizes ran on one node, so that ``step`` is an expectation and not a measurement."""
+    steepest: float = 0.0
+    """The most log work that was lost in a doubling between two measured sizes; at least 0."""
+    doubt: float = 0.0
+    """The largest disagreement of the forms between the measured sizes."""
+    least_error: float | None = None
+    """As ``error``, of the form that has foretold best."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers; :func:`from_json` reads them."""
@@ -158,6 +109,10 @@ class Forecast:
     """How many sizes the series has."""
     relatives: int = 0
     """How many other series had a say (:mod:`modak.perfmodel.relatives`)."""
+    doubt: float = 0.0
+    """The largest disagreement between measured sizes, ..."""
+    error_inside: float = math.nan
+    """... and the validation error there: beyond them nothing is surer."""
 
     @property
     def value(self) -> Array:
@@ -176,6 +131,9 @@ def from_json(document: Mapping[str, Any]) -> Mixture:
         error_inside=document["error_inside"],
         step=document["step"],
         single_node=document["single_node"],
+        steepest=document["steepest"],
+        doubt=document["doubt"],
+        least_error=document["least_error"],
     )
 
 
@@ -194,27 +152,69 @@ def fit_many(series: Sequence[Series]) -> tuple[Mixture, ...]:
     return tuple(fitted[place] for place in range(len(series)))
 
 
-def evaluate(mixture: Mixture, sizes: npt.ArrayLike, several_nodes: npt.ArrayLike | None = None) -> Forecast:
-    """The mixture's forecast at ``sizes`` (any shape); ``several_nodes`` says where more than one node runs, if it is known."""
+def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None = None) -> Forecast:
+    """The mixture's forecast at ``sizes`` (any shape); ``nodes`` are the counts of nodes there, where they are known and are no sizes."""
     asked = np.asarray(sizes, dtype=np.float64)
     p = asked.ravel()
-    logs = _all_forms(mixture, p)
+    middle, spread = _combined(mixture, p)
+    if nodes is not None and mixture.step:
+        middle, spread = _across_nodes(mixture, p, np.asarray(nodes, dtype=np.float64).ravel(), middle, spread)
     first, last = mixture.sizes[0], mixture.sizes[-1]
-    beyond = p > last
-    if beyond.any():
-        logs[:, beyond] = _guarded(logs[:, beyond], _all_forms(mixture, np.array([last])), np.log(last / p[beyond]))
-    within = (p >= first) & ~beyond
-    weights = np.where(within, np.array(mixture.inside)[:, None], np.array(mixture.outside)[:, None])
-    middle = (weights * logs).sum(axis=0)
-    spread = np.sqrt((weights * (logs - middle) ** 2).sum(axis=0))
-    if several_nodes is not None and mixture.step:
-        several = np.asarray(several_nodes, dtype=np.float64).ravel()
-        middle = middle + mixture.step * several
-        spread = np.hypot(spread, STEP_SPREAD * several * mixture.single_node)
     doublings = np.maximum(np.log2(p / last), 0.0) + np.maximum(np.log2(first / p), 0.0)
-    error = np.where(within, _nan(mixture.error_inside), _nan(mixture.error))
-    shape = asked.shape
-    return Forecast(middle.reshape(shape), spread.reshape(shape), doublings.reshape(shape), error.reshape(shape), len(mixture.sizes))
+    inside = _nan(mixture.error_inside)
+    error = np.where((p >= first) & (p <= last), inside, _nan(mixture.error))
+    middle, spread, doublings, error = (values.reshape(asked.shape) for values in (middle, spread, doublings, error))
+    return Forecast(middle, spread, doublings, error, len(mixture.sizes), doubt=mixture.doubt, error_inside=inside)
+
+
+def _combined(mixture: Mixture, p: Array) -> tuple[Array, Array]:
+    """Log cost and the disagreement of the forms, without what nodes tell.
+
+    Forms that are held back by :data:`CEILING` disagree by what they would have claimed: that is doubt, too.
+    """
+    logs = forms.log_costs(mixture.sizes, mixture.coefficients, p)
+    inner, beyond = (p >= mixture.sizes[0]) & (p <= mixture.sizes[-1]), p > mixture.sizes[-1]
+    if not beyond.any():
+        return _averaged(mixture, logs, inner)
+    rise = np.log(p[beyond] / mixture.sizes[-1])
+    at_last = forms.log_costs(mixture.sizes, mixture.coefficients, np.array(mixture.sizes[-1:]))
+    losses = logs[:, beyond] - at_last + rise
+    losses = np.where(losses < 0, GUARD * losses, losses)
+    logs[:, beyond] = losses + at_last - rise
+    middle, spread = _averaged(mixture, logs, inner)
+    most = max(mixture.steepest, CEILING) / math.log(2) * rise
+    middle[beyond] -= (1 - _believed(mixture.least_error)) * (np.array(mixture.outside) @ np.maximum(losses - most, 0.0))
+    return middle, spread
+
+
+def _averaged(mixture: Mixture, logs: Array, inner: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    """The weighted mean and standard deviation over forms, by the weights that hold between the measured sizes and beyond them."""
+    inside, outside = np.array(mixture.inside), np.array(mixture.outside)
+    middle = np.where(inner, inside @ logs, outside @ logs)
+    squares = (logs - middle) ** 2
+    return middle, np.sqrt(np.where(inner, inside @ squares, outside @ squares))
+
+
+def _believed(error: float | None) -> float:
+    """The part that is believed of a loss beyond :data:`CEILING`: little, unless the forms have foretold the series so far."""
+    return 0.0 if error is None else 1 / (1 + (error / FORETOLD) ** 2)
+
+
+def _across_nodes(mixture: Mixture, p: Array, nodes: Array, middle: Array, spread: Array) -> tuple[Array, Array]:
+    """Log cost and disagreement with the step to several nodes.
+
+    Where only one node was measured, another form has a say: a node as its sizes tell, multiplied.
+    """
+    several = (nodes > 1).astype(np.float64)
+    middle = middle + mixture.step * several
+    if not mixture.single_node:
+        return middle, spread
+    node, doubt = _combined(mixture, p / nodes)
+    whole = node - np.log(nodes) + NODE_SLOPE * np.log2(nodes) + mixture.step * several
+    share = FRESH * several
+    both = (1 - share) * middle + share * whole
+    variance = (1 - share) * (spread**2 + (middle - both) ** 2) + share * (doubt**2 + (whole - both) ** 2)
+    return both, np.sqrt(variance + (STEP_SPREAD * several) ** 2)
 
 
 def _check(series: Series) -> None:
@@ -237,12 +237,15 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     sizes = np.repeat(p, len(masks), axis=0)
     costs = np.repeat(y, len(masks), axis=0)
     use = np.tile(masks, (count, 1))
-    fits = [_fit_form(form, sizes, costs, use) for form in FORMS]
-    logs = np.stack([_log_cost(form, fit, sizes, _anchor(form, sizes, use), sizes) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
+    fits = [forms.fit(form, sizes, costs, use) for form in FORMS]
+    logs = np.stack([forms.log_cost(form, fit, sizes, sizes, use) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
     logs = logs.reshape(count, len(masks), len(FORMS), n)
     miss = np.abs(logs - np.log(y)[:, None, None, :])
-    outside, error = _weights(miss, next_of, POWER, SCALE, n)
-    inside, error_inside = _weights(miss, left_out, POWER_INSIDE, SCALE_INSIDE, n)
+    ahead, between = _errors(miss, next_of), _errors(miss, left_out)
+    outside, inside = _weights(ahead, POWER, SCALE, n, count), _weights(between, POWER_INSIDE, SCALE_INSIDE, n, count)
+    error, error_inside = _weighted(outside, ahead), _weighted(inside, between)
+    doubt = _doubt([fit[:: len(masks)] for fit in fits], p, inside)
+    losses = np.diff(np.log(y * p)) / np.diff(np.log2(p))
     single = [one.nodes is not None and max(one.nodes) == 1 for one in series]
     return [
         Mixture(
@@ -250,10 +253,13 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
             coefficients=tuple(tuple(map(float, fit[i * len(masks)])) for fit in fits),
             outside=tuple(map(float, outside[i])),
             inside=tuple(map(float, inside[i])),
-            error=None if error is None else float(error[i]),
-            error_inside=None if error_inside is None else float(error_inside[i]),
+            error=error[i],
+            error_inside=error_inside[i],
             step=float(steps[i]),
             single_node=single[i],
+            steepest=float(losses[i].max(initial=0.0)),
+            doubt=float(doubt[i]),
+            least_error=None if ahead is None else float(ahead[i].min()),
         )
         for i in range(count)
     ]
@@ -273,15 +279,29 @@ def _folds(n: int) -> tuple[Array, list[tuple[int, int]], list[tuple[int, int]]]
     return np.array(masks), next_of, left_out
 
 
-def _weights(miss: Array, judged: Sequence[tuple[int, int]], power: float, scale: float, n: int) -> tuple[Array, Array | None]:
-    """Weights ``(error + scale)^-power (error + EXACT)^-SHARPNESS`` of the forms of each series, and the weighted error."""
-    able = np.array([n >= form.least for form in FORMS], dtype=np.float64)
-    if not judged:
-        return np.tile(able / able.sum(), (miss.shape[0], 1)), None
-    error = np.mean([miss[:, fold, :, size] for fold, size in judged], axis=0)
-    raw = able * (error + scale) ** -power * (error + EXACT) ** -SHARPNESS
-    weights = raw / raw.sum(axis=1, keepdims=True)
-    return weights, (weights * error).sum(axis=1)
+def _errors(miss: Array, judged: Sequence[tuple[int, int]]) -> Array | None:
+    """Mean absolute errors ``[series, form]`` over the (fold, size) judged; ``None`` where there are none."""
+    return np.mean([miss[:, fold, :, size] for fold, size in judged], axis=0) if judged else None
+
+
+def _weights(error: Array | None, power: float, scale: float, n: int, count: int) -> Array:
+    """Weights ``(error + scale)^-power (error + EXACT)^-SHARPNESS`` of the forms of each series: ``[series, form]``."""
+    able = np.tile([float(n >= form.least) for form in FORMS], (count, 1))
+    raw = able if error is None else able * (error + scale) ** -power * (error + EXACT) ** -SHARPNESS
+    return np.asarray(raw / raw.sum(axis=1, keepdims=True))
+
+
+def _weighted(weights: Array, error: Array | None) -> list[float | None]:
+    return [None] * len(weights) if error is None else [float(one) for one in (weights * error).sum(axis=1)]
+
+
+def _doubt(fits: Sequence[Array], p: Array, weights: Array) -> Array:
+    """The largest disagreement of the forms, fitted to all sizes ``p [series, size]``, at and between these. ``[series]``."""
+    low, ratio = np.log(p[:, :-1, None]), np.diff(np.log(p))[:, :, None]
+    at = np.concatenate([p, np.exp(low + ratio * np.array(QUARTERS)).reshape(len(p), -1)], axis=1)
+    logs = np.stack([forms.log_cost(form, fit, at, p, np.ones_like(p)) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
+    middle = (weights[:, :, None] * logs).sum(axis=1, keepdims=True)
+    return np.asarray(np.sqrt((weights[:, :, None] * (logs - middle) ** 2).sum(axis=1)).max(axis=1))
 
 
 def _step(series: Series) -> float:
@@ -304,121 +324,6 @@ def _step(series: Series) -> float:
     normal = design.T @ design / NOISE**2 + precision
     change = np.linalg.solve(normal, design.T @ (z - design @ prior) / NOISE**2)
     return float(change[2] + prior[2])
-
-
-def _fit_form(form: Form, p: Array, y: Array, use: Array) -> Array:
-    """Coefficients, one row a fold. ``p``, ``y``, ``use``: ``[fold, size]``; sizes with ``use`` 0 are not seen."""
-    anchor = _anchor(form, p, use)
-    if isinstance(form, NonNegative):
-        return _fit_nonnegative(form, p, y, use, anchor)
-    return _fit_line(form, p, y, use, anchor) if isinstance(form, Line) else _fit_trend(form, p, y, use, anchor)
-
-
-def _anchor(form: Form, p: Array, use: Array) -> Array:
-    """The size that features are relative to: the first for trends, the last for the others. ``[fold, 1]``."""
-    seen = np.where(use > 0, p, np.inf).min(axis=1) if isinstance(form, Trend) else np.where(use > 0, p, 0.0).max(axis=1)
-    return np.asarray(seen)[:, None]
-
-
-def _fit_nonnegative(form: NonNegative, p: Array, y: Array, use: Array, anchor: Array) -> Array:
-    """Exact non-negative least squares: of all subsets of features whose solution is non-negative, the one with least residual.
-
-    Ties go to fewer features, so that a series with fewer sizes than features has one answer too.
-    """
-    ratio = p / anchor
-    design = np.stack([ratio**e for e in form.exponents], axis=-1) / y[..., None]
-    weight = use * np.exp(form.recency * np.minimum(np.log2(ratio), 0.0))
-    scale = np.sqrt(np.einsum("fmk,fm->fk", design**2, weight))
-    normal = np.einsum("fmi,fm,fmj->fij", design, weight, design) / scale[:, :, None] / scale[:, None, :]
-    right = np.einsum("fmi,fm->fi", design, weight) / scale
-    best = np.full(len(p), -np.inf)
-    answer = np.zeros_like(right)
-    for size in range(1, len(form.exponents) + 1):
-        for subset in combinations(range(len(form.exponents)), size):
-            _try_subset(list(subset), normal, right, best, answer)
-    return np.asarray(answer / scale)
-
-
-def _try_subset(subset: list[int], normal: Array, right: Array, best: Array, answer: Array) -> None:
-    """Where this subset's solution is non-negative and explains more than ``best``, write it (both arrays are the caller's own)."""
-    part = normal[:, subset][:, :, subset]
-    solution = np.linalg.solve(part + 1e-9 * np.eye(len(subset)), right[:, subset][..., None])[..., 0]
-    explained = 2 * (solution * right[:, subset]).sum(axis=1) - np.einsum("fi,fij,fj->f", solution, part, solution)
-    better = (solution >= 0).all(axis=1) & (explained > best + 1e-12)
-    best[better] = explained[better]
-    answer[better] = 0.0
-    answer[np.ix_(better, subset)] = solution[better]
-
-
-def _fit_line(form: Line, p: Array, y: Array, use: Array, anchor: Array) -> Array:
-    doublings = np.log2(p / anchor)
-    weight = use * np.exp(form.recency * np.minimum(doublings, 0.0))
-    z = np.log(y * p) - form.slope * doublings
-    total = weight.sum(axis=1)
-    middle = (weight * doublings).sum(axis=1) / total
-    centred = doublings - middle[:, None]
-    slope = (weight * centred * z).sum(axis=1) / ((weight * centred**2).sum(axis=1) + form.ridge)
-    level = (weight * z).sum(axis=1) / total - slope * middle
-    return np.column_stack([level, slope + form.slope])
-
-
-def _fit_trend(form: Trend, p: Array, y: Array, use: Array, anchor: Array) -> Array:
-    """``[mean, one weight a size]``: the kernel functions' weights; sizes that are not seen weigh nothing."""
-    doublings = np.log2(p / anchor)
-    z = np.log(y * p) - form.slope * doublings
-    mean = (use * z).sum(axis=1) / use.sum(axis=1)
-    covariance = _kernel(form, doublings[:, :, None], doublings[:, None, :]) * use[:, :, None] * use[:, None, :]
-    noise = np.where(use > 0, NOISE**2, 1.0)
-    weights = np.linalg.solve(covariance + noise[:, :, None] * np.eye(p.shape[1]), ((z - mean[:, None]) * use)[..., None])[..., 0]
-    return np.column_stack([mean, weights * use])
-
-
-def _kernel(form: Trend, a: Array, b: Array) -> Array:
-    """Covariance of ``z`` at two sizes, in doublings from the first: a free level, a slope, an integrated Wiener process."""
-    low, high = np.minimum(np.abs(a), np.abs(b)), np.maximum(np.abs(a), np.abs(b))
-    wander = np.where(a * b > 0, low**2 * (3 * high - low) / 6, 0.0)
-    return np.asarray(WIDE + form.spread**2 * a * b + form.wander**2 * wander)
-
-
-def _log_cost(form: Form, fit: Array, p: Array, anchor: Array, knots: Array) -> Array:
-    """Log cost at sizes ``p [fold, m]`` by the coefficients ``fit [fold, ...]``; ``knots [fold, n]`` are the measured sizes."""
-    doublings = np.log2(p / anchor)
-    if isinstance(form, NonNegative):
-        cost = np.stack([(p / anchor) ** e for e in form.exponents], axis=-1) @ fit[:, :, None]
-        return np.asarray(np.log(np.maximum(cost[..., 0], np.finfo(np.float64).tiny)))
-    if isinstance(form, Line):
-        return np.asarray(fit[:, :1] + fit[:, 1:2] * doublings - np.log(p))
-    known = np.log2(knots / anchor)
-    bend: Array = np.einsum("fmn,fn->fm", _kernel(form, doublings[:, :, None], known[:, None, :]), fit[:, 1:])
-    return np.asarray(fit[:, :1] + form.slope * doublings + bend - np.log(p))
-
-
-def _all_forms(mixture: Mixture, p: Array) -> Array:
-    """Log cost by every form: ``[form, size]``. The same numbers as :func:`_log_cost`, with what forms share computed once."""
-    log_p = np.log(p)
-    from_last, from_first = log_p - math.log(mixture.sizes[-1]), log_p / math.log(2) - math.log2(mixture.sizes[0])
-    known = np.log2(np.array(mixture.sizes)) - math.log2(mixture.sizes[0])
-    low, high = np.minimum(np.abs(from_first[:, None]), known), np.maximum(np.abs(from_first[:, None]), known)
-    wander = np.where(from_first[:, None] * known > 0, low * low * (3 * high - low) / 6, 0.0)
-    powers = {e: np.exp(e * from_last) for e in {e for form in FORMS if isinstance(form, NonNegative) for e in form.exponents}}
-    tiny = np.finfo(np.float64).tiny
-    rows = np.empty((len(FORMS), len(p)))
-    for row, form, fit in zip(rows, FORMS, mixture.coefficients, strict=True):
-        if isinstance(form, NonNegative):
-            row[:] = np.log(np.maximum(sum(c * powers[e] for c, e in zip(fit, form.exponents, strict=True) if c), tiny))
-        elif isinstance(form, Line):
-            row[:] = fit[0] + fit[1] / math.log(2) * from_last - log_p
-        else:
-            weights = np.array(fit[1:])
-            slope = form.slope + form.spread**2 * float(weights @ known)
-            row[:] = fit[0] + WIDE * weights.sum() + slope * from_first + form.wander**2 * (wander @ weights) - log_p
-    return rows
-
-
-def _guarded(logs: Array, at_last: Array, fall: Array) -> Array:
-    """Beyond the last size a form may fall faster than perfect scaling only by the part :data:`GUARD` of what it claims."""
-    perfect = at_last + fall
-    return np.where(logs < perfect, perfect - GUARD * (perfect - logs), logs)
 
 
 def _nan(value: float | None) -> float:

@@ -17,7 +17,8 @@ import numpy as np
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import parameters
-from modak.perfmodel.curves import Array, cost
+from modak.perfmodel.curves import cost
+from modak.perfmodel.forms import Array
 from modak.perfmodel.parameters import Estimate
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
@@ -78,6 +79,11 @@ def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
     known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
     features = tuple(sorted(numbers.items()))
     return Run(application, features, tuple(sorted((name, str(value)) for name, value in known.items() if value is not None)))
+
+
+def numbers_of(params: Mapping[str, Any]) -> dict[str, float]:
+    """The positive numbers among parameters, by the names that models know."""
+    return _divided(params)[0]
 
 
 def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | None, ...]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from modak.bash import Line, run, variable, word
+from modak.bash import Line, quiet, run, variable, word
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.runtimes import hostmpi
-from modak.runtimes.image import IMAGE, bind_paths, container, image_present, locate, origin, places_in, runtime_present
+from modak.runtimes.image import IMAGE, bind_paths, container, genuine, image_present, locate, origin, places_in, runtime_present
 from modak.words import Word
 
+PULLED: Final = ("docker", "oras", "library", "shub")
 GPU: Final = {"nvidia": "--nv", "amd": "--rocm"}
 _LIBRARIES: Final = ":/.singularity.d/libs"
 """Where both put the GPU driver's libraries inside the container."""
@@ -30,12 +31,13 @@ class Apptainer:
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$SINGULARITY_DIR/<file>.sif``; the submit directory where that variable is not set."""
-        return (locate(job, "SINGULARITY_DIR:-${PWD}", container(job).file), *hostmpi.setup(job, _LIBRARIES))
+        image = locate(job, "SINGULARITY_DIR:-${PWD}", container(job).file)
+        return (image, *genuine(job, quiet(run(self.name, "verify", word(IMAGE)))), *hostmpi.setup(job, _LIBRARIES))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, the image, the host MPI."""
         has = container(job)
-        how = origin(job, f"{self.name} pull {has.file} {has.reference} fetches it", "SINGULARITY_DIR")
+        how = origin(job, "SINGULARITY_DIR", lambda _: f"{self.name} pull {has.file} {has.reference} fetches it", PULLED)
         return (runtime_present(self.name), image_present("-r", how), *bind_paths(job), *hostmpi.preflight(job, None))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -48,8 +50,10 @@ class Apptainer:
         return (self.name, "exec", *gpu, *bound, word(IMAGE), *hostmpi.inside(job, command))
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """An unprivileged build; it replaces an image of that name."""
+        """An unprivileged build; it replaces an image of that name once it is whole."""
+        part = word(IMAGE, ".part")
         return (
             runtime_present(self.name),
-            run(self.name, "build", "--fakeroot", "--force", word(IMAGE), definition),
+            run(self.name, "build", "--fakeroot", "--force", part, definition),
+            run("mv", "-f", "--", part, word(IMAGE)),
         )

@@ -23,6 +23,7 @@ from modak.runtimes.image import (
     NO_IMAGE,
     bind_paths,
     container,
+    genuine,
     image_present,
     locate,
     newer,
@@ -56,7 +57,7 @@ class Charliecloud:
         """``$CHARLIECLOUD_DIR/<name>``, else ``$SINGULARITY_DIR/<name>``, else the submit directory."""
         image = locate(job, "CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job))
         group = (assign("MODAK_GROUP", Expansion("SLURM_JOB_ID:-${PBS_JOBID:-$$}")),) if _peers(job) else ()
-        return (image, *group, *hostmpi.setup(job))
+        return (image, *(genuine(job) if _squashed(job) else ()), *group, *hostmpi.setup(job))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, the image and its environment, the host MPI and its place in the image."""
@@ -85,14 +86,14 @@ class Charliecloud:
         return ("ch-run", *options, word(IMAGE), "--", *hostmpi.inside(job, inner))
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """Built in Charliecloud's own storage without privileges, then put where jobs look for it."""
+        """Built in Charliecloud's own storage without privileges, then put where jobs look for it: a file once it is whole."""
         tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower())
-        form = "squash" if _squashed(job) else "dir"
-        return (
-            runtime_present("ch-image"),
-            run("ch-image", "build", "--force", "-t", tag, "-f", definition, context),
-            run("ch-convert", "-i", "ch-image", "-o", form, tag, word(IMAGE)),
-        )
+        build = run("ch-image", "build", "--force", "-t", tag, "-f", definition, context)
+        if not _squashed(job):
+            return (runtime_present("ch-image"), build, run("ch-convert", "-i", "ch-image", "-o", "dir", tag, word(IMAGE)))
+        part = word(IMAGE, ".part")
+        convert = run("ch-convert", "-i", "ch-image", "-o", "squash", tag, part)
+        return (runtime_present("ch-image"), build, convert, run("mv", "-f", "--", part, word(IMAGE)))
 
 
 def _targets(job: JobSpec) -> tuple[Line, ...]:
@@ -147,9 +148,9 @@ def _joined(job: JobSpec) -> tuple[Word, ...]:
 
 def _origin(job: JobSpec) -> str:
     name, form = file_name(job), "squash" if _squashed(job) else "dir"
-    reference = container(job).reference.split("://", 1)[-1]
-    pull = f"ch-image pull {reference} and ch-convert -i ch-image -o {form} {reference} {name} make it"
-    return origin(job, pull, "CHARLIECLOUD_DIR")
+    return origin(
+        job, "CHARLIECLOUD_DIR", lambda image: f"ch-image pull {image} and ch-convert -i ch-image -o {form} {image} {name} make it"
+    )
 
 
 def _moved(of: Word, places: dict[str, str]) -> Word:

@@ -35,8 +35,7 @@ class Enroot:
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, or Pyxis; the image; what is bound in."""
-        name = container(job).reference.split("://", 1)[-1]
-        how = origin(job, f"enroot import -o {file_name(job)} docker://{name} fetches it", "ENROOT_DIR")
+        how = origin(job, "ENROOT_DIR", lambda image: f"enroot import -o {file_name(job)} docker://{image} fetches it")
         advice = "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
         there = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice) if _pyxis(job) else runtime_present(self.name)
         return (there, image_present("-r", how), *bind_paths(job))

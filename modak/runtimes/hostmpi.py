@@ -1,5 +1,7 @@
 """A host's MPI inside a container: its directory bound over the same directory of the image, and found before the image's own.
 
+So are the directories of the fabric's libraries that it loads (libfabric, UCX, PSM2).
+
 Intel MPI under srun also needs Slurm's process-management library, at its own place.
 """
 
@@ -23,10 +25,12 @@ def setup(job: JobSpec, more: str = "") -> tuple[Line, ...]:
     mpi = _mpi(job)
     if not mpi:
         return ()
+    fabric = "".join(f":{folder}" for folder in mpi.fabric_dirs)
     if mpi.library_dir:
-        return (assign("MODAK_LIBRARY_PATH", mpi.library_dir, Expansion("LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}"), more),)
+        return (assign("MODAK_LIBRARY_PATH", f"{mpi.library_dir}{fabric}", Expansion("LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}"), more),)
     why = f"load the module of the host MPI, {mpi.module or mpi.family}"
-    return require(mpi.library_dir_variable or "", why), assign("MODAK_LIBRARY_PATH", Expansion(f"LD_LIBRARY_PATH:?{why}"), more)
+    path = assign("MODAK_LIBRARY_PATH", Expansion(f"LD_LIBRARY_PATH:?{why}"), f"{fabric}{more}")
+    return require(mpi.library_dir_variable or "", why), path
 
 
 def preflight(job: JobSpec, image: Variable | None) -> tuple[Line, ...]:
@@ -62,4 +66,5 @@ def _places(job: JobSpec) -> tuple[Place, ...]:
         return ()
     library: Place = (mpi.library_dir,) if mpi.library_dir else (variable(mpi.library_dir_variable or ""),)
     managed = mpi.family == "intel-mpi" and mpi.pmi_library and job.launcher == "srun"
-    return (library, (mpi.pmi_library,)) if managed and mpi.pmi_library else (library,)
+    managed_by: tuple[Place, ...] = ((mpi.pmi_library,),) if managed and mpi.pmi_library else ()
+    return (library, *((folder,) for folder in mpi.fabric_dirs), *managed_by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Final
 
 from modak import words
@@ -15,6 +16,7 @@ NO_RUNTIME: Final = 71
 NO_IMAGE: Final = 72
 OLD_RUNTIME: Final = 76
 NO_BIND: Final = 78
+NOT_GENUINE: Final = 81
 PLACES: Final = ("HOME", "MODAK_SCRATCH", "MODAK_STORAGE", "PROJECT", "SCRATCH", "WORK", "WORKSPACE_DIR")
 """Variables that hold a host directory: where the command uses one, the directory is bound in."""
 
@@ -84,11 +86,34 @@ def image_present(test: str, how: str) -> Line:
     return need(run("test", test, word(IMAGE)), NO_IMAGE, IMAGE, f" cannot be read: {how}")
 
 
-def origin(job: JobSpec, pull: str, folder: str) -> str:
-    """What to do about a missing image. Where jobs start without the submitter's environment, a variable would not arrive."""
+def genuine(job: JobSpec, verify: Line | None = None) -> tuple[Line, ...]:
+    """The image is the one that the catalogue means, where the site asks: by the digest of its file, else by ``verify``."""
+    has = container(job)
+    if not (has.policy and has.policy.require_signature) or has.to_build:
+        return ()
+    compare = has.digest and ours(f"printf '%s  %s\\n' {has.digest[7:]} \"${{MODAK_IMAGE}}\" | sha256sum --check --strict --status -")
+    check = compare or verify
+    advice = " is not the image that the catalogue means, or bears no signature that is known here: the site requires one"
+    return (need(check, NOT_GENUINE, IMAGE, advice),) if check else ()
+
+
+def origin(job: JobSpec, folder: str, pull: Callable[[str], str], kinds: Collection[str] = ("docker",)) -> str:
+    """What to do about a missing image. Where jobs start without the submitter's environment, a variable would not arrive.
+
+    ``pull`` says how the runtime fetches an image of a registry by its name there; ``kinds``: schemes of which it can.
+    """
+    arrives = not (job.system and job.system.export_policy == "NONE")
+    place = f"set {folder} to the directory that holds it" if arrives else "copy it into the directory that you submit from"
+    fetched = fetch(job, pull, kinds)
+    return fetched if container(job).to_build else f"{fetched}, or {place}" if fetched else place
+
+
+def fetch(job: JobSpec, pull: Callable[[str], str], kinds: Collection[str] = ("docker",)) -> str:
+    """Where the image comes from, as far as its reference says; empty for a file."""
     has = container(job)
     if has.to_build:
         return "submit the build job first, it makes the image"
-    arrives = not (job.system and job.system.export_policy == "NONE")
-    place = f"set {folder} to the directory that holds it" if arrives else "copy it into the directory that you submit from"
-    return f"{pull}, or {place}" if "://" in has.reference else place
+    kind, _, name = has.reference.rpartition("://")
+    if kind == "private":
+        return "only its owners' registry has it: ask them for it"
+    return pull(name) if kind in kinds else ""

@@ -8,7 +8,7 @@ from typing import Final
 from modak.bash import Line, assign, need, quiet, run, variable, word
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, registry_name, runtime_present
+from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present
 from modak.words import Word
 
 _MPI: Final = {("openmpi", "pmix"): "--openmpi-pmix", ("openmpi", "pmi2"): "--openmpi-pmi2"}
@@ -35,8 +35,7 @@ class PodmanHpc:
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command; the image in its storage; what is bound in."""
-        has = container(job)
-        how = "submit the build job first, it makes the image" if has.to_build else "podman-hpc pull fetches it, once"
+        how = fetch(job, lambda image: f"podman-hpc pull {image} fetches it, once") or "load it there under that name"
         there = quiet(run(self.name, "image", "exists", word(IMAGE)))
         return (runtime_present(self.name), need(there, NO_IMAGE, IMAGE, f" is not among podman-hpc's images: {how}"), *bind_paths(job))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from modak.bash import Line, assign, holds, need, run, variable, word
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, registry_name, runtime_present
+from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present
 from modak.words import Word
 
 
@@ -34,7 +34,7 @@ class Sarus:
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command; the image in its store; what is bound in."""
         name = registry_name(job, self.name)
-        how = "submit the build job first, it makes the image" if container(job).to_build else "sarus pull fetches it, once"
+        how = fetch(job, lambda image: f"sarus pull {image} fetches it, once") or "load it there under that name"
         listed = holds(run(self.name, "images"), name.rsplit(":", 1)[0].removeprefix("library/"))
         return (runtime_present(self.name), need(listed, NO_IMAGE, IMAGE, f" is not among sarus' images: {how}"), *bind_paths(job))
 

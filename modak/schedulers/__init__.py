@@ -47,6 +47,10 @@ class Scheduler(Protocol):
         """The variable that holds the job's number."""
 
     @property
+    def array_index(self) -> str | None:
+        """The variable that holds the index of a job in an array; ``None``: it has no arrays."""
+
+    @property
     def host_file(self) -> str | None:
         """The variable that names a file with the job's hosts, where there is one."""
 

@@ -27,6 +27,7 @@ class Flux:
     submit: tuple[str, ...] = ("flux", "batch")
     submit_dir: str | None = None
     job_id: str | None = "FLUX_JOB_ID"
+    array_index: str | None = None
     host_file: str | None = None
 
     def directives(self, job: JobSpec) -> Directives:

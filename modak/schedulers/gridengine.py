@@ -28,6 +28,7 @@ class GridEngine:
     submit: tuple[str, ...] = ("qsub",)
     submit_dir: str | None = "SGE_O_WORKDIR"
     job_id: str | None = "JOB_ID"
+    array_index: str | None = "SGE_TASK_ID"
     host_file: str | None = None
 
     def directives(self, job: JobSpec) -> Directives:

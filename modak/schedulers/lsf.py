@@ -27,6 +27,7 @@ class Lsf:
     submit: tuple[str, ...] = ("bsub",)
     submit_dir: str | None = "LS_SUBCWD"
     job_id: str | None = "LSB_JOBID"
+    array_index: str | None = "LSB_JOBINDEX"
     host_file: str | None = "LSB_DJOB_HOSTFILE"
 
     def directives(self, job: JobSpec) -> Directives:

@@ -10,6 +10,8 @@ from modak.schedulers.header import Option, folders, note, own_timer
 
 EVENTS: Final = {"begin": "b", "end": "e", "fail": "a", "none": "n"}
 
+SHELL: Final = ("-S", "/bin/bash")
+"""Without it the job's shell is the user's login shell, which may be another one."""
 _DEPENDENCIES: Final = {"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.schedulers.header import Directives, checked, expand_nodes, mandatory, mib, note, overruled
-from modak.schedulers.pbs import common, job_name, limits, walltime
+from modak.schedulers.pbs import SHELL, common, job_name, limits, walltime
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,14 @@ class PbsPro:
     submit: tuple[str, ...] = ("qsub",)
     submit_dir: str | None = "PBS_O_WORKDIR"
     job_id: str | None = "PBS_JOBID"
+    array_index: str | None = "PBS_ARRAY_INDEX"
     host_file: str | None = "PBS_NODEFILE"
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""
         says = job.attributes
         table: tuple[tuple[str, str | None], ...] = (
+            SHELL,
             ("-N", job_name(says.name)),
             ("-A", says.account),
             ("-q", says.queue or says.partition),

@@ -24,6 +24,7 @@ class Shell:
     submit: tuple[str, ...] = ("bash",)
     submit_dir: str | None = None
     job_id: str | None = None
+    array_index: str | None = None
     host_file: str | None = None
 
     def directives(self, job: JobSpec) -> Directives:

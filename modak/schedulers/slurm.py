@@ -31,6 +31,7 @@ class Slurm:
     submit: tuple[str, ...] = ("sbatch",)
     submit_dir: str | None = "SLURM_SUBMIT_DIR"
     job_id: str | None = "SLURM_JOB_ID"
+    array_index: str | None = "SLURM_ARRAY_TASK_ID"
     host_file: str | None = None
 
     def directives(self, job: JobSpec) -> Directives:

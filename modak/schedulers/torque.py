@@ -9,7 +9,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.schedulers.header import Directives, checked, expand_nodes, mandatory, mib, note, overruled
-from modak.schedulers.pbs import common, job_name, limits, walltime
+from modak.schedulers.pbs import SHELL, common, job_name, limits, walltime
 
 LONGEST_NAME: Final = 15
 MOST_INDICES: Final = 1000
@@ -25,12 +25,14 @@ class Torque:
     submit: tuple[str, ...] = ("qsub",)
     submit_dir: str | None = "PBS_O_WORKDIR"
     job_id: str | None = "PBS_JOBID"
+    array_index: str | None = "PBS_ARRAYID"
     host_file: str | None = "PBS_NODEFILE"
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""
         says, has = job.attributes, job.resources
         table: tuple[tuple[str, str | None], ...] = (
+            SHELL,
             ("-N", job_name(says.name)),
             ("-A", says.account),
             ("-q", says.queue or says.partition),

@@ -20,6 +20,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from modak.errors import Unavailable
 
 BUSY_MS: Final = 30_000
+QUICK_MS: Final = 100
+"""For how long what can do without the lock waits for it."""
 WRITERS: Final = 0x6D6F6461
 """Key of the PostgreSQL advisory lock that writers of data take in turn."""
 NETWORK: Final = frozenset(
@@ -57,7 +59,15 @@ def connect(url: URL) -> Engine:
         raise Unavailable("PostgreSQL needs the extra 'postgres': pip install 'modak[postgres]'", field=_SETTING) from None
 
 
-def _sqlite(url: URL) -> Engine:
+def quick(engine: Engine) -> Engine:
+    """The same database for what a killed process must not lose but a broken power line may, and what can do without the lock.
+
+    SQLite then waits for no disk, and hardly for another writer.
+    """
+    return _sqlite(engine.url, synchronous="NORMAL", busy_ms=QUICK_MS) if engine.dialect.name == "sqlite" else engine
+
+
+def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None) -> Engine:
     path = Path(url.database or "")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,9 +80,9 @@ def _sqlite(url: URL) -> Engine:
     def _open(connection: sqlite3.Connection, _record: Any) -> None:
         connection.isolation_level = None  # transactions begin below, not where the driver thinks best
         for pragma in (
-            f"busy_timeout={BUSY_MS}",
+            f"busy_timeout={BUSY_MS if busy_ms is None else busy_ms}",
             f"journal_mode={journal}",
-            "synchronous=FULL",
+            f"synchronous={synchronous}",
             "foreign_keys=ON",
             "trusted_schema=OFF",
             "cache_size=-65536",
@@ -107,17 +117,30 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def writing(engine: Engine, *, shared: bool = False) -> Iterator[Connection]:
+def writing(engine: Engine, *, shared: bool = False, wait: bool = True) -> Iterator[Connection]:
     """A transaction that is committed as a whole at the end, or not at all; one at a time, unless it is ``shared``.
 
-    ``shared`` transactions only add rows that nobody counts on (plans): PostgreSQL lets them run beside a long load.
+    ``shared`` transactions only add rows that nobody counts on (plans): PostgreSQL lets them run beside a long load. Who does
+    not ``wait`` there for another writer gets :class:`Locked`; SQLite's engine says itself how long it waits.
     """
     with translated(engine), engine.connect() as plain:
         connection = plain.execution_options(write=True)
         with connection.begin():
             if engine.dialect.name == "postgresql" and not shared:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITERS})
+                _queue(connection, wait=wait)
             yield connection
+
+
+def _queue(connection: Connection, *, wait: bool) -> None:
+    """Take PostgreSQL's lock of writers."""
+    if wait:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITERS})
+    elif not connection.execute(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": WRITERS}).scalar():
+        raise Locked("another process writes; try again when that has ended")
+
+
+class Locked(Unavailable):
+    """Another process writes to the database."""
 
 
 @contextmanager
@@ -130,7 +153,8 @@ def translated(engine: Engine) -> Iterator[None]:
     try:
         yield
     except (OperationalError, InterfaceError, InternalError) as error:
-        raise Unavailable(_reason(engine.url, error.orig)) from error
+        kind = Locked if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY else Unavailable
+        raise kind(_reason(engine.url, error.orig)) from error
     except DatabaseError as error:
         if type(error) is not DatabaseError:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, select, tuple_
@@ -105,7 +106,8 @@ def replaced(connection: Connection, filters: Mapping[str, str], limit: int) -> 
     """The results that were replaced last, each with the load that did it."""
     numbers = {row.id for row in connection.execute(matching(filters)) if has_params(from_row(row), filters)}
     chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
-    rows = [row for row in connection.execute(chosen.order_by(loads.c.id.desc(), results.c.id)) if row.series_id in numbers][:limit]
+    found = connection.execute(chosen.order_by(loads.c.id.desc(), results.c.id))
+    rows = list(islice((row for row in found if row.series_id in numbers), limit))
     keys = _keys(connection, {row.series_id for row in rows})
     return tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in rows)
 

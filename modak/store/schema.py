@@ -162,3 +162,64 @@ plans: Final = Table(
     Column("result_ids", Text, nullable=False, server_default="[]", doc="the results that the prediction rests on, as JSON"),
     Index("ix_plans_expires_at", "expires_at"),
 )
+
+api_keys: Final = Table(
+    "api_keys",
+    metadata,
+    Column("id", String(16), primary_key=True, doc="what people call the key by; no secret"),
+    Column("hash", String(64), nullable=False, unique=True, doc="SHA-256 of the key, which is kept nowhere"),
+    Column("name", String(200), nullable=False, doc="what it is for"),
+    Column("principal", String(200), nullable=False, doc="whom its writes are attributed to"),
+    Column("scopes", String(100), nullable=False, doc="words, separated by blanks"),
+    Column("created_at", BigInteger, nullable=False),
+    Column("created_by", String(200), nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+)
+
+audit: Final = Table(
+    "audit",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("principal", String(200), nullable=False),
+    Column("request_id", String(64), nullable=False, doc="empty for what the command line did"),
+    Column("action", String(64), nullable=False),
+    Column("target", Text, nullable=False),
+    Column("outcome", String(64), nullable=False, doc="done, or why not"),
+)
+
+result_tokens: Final = Table(
+    "result_tokens",
+    metadata,
+    Column("hash", String(64), primary_key=True, doc="SHA-256 of the token, which is kept nowhere"),
+    Column("plan_id", String(64), ForeignKey("plans.id", ondelete="CASCADE"), nullable=False),
+    Column("principal", String(200), nullable=False, doc="in whose name the result is loaded"),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("used_at", BigInteger),
+    Index("ix_result_tokens_plan_id", "plan_id"),
+)
+
+builds: Final = Table(
+    "builds",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("key", String(64), nullable=False, doc="hash over what is built and with which tool: builds with one key are one"),
+    Column("state", String(16), nullable=False, doc="queued, running, done, failed or cancelled"),
+    Column("order", Text, nullable=False, doc="modak.builds.order.Order as JSON"),
+    Column("requested_by", String(200), nullable=False),
+    Column("requested_at", BigInteger, nullable=False),
+    Column("started_at", BigInteger),
+    Column("finished_at", BigInteger),
+    Column("attempts", Integer, nullable=False),
+    Column("cancel", SmallInteger, nullable=False, doc="1: somebody wants it to stop"),
+    Column("builder", Text, nullable=False, doc="who works on it, as JSON: host, process, process group"),
+    Column("beat_at", BigInteger, nullable=False, doc="when its builder was last seen alive"),
+    Column("step", Text, nullable=False),
+    Column("message", Text, nullable=False, doc="why it failed"),
+    Column("log", Text, nullable=False),
+    Column("result", Text, nullable=False, doc="the image, its files and what running it showed, as JSON"),
+    Index("ix_builds_key_state", "key", "state"),
+    Index("ix_builds_state_requested_at", "state", "requested_at"),
+)

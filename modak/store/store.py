@@ -19,10 +19,15 @@ from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, Syst
 from modak.ingest.columns import COLUMNS
 from modak.ingest.table import Table
 from modak.perfmodel.curves import Curve
-from modak.store import catalogue, curves, loading, migrate, plans, results, staging, suspects, versions
-from modak.store.engine import connect, on_network, reading, shown, supported, translated, writing
+from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, versions
+from modak.store.access import Access, Spent, names
+from modak.store.aside import Aside
+from modak.store.audit import Actor
+from modak.store.builds import Builds
+from modak.store.engine import connect, on_network, quick, reading, shown, supported, translated, writing
 from modak.store.schema import series
 from modak.store.staging import Progress, silent
+from modak.store.state import State, state
 from modak.store.values import Export, LoadReport, Page, Replaced, StoredPlan
 
 
@@ -45,7 +50,7 @@ def open_store(url: str, *, fill: bool = True) -> Store:
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine)
+    return Store(engine, versions.Pulse(engine), quick(engine), Aside(engine.url))
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,11 @@ class Store:
     """An open database. Values go in and come out; :meth:`close` it, or use it with ``with``."""
 
     engine: Engine
+    pulse: versions.Pulse
+    plans_engine: Engine
+    """For plans and curves: a commit that waits for the disk costs more than the plan itself."""
+    aside: Aside
+    """Plans that were made while a load holds the lock."""
 
     def __enter__(self) -> Store:
         return self
@@ -62,6 +72,8 @@ class Store:
 
     def close(self) -> None:
         """Let go of all connections."""
+        self.pulse.close()
+        self.plans_engine.dispose()
         self.engine.dispose()
 
     @property
@@ -73,12 +85,30 @@ class Store:
             return (f"{shown(url)} is on a network file system: {advice}",)
         return ()
 
+    @property
+    def access(self) -> Access:
+        """Keys, the tokens of jobs, the audit trail."""
+        return Access(self.engine, self.aside)
+
+    def state(self) -> State:
+        """Counts and times for whoever watches the service."""
+        with reading(self.engine) as connection:
+            return state(connection)
+
     # --- what is known
 
     def version(self) -> str:
         """The version of the data: another text after every change of knowledge or results."""
+        with translated(self.engine):
+            return self.pulse.version()
+
+    def fitted(self, application: str) -> tuple[str, tuple[Curve, ...]]:
+        """The version of the data and the curves of one application, in one consistent view; fitted now where results changed."""
         with reading(self.engine) as connection:
-            return versions.current(connection)
+            version = versions.current(connection)
+            found, fitted = curves.newest(connection, application)
+        self._keep(fitted)
+        return version, found
 
     def snapshot(self, application: str | None = None) -> Facts:
         """All knowledge, and the curves of ``application``, in one consistent view.
@@ -99,25 +129,44 @@ class Store:
         self._keep(fitted)
         return facts
 
-    def add(self, values: Iterable[System | Processor | Accelerator | Image | Rule], principal: str, *, replace: bool = False) -> str:
+    def add(
+        self,
+        values: Iterable[System | Processor | Accelerator | Image | Rule],
+        principal: str,
+        *,
+        replace: bool = False,
+        request_id: str = "",
+    ) -> str:
         """Store what is known, all of it or none; returns the version of the data. An equal value changes nothing.
 
         Raises :class:`modak.errors.Conflict` where another value has the name (an image: the reference), unless ``replace``.
         """
         with writing(self.engine) as connection:
-            changed = catalogue.add(connection, values, principal, replace=replace)
-            return versions.bump(connection)[1] if changed else versions.current(connection)
+            given = tuple(values)
+            if not catalogue.add(connection, given, principal, replace=replace):
+                return versions.current(connection)
+            audit.note(connection, Actor(principal, request_id), "replace" if replace else "add", names(given))
+            return versions.bump(connection)[1]
 
     # --- results
 
     def load(
-        self, tables: Iterable[Table], principal: str, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent
+        self,
+        tables: Iterable[Table],
+        principal: str,
+        *,
+        dry_run: bool = False,
+        replace: bool = False,
+        progress: Progress = silent,
+        request_id: str = "",
+        token: Spent | None = None,
     ) -> LoadReport:
         """Store the rows of all tables, or none. A row that is there already is left out and counted.
 
         With ``replace`` rows take the place of those that tell of the same run with another value, which stay as history.
         Files are read and checked before the database is locked. ``progress`` is told how far the load has come.
         Raises :class:`modak.errors.DataError` with up to twenty faults ``FILE:LINE``. With ``dry_run`` nothing is stored.
+        A ``token`` is used up by a load that stores something.
         """
         with (
             staging.staged(tables, self._loaded if not replace else lambda _: False, progress) as checked,
@@ -126,6 +175,10 @@ class Store:
             before = versions.current(connection)
             report = loading.load(connection, checked, principal, replace=replace, progress=progress)
             if (report.new or report.replaced) and not dry_run:
+                if token:
+                    token.use(connection)
+                told = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files]
+                audit.note(connection, Actor(principal, request_id), "load results", told)
                 return report
             connection.rollback()
         return dataclasses.replace(report, version=before, dry_run=dry_run)
@@ -134,11 +187,12 @@ class Store:
         with reading(self.engine) as connection:
             return loading.loaded(connection, table) is not None
 
-    def confirm(self, numbers: Sequence[int]) -> int:
+    def confirm(self, numbers: Sequence[int], principal: str, *, request_id: str = "") -> int:
         """Let models rest on results that loading doubted; how many of them it had doubted."""
         with writing(self.engine) as connection:
             found = suspects.confirm(connection, numbers)
             if found:
+                audit.note(connection, Actor(principal, request_id), "confirm results", [str(number) for number in sorted(found)])
                 number, _ = versions.bump(connection)
                 connection.execute(update(series).where(series.c.id.in_(sorted(set(found.values())))).values(changed=number))
             return len(found)
@@ -162,6 +216,11 @@ class Store:
         """All results of one application."""
         with reading(self.engine) as connection:
             return results.of_application(connection, application)
+
+    def tried(self, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:
+        """Results of all applications that were run with one of these: what is known of switches."""
+        with reading(self.engine) as connection:
+            return tried.tried(connection, compilers, precisions, builds)
 
     def export_rows(self, filters: Mapping[str, str] | None = None) -> Export:
         """Results as rows of text in the columns of the results table, in base units; read while they are iterated."""
@@ -189,7 +248,7 @@ class Store:
         if not fitted:
             return
         try:
-            with writing(self.engine) as connection:
+            with writing(self.plans_engine, wait=False) as connection:
                 curves.keep(connection, fitted)
         except Unavailable:
             return
@@ -200,7 +259,7 @@ class Store:
         self,
         plan_id: str,
         request: Mapping[str, Any],
-        response: Mapping[str, Any],
+        response: str,
         texts: Texts,
         *,
         data_version: str,
@@ -208,33 +267,49 @@ class Store:
         expires_at: datetime | None = None,
         result_ids: Sequence[int] = (),
     ) -> None:
-        """Keep a plan; ``request`` and ``response`` are JSON objects, ``result_ids`` the results that its prediction rests on."""
-        with writing(self.engine, shared=True) as connection:
-            plans.save(
-                connection,
-                plan_id,
-                request,
-                response,
-                texts,
-                data_version=data_version,
-                application=application,
-                expires_at=expires_at,
-                result_ids=result_ids,
-            )
+        """Keep a plan; ``request`` is a JSON object, ``response`` the text of one, ``result_ids`` the results behind its prediction."""
+        row = plans.as_row(
+            plan_id,
+            request,
+            response,
+            texts,
+            data_version=data_version,
+            application=application,
+            expires_at=expires_at,
+            result_ids=result_ids,
+        )
+        self.aside.instead(row, lambda: self._store_plan(row))
+
+    def _store_plan(self, row: Mapping[str, Any]) -> None:
+        with writing(self.plans_engine, shared=True) as connection:
+            taken = self.aside.taken_along(connection)
+            plans.save(connection, row)
+        self.aside.drop(taken)
 
     def plan(self, plan_id: str) -> StoredPlan:
         """A plan. Raises :class:`modak.errors.NotFound`."""
+        if waiting := self.aside.find(plan_id):
+            return plans.plan_of(waiting)
         with reading(self.engine) as connection:
             return plans.read(connection, plan_id)
 
     def last_plans(self, limit: int) -> tuple[StoredPlan, ...]:
         """The newest plans, the newest first, those that have expired left out."""
+        waiting = {row["id"]: plans.plan_of(row) for row in self.aside.every()}
         with reading(self.engine) as connection:
-            return plans.newest(connection, limit)
+            found = {plan.id: plan for plan in plans.newest(connection, limit)} | waiting
+        return tuple(sorted(found.values(), key=lambda plan: (-plan.created_at.timestamp(), plan.id))[:limit])
 
     def script(self, plan_id: str) -> str:
         """A plan's job script. Raises :class:`modak.errors.NotFound`."""
         return self.plan(plan_id).texts.job_script
+
+    # --- builds
+
+    @property
+    def builds(self) -> Builds:
+        """Builds of images."""
+        return Builds(self.engine)
 
     # --- upkeep
 

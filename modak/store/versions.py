@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import sqlite3
+import threading
+import time
+from typing import Final
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Engine, event, insert, select, update
 
 from modak.store.schema import meta
 from modak.store.times import now, stored
@@ -13,6 +17,55 @@ from modak.store.times import now, stored
 def current(connection: Connection) -> str:
     """The version of the data as it is now."""
     return str(connection.execute(select(meta.c.version)).scalar() or "0")
+
+
+FRESH_S: Final = 0.01
+"""For how long the version that was asked for last is taken for the newest, unless this process wrote meanwhile."""
+
+
+class Pulse:
+    """The version, for whoever asks at every request: on SQLite by a connection that begins no transaction and stays open."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known, self._asked = "", float("-inf")
+        event.listen(engine, "checkin", lambda *_: self._forget())
+        self._lock = threading.Lock()
+        self._open: sqlite3.Connection | None = None
+
+    def version(self) -> str:
+        """The version of the data as it is now; what another process changed is seen after :data:`FRESH_S`."""
+        now = time.monotonic()
+        if now - self._asked > FRESH_S:
+            self._known, self._asked = self._now(), now
+        return self._known
+
+    def _forget(self) -> None:
+        self._asked = float("-inf")
+
+    def _now(self) -> str:
+        if self._engine.dialect.name != "sqlite":
+            with self._engine.connect() as connection:
+                return current(connection)
+        with self._lock:
+            if self._open is None:
+                self._open = sqlite3.connect(str(self._engine.url.database), timeout=30, isolation_level=None, check_same_thread=False)
+            try:
+                row = self._open.execute("SELECT version FROM meta").fetchone()
+            except sqlite3.Error:
+                self._close()
+                raise
+        return str(row[0]) if row else "0"
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
 
 def bump(connection: Connection) -> tuple[int, str]:

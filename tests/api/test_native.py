@@ -178,3 +178,18 @@ def test_openapi_describes_every_address_and_loads_nothing_from_elsewhere(web: T
 def test_schemas_are_served(web: TestClient, kind: str) -> None:
     """By the names that the command line knows."""
     assert web.get(f"/schema/{kind}").json()["$schema"].startswith("https://json-schema.org/")
+
+
+@pytest.mark.parametrize("path", ["/systems", "/images?limit=2", "/models", "/systems/supermuc-ng", "/infrastructures", "/scripts"])
+def test_facts_that_a_caller_has_are_not_sent_again(web: TestClient, path: str) -> None:
+    """The tag of an answer, sent back, gives 304 without a body; another tag gives the whole answer."""
+    tag = web.get(path).headers["ETag"]
+    again = web.get(path, headers={"If-None-Match": f'"older", {tag}'})
+    assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
+    assert web.get(path, headers={"If-None-Match": '"older"'}).status_code == 200
+
+
+def test_every_answer_has_the_id_of_its_request(web: TestClient) -> None:
+    """Errors, too; an id that a proxy gave is kept."""
+    assert web.get("/nowhere").headers["x-request-id"] != web.get("/systems").headers["x-request-id"]
+    assert web.get("/health", headers={"X-Request-ID": "from-the-proxy"}).headers["x-request-id"] == "from-the-proxy"

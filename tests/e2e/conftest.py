@@ -13,16 +13,19 @@ import pytest
 from tests.conftest import tool
 from tests.e2e import images
 from tests.e2e.slurm import Slurm, cluster
+from tests.e2e.torch_image import torch_root
 
 APPTAINER = Path("/opt/modak-test/apptainer/bin")
 """Where provision.sh puts an Apptainer that the Debian release does not carry."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark everything in this folder, so that ``-m 'not e2e'`` leaves it out."""
+    """Mark everything in this folder, so that ``-m 'not e2e'`` leaves it out; images and clusters take longer on a busy machine."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("e2e")
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(300))
 
 
 @pytest.fixture(scope="session")
@@ -92,3 +95,11 @@ def image_folder(apptainer: Path, mpi_image: Path, bare_image: Path, busybox: Pa
     for image in (mpi_image, bare_image, busybox):
         images.sif(apptainer, image, image.with_suffix(".sif"))
     return busybox.parent
+
+
+@pytest.fixture(scope="session")
+def torch_image(scratch: Path) -> Path:
+    """An image as the directory ``torch``: PyTorch for processors (2 s; its files are linked). ``torch.sif`` is the same, for Apptainer."""
+    folder = torch_root(scratch / "torch")
+    folder.with_suffix(".sif").symlink_to(folder.name)
+    return folder

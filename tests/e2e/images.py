@@ -69,21 +69,31 @@ def add_program(folder: Path, program: Path) -> Path:
     for place in mpi:
         unused = shutil.ignore_patterns("include", "*.a", "*.mod", "fortran")
         shutil.copytree(place, folder / str(place).lstrip("/"), symlinks=True, dirs_exist_ok=True, ignore=unused)
-    return _add(folder, program, _libraries(program, *(each for place in mpi for each in place.rglob("*.so*"))))
+    add_libraries(folder, program, *(each for place in mpi for each in place.rglob("*.so*")))
+    return _add(folder, program)
 
 
 def add_bare_program(folder: Path, program: Path) -> Path:
     """Put a program into an image without any library but the loader: it runs where the host's libraries are bound in."""
     (folder / str(LIBRARIES).lstrip("/")).mkdir(parents=True, exist_ok=True)
-    return _add(folder, program, {each for each in _libraries(program) if each.name.startswith("ld-linux")})
+    _copied(folder, {each for each in _libraries(program) if each.name.startswith("ld-linux")})
+    return _add(folder, program)
 
 
-def _add(folder: Path, program: Path, libraries: set[Path]) -> Path:
+def add_libraries(folder: Path, *files: Path, without: Path | None = None) -> None:
+    """Put the libraries that programs and libraries need into an image, at their own places; ``without``: a folder whose are not wanted."""
+    _copied(folder, {each for each in _libraries(*files) if not (without and without in each.resolve().parents)})
+
+
+def _add(folder: Path, program: Path) -> Path:
+    return Path(shutil.copy(program, folder / "opt" / program.name))
+
+
+def _copied(folder: Path, libraries: set[Path]) -> None:
     for library in libraries:
         target = folder / str(library).lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(library, target)
-    return Path(shutil.copy(program, folder / "opt" / program.name))
 
 
 def _libraries(*files: Path) -> set[Path]:

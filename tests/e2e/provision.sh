@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the real components that the end-to-end tests run against, on a Debian machine, as root: Slurm with its
-# PBS front end, MPI, Charliecloud, Apptainer, PostgreSQL. Starts no daemon. Running it again does nothing new.
+# PBS front end, MPI, Charliecloud, Apptainer, PostgreSQL, PyTorch. Starts no daemon. Running it again does nothing new.
 #
-# usage: tests/e2e/provision.sh [PREFIX]      PREFIX is where an Apptainer that the release lacks goes
+# usage: tests/e2e/provision.sh [PREFIX]      PREFIX is where PyTorch and an Apptainer that the release lacks go
 set -euo pipefail
 
 prefix=${1:-/opt/modak-test}
@@ -18,6 +18,8 @@ packages=(
   squashfs-tools squashfuse fuse3 uidmap fakeroot             # what Apptainer calls
   libseccomp2 patchelf                                        # and what an Apptainer of a newer release needs here
   postgresql
+  git                                                         # sources of build jobs
+  python3 python3-pip                                         # PyTorch in a container
 )
 
 main() {
@@ -25,6 +27,8 @@ main() {
   [ "$(id -u)" = 0 ] || fail "run as root: the components are installed system-wide"
   installed "${packages[@]}" || install_packages
   command -v apptainer >/dev/null || [ -x "$prefix/apptainer/bin/apptainer" ] || install_apptainer
+  [ -d "$prefix/torch/torch" ] || install_torch
+  allow_fakeroot
 }
 
 fail() {
@@ -93,6 +97,27 @@ relocate() {
   done
   # root may lack some capability in a virtual machine or container; Apptainer would insist on handing on all of them
   sed -i 's/^root default capabilities = .*/root default capabilities = no/' "$root/etc/apptainer/apptainer.conf"
+}
+
+# For Debian's own Python, whose files go into the same image; without CUDA. One training step is taken, so that what it
+# imports is compiled: images are read-only, and each process in one would compile it anew.
+install_torch() {
+  local torch=torch==2.13.0+cpu index=https://download.pytorch.org/whl/cpu
+  local install=(python3 -m pip install --quiet --root-user-action=ignore --no-compile --target "$prefix/torch.new")
+  rm -rf "$prefix/torch.new"
+  "${install[@]}" "$torch" || "${install[@]}" --extra-index-url "$index" "$torch"
+  local import='import torch, torch.distributed.run, torch.distributed.elastic.agent.server.local_elastic_agent as _'
+  local step='model = torch.nn.Linear(1, 1); model(torch.ones(1)).backward(); torch.optim.SGD(model.parameters()).step()'
+  env -u PYTHONDONTWRITEBYTECODE PYTHONPATH="$prefix/torch.new" python3 -W ignore -c "$import; $step"
+  mv "$prefix/torch.new" "$prefix/torch"
+}
+
+# 'apptainer build --fakeroot' maps the users of an image to numbers that are the builder's own.
+allow_fakeroot() {
+  local file
+  for file in /etc/subuid /etc/subgid; do
+    grep -qs '^root:' "$file" || echo root:100000:65536 >>"$file"
+  done
 }
 
 main

@@ -60,7 +60,7 @@ class Slurm:
         cwd: Path,
         *,
         command: Sequence[str] = ("sbatch", "--parsable"),
-        patience_s: float = 60,
+        patience_s: float = 120,
         enough: Callable[[str], bool] = lambda output: False,
     ) -> Job:
         """Submit a script from a folder and wait for its end. See :meth:`wait`."""
@@ -164,7 +164,7 @@ def _end(unshare: subprocess.Popen[bytes]) -> None:
     unshare.wait(timeout=30)
 
 
-def _until_idle(slurm: Slurm, folder: Path, patience_s: float = 30) -> None:
+def _until_idle(slurm: Slurm, folder: Path, patience_s: float = 100) -> None:
     deadline = time.monotonic() + patience_s
     while slurm.run("sinfo", "-h", "-N", "-t", "idle", "-n", ",".join(REAL), "-o", "%N").stdout.split() != sorted(REAL):
         if time.monotonic() > deadline:

@@ -1,8 +1,9 @@
-"""From a request in JSON to the output read back: MPI in containers, GPUs, arrays, signals, staging, builds, results."""
+"""From a request in JSON to the output read back: MPI in containers, GPUs, arrays, signals, staging, results."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 
 from modak.dsl import Texts
-from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, RuntimePolicy, Source, System
+from modak.facts import Accelerator, Facts, FileSystem, HostMpi, Node, Partition, RuntimePolicy, Source, System
 from modak.normalise import normalise
 from modak.optimise import optimise
+from tests.conftest import tool
 from tests.e2e.images import everyone
 from tests.e2e.slurm import Job, Slurm
 from tests.e2e.test_job_scripts import ENDS, PMI, slurm_for
@@ -30,7 +32,10 @@ def system(family: str = "openmpi", launcher: str = "srun", **more: Any) -> Syst
         "site": "this machine",
         "scheduler": "slurm",
         "launcher": launcher,
-        "partitions": (Partition(name="main", nodes=2, node=plain, default=True), Partition(name="gpu", nodes=2, node=gpus)),
+        "partitions": (
+            Partition(name="main", nodes=2, node=plain, default=True, max_wall_time_s=3600),
+            Partition(name="gpu", nodes=2, node=gpus, max_wall_time_s=4 * 3600),
+        ),
         "runtimes": tuple(RuntimePolicy(name=name) for name in ("charliecloud", "apptainer", "none")),
         "mpi": (HostMpi(family=family, default=True, pmi=PMI[family]),),
         "sources": ANYONE,
@@ -111,7 +116,7 @@ def test_an_array(slurm: Slurm, tmp_path: Path) -> None:
     assert sent.returncode == 0, sent.stderr
     number = sent.stdout.strip()
     for index in (1, 2, 3):
-        slurm.wait(f"{number}_{index}", 60)
+        slurm.wait(f"{number}_{index}", 120)
         assert f"case {index}\n" in (tmp_path / f"out-{index}.txt").read_text()
         assert json.loads((tmp_path / f"modak-result-{index}.json").read_text())["exit_status"] == 0
 
@@ -145,23 +150,26 @@ def test_the_signal_reaches_every_rank(slurm: Slurm, tmp_path: Path) -> None:
         "job_options": {"wall_time_limit": 60, "signal": "USR1@55", "node_count": 2, "process_count_per_node": 2},
         "target": {"name": "throwaway", "container_runtime": "none"},
     }
-    job = ran(slurm, answered(system("mpich"), request), tmp_path, patience_s=90)
+    job = ran(slurm, answered(system("mpich"), request), tmp_path, patience_s=150)
     assert job.state == "COMPLETED", job
     assert sorted(line for line in job.output.splitlines() if line.startswith("rank")) == [f"rank {rank} saved" for rank in range(4)]
 
 
 def test_data_in_the_nodes_own_storage(slurm: Slurm, tmp_path: Path) -> None:
-    """Broadcast and copied to every node, removed from every node."""
+    """Broadcast, copied and unpacked on every node, removed from every node."""
     (tmp_path / "mesh").write_text("points\n")
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts/a").write_text("part\n")
-    reads = 'cat "$0/mesh" "$0/more/a"; cp "$0/mesh" "$0/out"; df "$0" | tail -n 1'
+    subprocess.run(["tar", "-cf", "parts.tar", "parts"], cwd=tmp_path, check=True)
+    subprocess.run([tool("SquashFS", "mksquashfs"), "parts", "parts.sqfs", "-quiet", "-no-progress"], cwd=tmp_path, check=True)
+    reads = 'cat "$0/mesh" "$0/more/a" "$0/tar/parts/a" "$0/sqfs/a"; cp "$0/mesh" "$0/out"; df "$0" | tail -n 1; ls -A "$0"'
     request = {
         "application": {
             "app_tag": "reads",
             "app_type": "mpi",
             "executable": f"sh -c '{reads}' ${{MODAK_SCRATCH}}",
-            "stage_in": [{"from": "mesh", "to": "mesh"}, {"from": "${PWD}/parts", "to": "more"}],
+            "stage_in": [{"from": "mesh", "to": "mesh"}, {"from": "${PWD}/parts", "to": "more"}]
+            + [{"from": f"parts.{kind}", "to": kind, "unpack": True} for kind in ("tar", "sqfs")],
             "stage_out": [{"from": "out", "to": "results/out"}],
         },
         "job_options": {"wall_time_limit": 300, "node_count": 2, "process_count_per_node": 1},
@@ -169,44 +177,12 @@ def test_data_in_the_nodes_own_storage(slurm: Slurm, tmp_path: Path) -> None:
     }
     job = ran(slurm.knowing(TMPDIR="/dev/shm"), answered(system("mpich"), request), tmp_path)  # each node has its own
     assert job.state == "COMPLETED", job
-    assert (job.output.count("points\n"), job.output.count("part\n")) == (2, 2), job
+    assert (job.output.count("points\n"), job.output.count("part\n")) == (2, 6), job
+    assert ".packed" not in job.output
     assert {"node1", "node2"} <= set(job.output.split())  # what the tests' nodes call their own /dev/shm
     assert (tmp_path / "results/out").read_text() == "points\n"
     left = slurm.run("srun", "-N2", "--ntasks-per-node=1", "sh", "-c", "ls -d /dev/shm/modak-* 2>/dev/null; true")
     assert left.stdout == ""
-
-
-def test_a_build_job_and_the_job_that_runs_what_it_made(slurm: Slurm, tmp_path: Path) -> None:
-    """Sources from a Git repository, built with the number of processes that was asked for, on one node."""
-    code = tmp_path / "code"
-    code.mkdir()
-    (code / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("built and run"); return 0; }\n')
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(code)]
-    for words in (["init", "-q"], ["add", "hello.c"], ["commit", "-q", "-m", "first"]):
-        subprocess.run([*git, *words], check=True)
-    request = {
-        "application": {
-            "app_tag": "hello",
-            "app_type": "mpi",
-            "executable": "${PWD}/code-app/hello",
-            "build": {
-                "src": f"{tmp_path}/code/.git",
-                "build_command": "cc -o hello hello.c && echo {{BUILD_PARALLELISM}} >jobs && mkdir -p ../code-app && cp hello ../code-app",
-                "build_parallelism": 2,
-            },
-        },
-        "job_options": {"node_count": 2, "process_count_per_node": 1, "wall_time_limit": 300},
-        "target": {"name": "throwaway", "container_runtime": "none"},
-    }
-    texts = answered(system("mpich"), request)
-    assert "srun" not in texts.build_script
-    place = tmp_path / "work"
-    place.mkdir()
-    (place / "build.sh").write_text(texts.build_script.replace("--time=02:00:00", "--time=00:30:00"))  # the partition's limit
-    built = slurm.submit(place / "build.sh", place)
-    assert (built.state, (place / "code/jobs").read_text()) == ("COMPLETED", "2\n"), built
-    job = ran(slurm, texts, place)
-    assert (job.state, job.output.count("built and run")) == ("COMPLETED", 2), job
 
 
 @pytest.mark.parametrize(
@@ -231,10 +207,38 @@ def test_checks_stop_a_real_job(
     assert json.loads((tmp_path / "modak-result.json").read_text())["seconds"] is None
 
 
+@pytest.mark.parametrize(
+    ("more", "status", "says"),
+    [
+        ({"storage_class_pref": "default-ssd"}, 79, "/no/such/disk cannot be written on this node"),
+        ({"stage_in": [{"from": "/no/such/data", "to": "data"}]}, 80, "data could not be copied in"),
+    ],
+)
+def test_checks_of_storage_stop_a_real_job(slurm: Slurm, tmp_path: Path, more: dict[str, Any], status: int, says: str) -> None:
+    """Before the program runs."""
+    here = system(filesystems=(FileSystem(name="disk", kind="local-ssd", storage_class="default-ssd", path="/no/such/disk"),))
+    request = {
+        "application": {"app_tag": "data", "app_type": "other", "executable": "echo started", **more},
+        "job_options": {"wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+    }
+    done = ran(slurm, answered(here, request), tmp_path)
+    assert (done.state, done.exit_code, says in done.output, "started" in done.output) == ("FAILED", status, True, False), done
+
+
+def test_a_gpu_that_is_not_given_is_seen(slurm: Slurm, tmp_path: Path) -> None:
+    """The site's own directive takes them away."""
+    request = {
+        "application": {"app_tag": "train", "app_type": "other", "executable": "echo started"},
+        "job_options": {"partition": "gpu", "request_gpus": 2, "wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+    }
+    done = ran(slurm, answered(system(gpu_directive="gres", mandatory_directives=("--gres=none",)), request), tmp_path)
+    assert (done.exit_code, "no GPU is visible on this node" in done.output, "started" in done.output) == (74, True, False), done
+
+
 def test_cores_that_are_not_there_are_seen(slurm: Slurm, tmp_path: Path) -> None:
     """A site's file promises more than the machine has: 32 cores on paper, and fewer for real."""
-    import os
-
     cores = len(os.sched_getaffinity(0))
     if cores >= 32:
         pytest.skip("this machine has all the cores that the cluster's file promises")

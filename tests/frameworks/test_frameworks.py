@@ -11,7 +11,9 @@ from modak.dsl import FrameworkOptions
 from modak.frameworks import BUILTIN, Framework, switches
 from modak.frameworks.base import Kind, SourceBuild, release
 from modak.grammar import version_range
-from modak.recipetext import INSTALLERS, LINUX
+from modak.mpilibs import LIBRARIES
+from modak.recipebase import INSTALLERS, LINUX
+from modak.wheels import SHA256
 
 EVERY = [pytest.param(framework, id=framework.name) for framework in BUILTIN]
 
@@ -24,7 +26,8 @@ def options(name: str, values: dict[str, Any]) -> FrameworkOptions:
 
 def test_every_framework_of_the_documents_is_there() -> None:
     """The frameworks, the layer and the ways to be parallel that callers name."""
-    wanted = {"tensorflow", "pytorch", "keras", "mxnet", "cntk", "caffe", "jax", "horovod", "mpi", "openmp", "openacc", "opencl"}
+    wanted = {"tensorflow", "pytorch", "keras", "mxnet", "cntk", "caffe", "intel-caffe", "nvcaffe", "jax", "horovod"}
+    wanted |= {"mpi", "openmpi", "mpich", "openmp", "openacc", "opencl"}
     assert wanted == set(plugins.names("frameworks"))
 
 
@@ -47,15 +50,15 @@ def test_a_framework_keeps_its_contract(framework: Framework) -> None:
 
 @pytest.mark.parametrize("framework", EVERY)
 def test_build_rows_are_whole(framework: Framework) -> None:
-    """Each row builds its own release on a Linux and Python that recipes know, and no version is in two rows."""
+    """Each row builds its own release on a Linux and Python that recipes know."""
     for row in framework.toolchains:
         assert row.covers(row.release)
         assert row.distro in LINUX
         assert row.python in INSTALLERS
-        assert row.pip or row.source
-        assert not row.source or framework.build_commands(SourceBuild(row.release, row))
+        assert row.source or any(row.wheels(device) or row.official(device) for device in ("none", "nvidia", "amd"))
+        assert not row.source or framework.name in LIBRARIES or framework.build_commands(SourceBuild(row.release, row))
         assert row.capabilities is None or Version(row.capabilities[0]) < Version(row.capabilities[1])
-        assert [other.release for other in framework.toolchains if other.covers(row.release)] == [row.release]
+        assert set(row.locked) | set(row.locked_nvidia) <= set(SHA256)
 
 
 @pytest.mark.parametrize(

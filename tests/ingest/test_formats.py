@@ -27,6 +27,8 @@ SAMPLES: dict[str, tuple[str, int, int]] = {
     "reframe-4.10.4-broken.log": ("reframe_perflog", 0, 1),
     "ramble-hostname.json": ("ramble", 0, 2),
     "ramble-solver.json": ("ramble", 4, 5),
+    "mlperf-logging-3.0.log": ("mlperf", 1, 1),
+    "mlperf-logging-4.1.log": ("mlperf", 1, 1),
     "mlperf-training.log": ("mlperf", 1, 0),
     "mlperf-aborted.log": ("mlperf", 0, 1),
     "mlperf-killed.log": ("mlperf", 0, 1),
@@ -131,6 +133,14 @@ def test_an_mlperf_run_is_the_time_from_start_to_stop() -> None:
     (row,) = rows("mlperf-training.log")
     assert (row["application"], row["metric"], row["value"], row["system"]) == ("bert", "time_to_solution", 900.5, "testbed")
     assert (row["nodes"], row["gpus_per_node"], row["batch_size"], row["params"]) == (2, 4, 56, {"global_batch_size": "448"})
+
+
+def test_both_versions_of_the_mlperf_logger_say_the_same() -> None:
+    """The run that succeeded is a row, in milliseconds of its own clock; the one that was given up is named."""
+    for name in ("mlperf-logging-3.0.log", "mlperf-logging-4.1.log"):
+        (row,) = rows(name)
+        assert (row["application"], row["system"], row["nodes"], row["params"]) == ("line", "testbed", 1, {"global_batch_size": "64"})
+        assert 0 < row["value"] < 1
 
 
 def test_google_benchmarks_are_repetitions_without_their_aggregates() -> None:

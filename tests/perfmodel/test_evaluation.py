@@ -31,7 +31,7 @@ def test_node_counts_travel_with_the_sizes() -> None:
     observed = [Observed(Series(SIZES, AMDAHL, (1, 1, 1, 2, 4)), "a", "x")]
     (task,) = evaluation.tasks(observed, "largest two")
     assert task.shown.nodes == (1, 1, 1)
-    assert task.several_nodes == (True, True)
+    assert task.nodes == (2, 4)
 
 
 def test_summary_counts_gross_errors_and_impossible_costs() -> None:

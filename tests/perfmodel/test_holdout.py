@@ -111,3 +111,10 @@ def test_the_proof_is_a_json_document() -> None:
     """No NaN, nothing that JSON does not know."""
     content = json.loads(json.dumps(prove(curves(amdahl)).as_json(), allow_nan=False))
     assert content["models"][0]["coverage"]["by_collection"] == {"app": 1.0}
+
+
+def test_hidden_sizes_that_only_a_guess_reaches_are_counted() -> None:
+    """More than four doublings beyond what is shown."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    rows = [Result(series=key, layout=Layout(nodes=n), value=100 / n) for n in (1, 2, 4, 64, 128)]
+    assert (prove(fit(rows)).far, prove(fit(rows), "largest:1").far) == (1, 0)

@@ -71,6 +71,16 @@ def test_published_constants_fit_their_names() -> None:
     assert PUBLISHED.shape[KNOTS.index(0.9)] == 1
 
 
+@given(st.lists(st.floats(0.3, 3.0), min_size=2, max_size=8), st.floats(1.02, 8.0))
+def test_no_interval_beyond_the_sizes_is_narrower_than_one_between_them(noise: list[float], further: float) -> None:
+    """Whatever was measured: just beyond the last size, and further, nothing is surer than anywhere between."""
+    sizes = tuple(2.0**k for k in range(len(noise)))
+    mixture = fit_many([Series(sizes, tuple(value / size for value, size in zip(noise, sizes, strict=True)))])[0]
+    between = half_width(evaluate(mixture, np.geomspace(sizes[0], sizes[-1], 4 * len(sizes) - 3)))
+    beyond = half_width(evaluate(mixture, [sizes[-1] * further]))
+    assert beyond[0] >= between.max() - 1e-6
+
+
 def test_calibration_covers_what_it_was_fitted_to() -> None:
     """Quantile regression on errors that grow with disagreement covers 90 % of them, at small and at large disagreement."""
     chance = np.random.default_rng(0)

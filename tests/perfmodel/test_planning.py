@@ -66,8 +66,8 @@ def test_a_run_of_something_else_tells_nothing() -> None:
 
 def test_the_cheaper_of_two_that_tell_alike_comes_first_and_alone() -> None:
     """What the first has told, the second does not tell again."""
-    known = curves()
-    steps = propose(known, [run(known, 64, hours=2.0), run(known, 63, hours=1.0)], width_at(64))
+    known = curves((*SIZES, 16, 32))
+    steps = propose(known, [run(known, 64, hours=2.0), run(known, 63, hours=1.0)], width_at(60))
     assert [step.run for step in steps] == [1]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -125,6 +128,41 @@ def test_a_host_mpi_that_a_module_places_is_bound_by_its_variable() -> None:
     assert setup("charliecloud", job)[1] == ': "${I_MPI_ROOT:?load the module of the host MPI, intel-mpi}"'
 
 
+def test_the_fabrics_libraries_come_with_the_hosts_mpi() -> None:
+    """libfabric and UCX of the host, at their own places, searched after the MPI's directory."""
+    fabric = ("/opt/libfabric/lib", "/opt/ucx/lib")
+    job = having(host_mpi=HostMpi(family="mpich", library_dir="/opt/mpi/lib", fabric_dirs=fabric))
+    for folder in fabric:
+        assert f"--bind {folder}:{folder}" in line("apptainer", job)
+        assert any(f"test -e {folder}" in each.text for each in plugins.find("runtimes", "apptainer").preflight(job))
+    assert setup("charliecloud", job)[-1].startswith("MODAK_LIBRARY_PATH=/opt/mpi/lib:/opt/libfabric/lib:/opt/ucx/lib")
+
+
+SIGNED = RuntimePolicy(name="apptainer", require_signature=True)
+DIGEST = f"sha256:{'a' * 64}"
+
+
+def test_an_image_is_compared_only_where_the_site_asks() -> None:
+    """Reading gigabytes at every start is not the rule."""
+    assert "sha256sum" not in "".join(setup("apptainer", having(digest=DIGEST)))
+    assert "sha256sum" in "".join(setup("apptainer", having(policy=SIGNED, digest=DIGEST)))
+    assert "apptainer verify" in "".join(setup("apptainer", having(policy=SIGNED)))
+    assert not any("verify" in each for each in setup("apptainer", having(policy=SIGNED, to_build=True)))
+    squashed = having(policy=SIGNED, digest=DIGEST, file="a.sqfs", reference="a.sqfs")
+    assert "sha256sum" in "".join(setup("charliecloud", squashed))
+
+
+@pytest.mark.parametrize(("content", "status"), [("right", 0), ("wrong", 81)])
+def test_a_changed_image_stops_the_job(content: str, status: int, tmp_path: Path) -> None:
+    """The comparison that the script makes, made by bash."""
+    image = tmp_path / "image.sif"
+    image.write_text(content)
+    digest = f"sha256:{hashlib.sha256(b'right').hexdigest()}"
+    lines = setup("apptainer", having(policy=SIGNED, digest=digest, reference=str(image), file=image.name))
+    stop = 'modak_stop() { exit "$1"; }'
+    assert subprocess.run(["bash", "-c", "\n".join((stop, *lines))], check=False, capture_output=True).returncode == status
+
+
 def test_slurms_process_manager_is_bound_in_for_intel_mpi_under_srun_alone() -> None:
     """mpirun brings its own."""
     assert "/usr/lib64/libpmi2.so:/usr/lib64/libpmi2.so" in line("charliecloud", GAN)
@@ -146,7 +184,11 @@ def test_without_a_container_there_is_the_command() -> None:
 @pytest.mark.parametrize(
     ("name", "file", "said"),
     [
-        ("apptainer", "y_1.sif", ['apptainer build --fakeroot --force "${MODAK_IMAGE:?}" d/recipe']),
+        (
+            "apptainer",
+            "y_1.sif",
+            ['apptainer build --fakeroot --force "${MODAK_IMAGE:?}".part d/recipe', 'mv -f -- "${MODAK_IMAGE:?}".part "${MODAK_IMAGE:?}"'],
+        ),
         (
             "charliecloud",
             "Y_1.sif",
@@ -155,7 +197,11 @@ def test_without_a_container_there_is_the_command() -> None:
         (
             "charliecloud",
             "y_1.sqfs",
-            ["ch-image build --force -t y_1.sqfs -f d/recipe d", 'ch-convert -i ch-image -o squash y_1.sqfs "${MODAK_IMAGE:?}"'],
+            [
+                "ch-image build --force -t y_1.sqfs -f d/recipe d",
+                'ch-convert -i ch-image -o squash y_1.sqfs "${MODAK_IMAGE:?}".part',
+                'mv -f -- "${MODAK_IMAGE:?}".part "${MODAK_IMAGE:?}"',
+            ],
         ),
     ],
 )

@@ -12,7 +12,7 @@ from modak.jobspec import Attributes, JobSpec, Resources, Signal
 BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
 DIALECTS = ("pbspro", "lsf", "flux", "gridengine")
 PLAIN = {
-    "pbspro": ["-N solver", "-l select=1:ncpus=1:mpiprocs=1:ompthreads=1", "-l place=scatter"],
+    "pbspro": ["-S /bin/bash", "-N solver", "-l select=1:ncpus=1:mpiprocs=1:ompthreads=1", "-l place=scatter"],
     "lsf": ["-J solver", "-n 1", "-R span[ptile=1]"],
     "flux": ["--job-name=solver", "--nodes=1", "--nslots=1", "--cores-per-slot=1"],
     "gridengine": ["-S /bin/bash", "-N solver"],

@@ -25,7 +25,7 @@ def header(job: JobSpec = BARE, **attributes: object) -> list[str]:
     """Options beyond those that every job has."""
     said = replace(job, attributes=replace(job.attributes, **attributes))
     lines = [" ".join(option) for option in Torque().directives(said).options]
-    return [line for line in lines if line not in ("-N solver", "-l nodes=1:ppn=1")]
+    return [line for line in lines if line not in ("-S /bin/bash", "-N solver", "-l nodes=1:ppn=1")]
 
 
 def warned(job: JobSpec = BARE, **attributes: object) -> list[str]:
@@ -125,10 +125,10 @@ def test_what_torque_cannot_say_is_left_out_with_a_warning(said: dict[str, objec
 def test_a_long_name_is_kept_with_a_warning_and_a_name_gets_a_letter_first() -> None:
     """Old versions take 15 characters; all want a letter."""
     long = Torque().directives(replace(BARE, attributes=Attributes(name="a-name-of-more-than-15")))
-    assert long.options[0] == ("-N", "a-name-of-more-than-15")
+    assert long.options[1] == ("-N", "a-name-of-more-than-15")
     assert [warning.field for warning in long.warnings] == ["job_options.job_name"]
     digit = Torque().directives(replace(BARE, attributes=Attributes(name="3dgan")))
-    assert digit.options[0] == ("-N", "j3dgan")
+    assert digit.options[1] == ("-N", "j3dgan")
     assert [warning.field for warning in digit.warnings] == ["job_options.job_name"]
 
 

@@ -69,7 +69,7 @@ def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
     assert "a slip in the unit?" in report.suspicious[0]
     assert [curve.costs for curve in store.models()] == [curve.costs for curve in before]
     (doubted,) = [result for result in store.results_of("3dgan") if result.suspect]
-    assert store.confirm([doubted.id or 0, 1]) == 1
+    assert store.confirm([doubted.id or 0, 1], "me") == 1
     assert not any(result.suspect for result in store.results_of("3dgan"))
     assert sum(curve.results_used for curve in store.models()) == 9
 
@@ -93,7 +93,7 @@ def test_the_rows_behind_a_plan_are_kept_with_it(store: Store) -> None:
     """By number, also when they were replaced since."""
     store.load([csv_table(ROWS)], "me")
     ids = [result.id or 0 for result in store.results_of("3dgan")][:2]
-    store.save_plan("p", {}, {}, Texts("x"), data_version="1", result_ids=ids)
+    store.save_plan("p", {}, "{}", Texts("x"), data_version="1", result_ids=ids)
     store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
     assert [result.id for result in store.numbered(store.plan("p").result_ids)] == ids
 
@@ -104,7 +104,7 @@ def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
     with open_store(url, fill=False) as store:
         store.load([csv_table(ROWS)], "me")
         store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
-        store.save_plan("p", {"a": 1}, {}, Texts("x"), data_version="1", result_ids=[1])
+        store.save_plan("p", {"a": 1}, "{}", Texts("x"), data_version="1", result_ids=[1])
     engine = connect(supported(url))
     with writing(engine) as connection:
         migrate.to(connection, "0001")

@@ -178,8 +178,8 @@ def test_a_plan_comes_back_until_it_expires(store: Store) -> None:
     """A plan and its script are found by id; an expired or unknown one is not."""
     texts = Texts("#!/bin/bash\n", "", "FROM x", "Dockerfile")
     later, before = datetime.now(UTC) + timedelta(days=1), datetime.now(UTC) - timedelta(seconds=1)
-    store.save_plan("p1", {"job": {"ä": 1}}, {"job": {}}, texts, data_version="1", application="a", expires_at=later)
-    store.save_plan("p2", {}, {}, texts, data_version="1", expires_at=before)
+    store.save_plan("p1", {"job": {"ä": 1}}, '{"job": {}}', texts, data_version="1", application="a", expires_at=later)
+    store.save_plan("p2", {}, "{}", texts, data_version="1", expires_at=before)
     plan = store.plan("p1")
     assert (plan.request, plan.texts, plan.expires_at) == ({"job": {"ä": 1}}, texts, later)
     assert store.script("p1") == "#!/bin/bash\n"

@@ -106,7 +106,7 @@ def test_loads_requests_and_fits_at_once(store: Store) -> None:
         return store.load([csv_table(HEADER + rows.replace("3dgan", f"app{number % 3}").replace("table 1", f"table {number}"))], "me").new
 
     def ask(number: int) -> int:
-        store.save_plan(f"p{number}", {}, {}, Texts("x"), data_version="1")
+        store.save_plan(f"p{number}", {}, "{}", Texts("x"), data_version="1")
         facts = store.snapshot(f"app{number % 3}")
         return sum(curve.results_used for curve in facts.models) % 8
 
@@ -200,7 +200,7 @@ def test_nobody_waits_while_a_file_is_parsed(tmp_path: Path) -> None:
 
         def write(done: float, _rows: int) -> None:
             if done <= 0.5:
-                store.save_plan(f"p{len(wrote)}", {}, {}, Texts("x"), data_version="1")
+                store.save_plan(f"p{len(wrote)}", {}, "{}", Texts("x"), data_version="1")
                 wrote.append(done)
 
         store.load([csv_table(ROWS), csv_table(ROWS.replace("3dgan", "other"))], "me", progress=write)

@@ -3,7 +3,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 modak_stop() {
     printf 'modak: %s\n' "$2" >&2
@@ -14,11 +13,15 @@ modak_stop() {
 export BUILD_PARALLELISM=16
 
 # the sources, fetched once
-mkdir -p -- solver-2.1
-tar -x -f "${HOME:?}"/code/solver-2.1.tar.gz -C solver-2.1 --strip-components=1
+modak_fetch() {
+    mkdir -p -- solver-2.1.part &&
+    tar -x -f "${HOME:?}"/code/solver-2.1.tar.gz -C solver-2.1.part --strip-components=1 &&
+    mv -- solver-2.1.part solver-2.1
+}
+test -d solver-2.1 || modak_fetch
 cd -- solver-2.1
 
-# the build command, inside the container
+# the build command
 cat >modak-build.sh <<'MODAK_16a0225344aaef73'
 ./configure
 make

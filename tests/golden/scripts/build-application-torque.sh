@@ -1,4 +1,5 @@
 #!/bin/bash
+#PBS -S /bin/bash
 #PBS -N lammps-build
 #PBS -q default
 #PBS -l nodes=1:ppn=20
@@ -7,7 +8,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
 modak_stop() {
@@ -16,10 +16,12 @@ modak_stop() {
 }
 
 # modules
-test -r /etc/profile.d/modules.sh || modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
+test -r /etc/profile.d/modules.sh ||
+    modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
 # shellcheck source=/dev/null
 . /etc/profile.d/modules.sh || :
-module load singularity || modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
+module load singularity ||
+    modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
 
 # environment
 export BUILD_PARALLELISM=16
@@ -27,15 +29,21 @@ export BUILD_PARALLELISM=16
 # the image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/lammps_2024.sif
 
+# checks
+command -v singularity >/dev/null 2>&1 ||
+    modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -r "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it, or set SINGULARITY_DIR to the directory that holds it"
+test -e /scratch ||
+    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+
 # the sources, fetched once
-test -d solver || git -c protocol.ext.allow=never clone --depth 1 -- https://example.org/code/solver.git solver
+test -d solver || git -c protocol.ext.allow=never -c http.sslVerify=true clone --depth 1 -- https://example.org/code/solver.git solver
 cd -- solver
 
 # the build command, inside the container
-command -v singularity >/dev/null 2>&1 || modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
-test -r "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it, or set SINGULARITY_DIR to the directory that holds it"
-test -e /scratch || modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
 cat >modak-build.sh <<'MODAK_5077d773e153a02b'
 make -j ${BUILD_PARALLELISM:?} && make 'install'
 MODAK_5077d773e153a02b
-singularity exec --bind /scratch "${MODAK_IMAGE:?}" bash -e modak-build.sh
+singularity exec --bind /scratch "${MODAK_IMAGE:?}" \
+    bash -e modak-build.sh

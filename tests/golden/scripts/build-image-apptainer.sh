@@ -9,7 +9,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -29,5 +28,7 @@ cat >modak-build/recipe <<'MODAK_7409c52773266818'
 Bootstrap: docker
 From: ubuntu:24.04
 MODAK_7409c52773266818
-command -v apptainer >/dev/null 2>&1 || modak_stop 71 "apptainer is not on this node: load the module that brings it, or ask the site which container runtime it has"
-apptainer build --fakeroot --force "${MODAK_IMAGE:?}" modak-build/recipe
+command -v apptainer >/dev/null 2>&1 ||
+    modak_stop 71 "apptainer is not on this node: load the module that brings it, or ask the site which container runtime it has"
+apptainer build --fakeroot --force "${MODAK_IMAGE:?}".part modak-build/recipe
+mv -f -- "${MODAK_IMAGE:?}".part "${MODAK_IMAGE:?}"

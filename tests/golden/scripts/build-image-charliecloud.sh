@@ -16,7 +16,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -25,8 +24,10 @@ modak_stop() {
 }
 
 # modules
-module load slurm_setup || modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
-module load charliecloud || modak_stop 70 "module charliecloud could not be loaded: module avail lists what there is"
+module load slurm_setup ||
+    modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
+module load charliecloud ||
+    modak_stop 70 "module charliecloud could not be loaded: module avail lists what there is"
 
 # environment
 export BUILD_PARALLELISM=1
@@ -40,6 +41,7 @@ cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
-command -v ch-image >/dev/null 2>&1 || modak_stop 71 "ch-image is not on this node: load the module that brings it, or ask the site which container runtime it has"
+command -v ch-image >/dev/null 2>&1 ||
+    modak_stop 71 "ch-image is not on this node: load the module that brings it, or ask the site which container runtime it has"
 ch-image build --force -t 3dgan_1.11 -f modak-build/recipe modak-build
 ch-convert -i ch-image -o dir 3dgan_1.11 "${MODAK_IMAGE:?}"

@@ -9,7 +9,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -29,7 +28,9 @@ cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
-command -v podman >/dev/null 2>&1 || modak_stop 71 "podman is not on this node: load the module that brings it, or ask the site which container runtime it has"
-command -v enroot >/dev/null 2>&1 || modak_stop 71 "enroot is not on this node: load the module that brings it, or ask the site which container runtime it has"
+command -v podman >/dev/null 2>&1 ||
+    modak_stop 71 "podman is not on this node: load the module that brings it, or ask the site which container runtime it has"
+command -v enroot >/dev/null 2>&1 ||
+    modak_stop 71 "enroot is not on this node: load the module that brings it, or ask the site which container runtime it has"
 podman build -t pytorch_2.8.0-cuda12.8-cudnn9-runtime -f modak-build/recipe modak-build
 enroot import --output "${MODAK_IMAGE:?}" podman://pytorch_2.8.0-cuda12.8-cudnn9-runtime

@@ -9,7 +9,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -29,6 +28,7 @@ cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
-command -v podman-hpc >/dev/null 2>&1 || modak_stop 71 "podman-hpc is not on this node: load the module that brings it, or ask the site which container runtime it has"
+command -v podman-hpc >/dev/null 2>&1 ||
+    modak_stop 71 "podman-hpc is not on this node: load the module that brings it, or ask the site which container runtime it has"
 podman-hpc build -t "${MODAK_IMAGE:?}" -f modak-build/recipe modak-build
 podman-hpc migrate "${MODAK_IMAGE:?}"

@@ -9,7 +9,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -29,8 +28,10 @@ cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
-command -v podman >/dev/null 2>&1 || modak_stop 71 "podman is not on this node: load the module that brings it, or ask the site which container runtime it has"
-command -v sarus >/dev/null 2>&1 || modak_stop 71 "sarus is not on this node: load the module that brings it, or ask the site which container runtime it has"
+command -v podman >/dev/null 2>&1 ||
+    modak_stop 71 "podman is not on this node: load the module that brings it, or ask the site which container runtime it has"
+command -v sarus >/dev/null 2>&1 ||
+    modak_stop 71 "sarus is not on this node: load the module that brings it, or ask the site which container runtime it has"
 podman build -t "${MODAK_IMAGE:?}" -f modak-build/recipe modak-build
 podman save -o modak-build/image.tar "${MODAK_IMAGE:?}"
 sarus load modak-build/image.tar "${MODAK_IMAGE:?}"

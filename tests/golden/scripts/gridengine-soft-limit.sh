@@ -13,7 +13,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SGE_O_WORKDIR:?}"
 modak_stop() {
@@ -28,19 +27,29 @@ export OMP_PROC_BIND=close
 export MODAK_STORAGE="${SCRATCH:?}"
 
 # checks
-mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null || modak_stop 77 "mpirun is missing or of another family: the job's MPI is MPICH; load its module"
-test -w "${MODAK_STORAGE:?}" || modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
+mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null ||
+    modak_stop 77 "mpirun is missing or of another family: the job's MPI is MPICH; load its module"
+test -w "${MODAK_STORAGE:?}" ||
+    modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
+# each rank counts the CPUs that it is bound to; printed is how many ranks have the same
 # shellcheck disable=SC2016
-mpirun -n 64 -ppn 32 -bind-to core:2 bash -c 'count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc); list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown; echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"; test "$count" -ge "$1"' probe 2 \
-    | sort \
-    | uniq -c >&2 || modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+MODAK_PROBE='
+count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
+echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
+test "$count" -ge "$1"
+'
+mpirun -n 64 -ppn 32 -bind-to core:2 \
+    bash -c "${MODAK_PROBE:?}" probe 2 \
+    | sort | uniq -c >&2 ||
+    modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
 
 # before the run, on the first node
 mkdir -p results
 
 # the run
 modak_checkpoint() {
-touch 'stop now'
+    touch 'stop now'
 }
 modak_signal() {
     MODAK_SIGNALLED=1

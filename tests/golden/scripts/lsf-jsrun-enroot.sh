@@ -9,7 +9,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${LS_SUBCWD:?}"
 modak_stop() {
@@ -27,11 +26,16 @@ export PYTHONNOUSERSITE=1
 MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh
 
 # checks
-command -v enroot >/dev/null 2>&1 || modak_stop 71 "enroot is not on this node: load the module that brings it, or ask the site which container runtime it has"
-test -r "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to the directory that holds it"
-test -e /scratch || modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
-command -v jsrun >/dev/null 2>&1 || modak_stop 77 "jsrun is not on this node: this LSF starts processes with mpirun, or a module is missing"
-test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 || modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+command -v enroot >/dev/null 2>&1 ||
+    modak_stop 71 "enroot is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -r "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to the directory that holds it"
+test -e /scratch ||
+    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+command -v jsrun >/dev/null 2>&1 ||
+    modak_stop 77 "jsrun is not on this node: this LSF starts processes with mpirun, or a module is missing"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
 
 # the run
 jsrun -n 2 -r 1 -a 4 -c 64 -g 4 -d packed -b packed:16 \

@@ -1,4 +1,5 @@
 #!/bin/bash
+#PBS -S /bin/bash
 #PBS -N solver
 #PBS -q cpu
 #PBS -l select=2:ncpus=64:mpiprocs=32:ompthreads=2:mem=122070mb
@@ -12,7 +13,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
 modak_stop() {
@@ -20,58 +20,53 @@ modak_stop() {
     exit "$1"
 }
 
-# what is done at the end, however it comes
-MODAK_HERE="$(pwd)"
+# what is done at the end, whatever ends the job: modak-result.json tells how it went
+MODAK_HERE="${PWD}"
 MODAK_JOB="${PBS_JOBID:-$$}"
 MODAK_PLAN=0123456789abcdef0123
 MODAK_RECORD='"application": "solver", "dataset": "it'"'"'s 50% of \"all\"", "nodes": 2, "ranks_per_node": 32, "threads_per_rank": 2'
+MODAK_RESULT="${MODAK_HERE}"/modak-result-"${PBS_ARRAY_INDEX:-0}".json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
-MODAK_RESULT="${MODAK_HERE}"/modak-result-"${SLURM_ARRAY_TASK_ID:-${PBS_ARRAY_INDEX:-${PBS_ARRAYID:-${LSB_JOBINDEX:-${SGE_TASK_ID:-0}}}}}".json
 modak_metric() {
-    local LC_ALL=C line pattern="${MODAK_PATTERN:-}" number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
-    test -n "${pattern}" && test -r "${MODAK_OUTPUT:-}" || return 0
-    line="$(grep -a -E -e "${pattern}" -- "${MODAK_OUTPUT}" | tail -n 1)"
-    [[ ${line} =~ ${pattern} ]] || return 0
-    line="${BASH_REMATCH[1]}"
-    ! [[ ${line} =~ ${number} ]] || printf '%.12g' "${line}"
-}
-modak_send() {
-    local token="${MODAK_TOKEN:-}"
-    test -n "${MODAK_SERVER:-}" && command -v curl >/dev/null 2>&1 || return 0
-    if test -z "${token}" && test -r "${MODAK_HERE}/modak-token"; then
-        read -r token <"${MODAK_HERE}/modak-token"
-    fi
-    printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |
-        curl --config - --proto '=http,https' --silent --fail --max-time 20 --output /dev/null \
-            --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \
-            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result" >/dev/null 2>&1
+    local LC_ALL=C line number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
+    line="$(grep -a -E -e "${MODAK_PATTERN}" -- "${MODAK_OUTPUT}" | tail -n 1)"
+    [[ ${line} =~ ${MODAK_PATTERN} ]] && [[ ${BASH_REMATCH[1]} =~ ${number} ]] || return
+    printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
 }
 modak_report() {
-    local took='' seconds=null value='' found='' host="${HOSTNAME:-}" ended record
+    local took=0 seconds=null results='' ended
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
         printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
-    if test "${MODAK_STATUS}" -eq 0 && test "${took:-0}" -gt 0 && test -n "${MODAK_RECORD}"; then
-        record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
-        found="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
-        value="$(modak_metric)"
-        test -z "${value}" || found="${found}, ${record}, ${MODAK_METRIC}, \"value\": ${value}}"
+    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0; then
+        local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
+        results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
+        results+="$(modak_metric)"
     fi
     {
-        printf '{"modak_result": 1, "plan": "%s", "exit_status": %d, "seconds": %s,\n' "${MODAK_PLAN}" "${MODAK_STATUS}" "${seconds}"
-        printf ' "host": "%s", "job": "%s", "ended": "%s",\n' "${host//[!A-Za-z0-9._-]/}" "${MODAK_JOB//[!A-Za-z0-9._-]/}" "${ended}"
-        printf ' "results": [%s]}\n' "${found}"
-    } >"${MODAK_RESULT}" && modak_send
+        printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
+        printf ' "host": "%s", "ended": "%s",\n' "${HOSTNAME//[!A-Za-z0-9._-]/}" "${ended}"
+        printf ' "exit_status": %d, "seconds": %s, "results": [%s]}\n' "${MODAK_STATUS}" "${seconds}" "${results}"
+    } >"${MODAK_RESULT}"
+}
+modak_send() {
+    local token="${MODAK_TOKEN:-}"
+    test -n "${MODAK_SERVER:-}" || return
+    test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
+    printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |
+        curl --config - --proto '=http,https' --silent --fail --max-time 20 --output /dev/null \
+            --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \
+            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
 }
 modak_end() {
     MODAK_STATUS=$?
     trap - EXIT
     set +e
     modak_untimed
-    modak_report 2>/dev/null
+    { modak_report && modak_send; } 2>/dev/null
     rm -rf -- "${MODAK_NOTES:-}"
     exit "${MODAK_STATUS}"
 }
@@ -97,12 +92,22 @@ export OMP_PROC_BIND=close
 export MODAK_STORAGE="${SCRATCH:?}"
 
 # checks
-mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null || modak_stop 77 "mpirun is missing or of another family: the job's MPI is Open MPI; load its module"
-test -w "${MODAK_STORAGE:?}" || modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
+mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
+    modak_stop 77 "mpirun is missing, or not of Open MPI, whose options stand here: nothing is known of this system's MPI; name it in the system's file, [[mpi]]"
+test -w "${MODAK_STORAGE:?}" ||
+    modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
+# each rank counts the CPUs that it is bound to; printed is how many ranks have the same
 # shellcheck disable=SC2016
-mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH bash -c 'count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc); list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown; echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"; test "$count" -ge "$1"' probe 2 \
-    | sort \
-    | uniq -c >&2 || modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+MODAK_PROBE='
+count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
+echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
+test "$count" -ge "$1"
+'
+mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH \
+    bash -c "${MODAK_PROBE:?}" probe 2 \
+    | sort | uniq -c >&2 ||
+    modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
 
 # before the run, on the first node
 mkdir -p results
@@ -112,7 +117,7 @@ MODAK_STARTED="$(date +%s%3N)"
 MODAK_NOTES="$(mktemp -d)"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
 modak_checkpoint() {
-touch 'stop now'
+    touch 'stop now'
 }
 modak_signal() {
     MODAK_SIGNALLED=1

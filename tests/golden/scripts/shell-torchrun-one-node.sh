@@ -3,7 +3,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 modak_stop() {
     printf 'modak: %s\n' "$2" >&2
@@ -18,9 +17,12 @@ export PYTHONNOUSERSITE=1
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif
 
 # checks
-command -v apptainer >/dev/null 2>&1 || modak_stop 71 "apptainer is not on this node: load the module that brings it, or ask the site which container runtime it has"
-test -r "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set SINGULARITY_DIR to the directory that holds it"
-test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 || modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+command -v apptainer >/dev/null 2>&1 ||
+    modak_stop 71 "apptainer is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -r "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set SINGULARITY_DIR to the directory that holds it"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
 
 # the run
 apptainer exec --nv "${MODAK_IMAGE:?}" \

@@ -3,7 +3,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 modak_stop() {
     printf 'modak: %s\n' "$2" >&2

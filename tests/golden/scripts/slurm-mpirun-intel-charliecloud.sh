@@ -17,7 +17,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -26,9 +25,12 @@ modak_stop() {
 }
 
 # modules
-module load slurm_setup || modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
-module load charliecloud || modak_stop 70 "module charliecloud could not be loaded: module avail lists what there is"
-module load intel-mpi/2019 || modak_stop 70 "module intel-mpi/2019 could not be loaded: module avail lists what there is"
+module load slurm_setup ||
+    modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
+module load charliecloud ||
+    modak_stop 70 "module charliecloud could not be loaded: module avail lists what there is"
+module load intel-mpi/2019 ||
+    modak_stop 70 "module intel-mpi/2019 could not be loaded: module avail lists what there is"
 
 # environment
 export OMP_NUM_THREADS=12
@@ -41,11 +43,7 @@ export KMP_BLOCKTIME=0
 export HOROVOD_FUSION_THRESHOLD=134217728
 
 # rule omni-path (environment)
-modak_rule_1() {
 export PSM2_MTU=8196
-:
-}
-modak_rule_1
 
 # the image
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
@@ -54,12 +52,18 @@ MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 MODAK_LIBRARY_PATH="${LD_LIBRARY_PATH:?load the module of the host MPI, intel-mpi/2019}"
 
 # checks
-command -v ch-run >/dev/null 2>&1 || modak_stop 71 "ch-run is not on this node: load the module that brings it, or ask the site which container runtime it has"
-test -d "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory that you submit from"
-test -r "${MODAK_IMAGE:?}"/ch/environment || modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: make it, empty where the image sets no variables"
-test -e "${I_MPI_ROOT:?}" || modak_stop 73 "${I_MPI_ROOT:?} is not on this node: the host MPI cannot be bound in"
-test -e "${MODAK_IMAGE:?}""${I_MPI_ROOT:?}" || modak_stop 73 "${I_MPI_ROOT:?} is not in the image: make it there, empty; the host MPI is bound over it"
-mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null || modak_stop 77 "mpirun is missing or of another family: the job's MPI is Intel MPI; load its module"
+command -v ch-run >/dev/null 2>&1 ||
+    modak_stop 71 "ch-run is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -d "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory that you submit from"
+test -r "${MODAK_IMAGE:?}"/ch/environment ||
+    modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: make it, empty where the image sets no variables"
+test -e "${I_MPI_ROOT:?}" ||
+    modak_stop 73 "${I_MPI_ROOT:?} is not on this node: the host MPI cannot be bound in"
+test -e "${MODAK_IMAGE:?}""${I_MPI_ROOT:?}" ||
+    modak_stop 73 "${I_MPI_ROOT:?} is not in the image: make it there, empty; the host MPI is bound over it"
+mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null ||
+    modak_stop 77 "mpirun is missing or of another family: the job's MPI is Intel MPI; load its module"
 
 # the run
 mpirun -bootstrap slurm -n 96 -ppn 4 -genvall \

@@ -12,7 +12,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -26,7 +25,8 @@ export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
 # checks
-mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null || modak_stop 77 "mpirun is missing or of another family: the job's MPI is MPICH; load its module"
+mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null ||
+    modak_stop 77 "mpirun is missing or of another family: the job's MPI is MPICH; load its module"
 
 # before the run, on the first node
 mkdir -p results

@@ -13,7 +13,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -21,57 +20,52 @@ modak_stop() {
     exit "$1"
 }
 
-# what is done at the end, however it comes
-MODAK_HERE="$(pwd)"
+# what is done at the end, whatever ends the job: modak-result.json tells how it went
+MODAK_HERE="${PWD}"
 MODAK_JOB="${SLURM_JOB_ID:-$$}"
 MODAK_PLAN=0123456789abcdef0123
 MODAK_RECORD='"application": "solver", "dataset": "it'"'"'s 50% of \"all\"", "nodes": 2, "ranks_per_node": 32, "threads_per_rank": 2'
+MODAK_RESULT="${MODAK_HERE}"/modak-result.json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
-MODAK_RESULT="${MODAK_HERE}"/modak-result.json
 modak_metric() {
-    local LC_ALL=C line pattern="${MODAK_PATTERN:-}" number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
-    test -n "${pattern}" && test -r "${MODAK_OUTPUT:-}" || return 0
-    line="$(grep -a -E -e "${pattern}" -- "${MODAK_OUTPUT}" | tail -n 1)"
-    [[ ${line} =~ ${pattern} ]] || return 0
-    line="${BASH_REMATCH[1]}"
-    ! [[ ${line} =~ ${number} ]] || printf '%.12g' "${line}"
-}
-modak_send() {
-    local token="${MODAK_TOKEN:-}"
-    test -n "${MODAK_SERVER:-}" && command -v curl >/dev/null 2>&1 || return 0
-    if test -z "${token}" && test -r "${MODAK_HERE}/modak-token"; then
-        read -r token <"${MODAK_HERE}/modak-token"
-    fi
-    printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |
-        curl --config - --proto '=http,https' --silent --fail --max-time 20 --output /dev/null \
-            --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \
-            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result" >/dev/null 2>&1
+    local LC_ALL=C line number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
+    line="$(grep -a -E -e "${MODAK_PATTERN}" -- "${MODAK_OUTPUT}" | tail -n 1)"
+    [[ ${line} =~ ${MODAK_PATTERN} ]] && [[ ${BASH_REMATCH[1]} =~ ${number} ]] || return
+    printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
 }
 modak_report() {
-    local took='' seconds=null value='' found='' host="${HOSTNAME:-}" ended record
+    local took=0 seconds=null results='' ended
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
         printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
-    if test "${MODAK_STATUS}" -eq 0 && test "${took:-0}" -gt 0 && test -n "${MODAK_RECORD}"; then
-        record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
-        found="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
-        value="$(modak_metric)"
-        test -z "${value}" || found="${found}, ${record}, ${MODAK_METRIC}, \"value\": ${value}}"
+    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0; then
+        local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
+        results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
+        results+="$(modak_metric)"
     fi
     {
-        printf '{"modak_result": 1, "plan": "%s", "exit_status": %d, "seconds": %s,\n' "${MODAK_PLAN}" "${MODAK_STATUS}" "${seconds}"
-        printf ' "host": "%s", "job": "%s", "ended": "%s",\n' "${host//[!A-Za-z0-9._-]/}" "${MODAK_JOB//[!A-Za-z0-9._-]/}" "${ended}"
-        printf ' "results": [%s]}\n' "${found}"
-    } >"${MODAK_RESULT}" && modak_send
+        printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
+        printf ' "host": "%s", "ended": "%s",\n' "${HOSTNAME//[!A-Za-z0-9._-]/}" "${ended}"
+        printf ' "exit_status": %d, "seconds": %s, "results": [%s]}\n' "${MODAK_STATUS}" "${seconds}" "${results}"
+    } >"${MODAK_RESULT}"
+}
+modak_send() {
+    local token="${MODAK_TOKEN:-}"
+    test -n "${MODAK_SERVER:-}" || return
+    test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
+    printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |
+        curl --config - --proto '=http,https' --silent --fail --max-time 20 --output /dev/null \
+            --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \
+            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
 }
 modak_end() {
     MODAK_STATUS=$?
     trap - EXIT
     set +e
-    modak_report 2>/dev/null
+    { modak_report && modak_send; } 2>/dev/null
     modak_tidy
     rm -rf -- "${MODAK_NOTES:-}"
     exit "${MODAK_STATUS}"
@@ -85,19 +79,33 @@ export OMP_PROC_BIND=close
 export MODAK_STORAGE="${SCRATCH:?}"
 
 # checks
-srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null || modak_stop 77 "this Slurm does not offer pmix (srun --mpi=list shows what it has): the ranks would not find each other"
-test -w "${MODAK_STORAGE:?}" || modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
+srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null ||
+    modak_stop 77 "this Slurm does not offer pmix (srun --mpi=list shows what it has): the ranks would not find each other"
+test -w "${MODAK_STORAGE:?}" ||
+    modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
+# each rank counts the CPUs that it is bound to; printed is how many ranks have the same
 # shellcheck disable=SC2016
-srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL --kill-on-bad-exit=1 bash -c 'count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc); list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown; echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"; test "$count" -ge "$1"' probe 2 \
-    | sort \
-    | uniq -c >&2 || modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+MODAK_PROBE='
+count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
+echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
+test "$count" -ge "$1"
+'
+srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
+        --kill-on-bad-exit=1 \
+    bash -c "${MODAK_PROBE:?}" probe 2 \
+    | sort | uniq -c >&2 ||
+    modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
 
 # the job's own directory
 MODAK_SCRATCH="${TMPDIR:-/tmp}"/modak-"${MODAK_JOB:?}"
+modak_each() {
+    srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL "$@"
+}
 modak_copy_in() {
-    srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" || return
+    modak_each mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" || return
     if test -d "$1"; then
-        srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL cp -R -- "$1" "${MODAK_SCRATCH:?}/$2"
+        modak_each cp -R -- "$1" "${MODAK_SCRATCH:?}/$2"
     else
         sbcast --force "$1" "${MODAK_SCRATCH:?}/$2"
     fi
@@ -106,7 +114,7 @@ modak_copy_out() {
     mkdir -p -- "$(dirname -- "$2")" && cp -R -- "${MODAK_SCRATCH:?}/$1" "$2"
 }
 modak_stage_out() {
-modak_copy_out out results
+    modak_copy_out out results
 }
 modak_tidy() {
     test -n "${MODAK_MADE:-}" || return 0
@@ -115,14 +123,17 @@ modak_tidy() {
         printf 'modak: not everything could be copied out of %s on %s, so it is left there\n' "${MODAK_SCRATCH}" "${HOSTNAME:-}" >&2
         return 0
     fi
-    srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL rm -rf -- "${MODAK_SCRATCH:?}"
+    modak_each rm -rf -- "${MODAK_SCRATCH:?}"
 }
-srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL mkdir -m 700 -- "${MODAK_SCRATCH:?}" || modak_stop 79 "no directory could be made for the job in its storage: is there space, and may you write there?"
+modak_each mkdir -m 700 -- "${MODAK_SCRATCH:?}" ||
+    modak_stop 79 "no directory could be made for the job in its storage: is there space, and may you write there?"
 MODAK_MADE=1
 
 # data in
-modak_copy_in "${HOME:?}"'/data sets/mesh' in/mesh || modak_stop 80 "data could not be copied in: is it there, may you read it, and is there space?"
-modak_copy_in /data/x x || modak_stop 80 "data could not be copied in: is it there, may you read it, and is there space?"
+modak_copy_in "${HOME:?}"'/data sets/mesh' in/mesh ||
+    modak_stop 80 "data could not be copied in: is it there, may you read it, and is there space?"
+modak_copy_in /data/x x ||
+    modak_stop 80 "data could not be copied in: is it there, may you read it, and is there space?"
 
 # before the run, on the first node
 mkdir -p results
@@ -138,7 +149,8 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
 MODAK_ENDED="$(date +%s%3N)"
 
 # data out
-modak_stage_out || modak_stop 80 "results could not be copied to where they belong: is there space?"
+modak_stage_out ||
+    modak_stop 80 "results could not be copied to where they belong: is there space?"
 MODAK_COPIED=1
 
 # after the run, on the first node

@@ -15,7 +15,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -24,7 +23,8 @@ modak_stop() {
 }
 
 # modules
-module load slurm_setup || modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
+module load slurm_setup ||
+    modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
 
 # environment
 export OMP_NUM_THREADS=48
@@ -36,22 +36,23 @@ export KMP_BLOCKTIME=0
 export HOROVOD_FUSION_THRESHOLD=134217728
 
 # rule omni-path (environment)
-modak_rule_1() {
 export PSM2_MTU=8196
-:
-}
-modak_rule_1
 
 # the image
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 
 # checks
-command -v ch-run >/dev/null 2>&1 || modak_stop 71 "ch-run is not on this node: load the module that brings it, or ask the site which container runtime it has"
-test -d "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory that you submit from"
-test -r "${MODAK_IMAGE:?}"/ch/environment || modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: make it, empty where the image sets no variables"
-printf '%s\n' 0.27 "$(ch-run --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)" | sort -V -C || modak_stop 76 "ch-run is older than 0.27, which the image's own environment needs: correct its version in the system's file"
-srun --mpi=list 2>&1 | grep -F -e pmi2 >/dev/null || modak_stop 77 "this Slurm does not offer pmi2 (srun --mpi=list shows what it has): the ranks would not find each other"
+command -v ch-run >/dev/null 2>&1 ||
+    modak_stop 71 "ch-run is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -d "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory that you submit from"
+test -r "${MODAK_IMAGE:?}"/ch/environment ||
+    modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: make it, empty where the image sets no variables"
+printf '%s\n' 0.27 "$(ch-run --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)" | sort -V -C ||
+    modak_stop 76 "ch-run is older than 0.27, which the image's own environment needs: correct its version in the system's file"
+srun --mpi=list 2>&1 | grep -F -e pmi2 >/dev/null ||
+    modak_stop 77 "this Slurm does not offer pmi2 (srun --mpi=list shows what it has): the ranks would not find each other"
 
 # the run
 srun --nodes=4 --ntasks=8 --ntasks-per-node=2 --cpus-per-task=48 --cpu-bind=cores --mpi=pmi2 --export=ALL \

@@ -12,7 +12,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {

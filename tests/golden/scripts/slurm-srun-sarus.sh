@@ -10,7 +10,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -28,10 +27,14 @@ export PYTHONNOUSERSITE=1
 MODAK_IMAGE=pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
 # checks
-command -v sarus >/dev/null 2>&1 || modak_stop 71 "sarus is not on this node: load the module that brings it, or ask the site which container runtime it has"
-sarus images 2>&1 | grep -F -e pytorch/pytorch >/dev/null || modak_stop 72 "${MODAK_IMAGE:?} is not among sarus' images: sarus pull fetches it, once"
-test -e /scratch || modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
-test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 || modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+command -v sarus >/dev/null 2>&1 ||
+    modak_stop 71 "sarus is not on this node: load the module that brings it, or ask the site which container runtime it has"
+sarus images 2>&1 | grep -F -e pytorch/pytorch >/dev/null ||
+    modak_stop 72 "${MODAK_IMAGE:?} is not among sarus' images: sarus pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once"
+test -e /scratch ||
+    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
 
 # the run
 srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=16 --cpu-bind=cores --export=ALL --kill-on-bad-exit=1 \

@@ -10,7 +10,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() {
@@ -31,10 +30,14 @@ export MODAK_RDZV_HOST="${MODAK_HOSTS%%$'\n'*}"
 export MODAK_RDZV_PORT=$((15000 + ${SLURM_JOB_ID:?} % 15000))
 
 # checks
-srun --help 2>&1 | grep -F -e --container-image >/dev/null || modak_stop 71 "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
-test -r "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to the directory that holds it"
-test -e /scratch || modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
-test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 || modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+srun --help 2>&1 | grep -F -e --container-image >/dev/null ||
+    modak_stop 71 "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
+test -r "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to the directory that holds it"
+test -e /scratch ||
+    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
 
 # the run
 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=64 --cpu-bind=cores --export=ALL --kill-on-bad-exit=1 \

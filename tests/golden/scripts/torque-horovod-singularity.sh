@@ -1,4 +1,5 @@
 #!/bin/bash
+#PBS -S /bin/bash
 #PBS -N resnet50-tensorflow-xla
 #PBS -q ssd
 #PBS -l nodes=2:ppn=20:gpus=4
@@ -9,7 +10,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
 modak_stop() {
@@ -18,10 +18,12 @@ modak_stop() {
 }
 
 # modules
-test -r /etc/profile.d/modules.sh || modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
+test -r /etc/profile.d/modules.sh ||
+    modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
 # shellcheck source=/dev/null
 . /etc/profile.d/modules.sh || :
-module load singularity || modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
+module load singularity ||
+    modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
 
 # environment
 export OMP_NUM_THREADS=5
@@ -33,11 +35,16 @@ export MODAK_RANKS=1
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/tensorflow_2.1.0-gpu.sif
 
 # checks
-command -v singularity >/dev/null 2>&1 || modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
-test -r "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull tensorflow_2.1.0-gpu.sif docker://tensorflow/tensorflow:2.1.0-gpu fetches it, or set SINGULARITY_DIR to the directory that holds it"
-test -e /scratch || modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
-mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null || modak_stop 77 "mpirun is missing or of another family: the image's MPI is Open MPI; load its module"
-test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 || modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+command -v singularity >/dev/null 2>&1 ||
+    modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -r "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull tensorflow_2.1.0-gpu.sif docker://tensorflow/tensorflow:2.1.0-gpu fetches it, or set SINGULARITY_DIR to the directory that holds it"
+test -e /scratch ||
+    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
+    modak_stop 77 "mpirun is missing or of another family: the image's MPI is Open MPI; load its module"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
 
 # the run
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 8 --map-by ppr:4:node --bind-to none --mca pml ob1 --mca btl '^openib' -x PATH \

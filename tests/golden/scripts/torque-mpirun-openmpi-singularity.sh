@@ -1,4 +1,5 @@
 #!/bin/bash
+#PBS -S /bin/bash
 #PBS -N lammps
 #PBS -q default
 #PBS -l nodes=2:ppn=20
@@ -7,7 +8,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
 modak_stop() {
@@ -16,11 +16,14 @@ modak_stop() {
 }
 
 # modules
-test -r /etc/profile.d/modules.sh || modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
+test -r /etc/profile.d/modules.sh ||
+    modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
 # shellcheck source=/dev/null
 . /etc/profile.d/modules.sh || :
-module load singularity || modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
-module load openmpi/4.1 || modak_stop 70 "module openmpi/4.1 could not be loaded: module avail lists what there is"
+module load singularity ||
+    modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
+module load openmpi/4.1 ||
+    modak_stop 70 "module openmpi/4.1 could not be loaded: module avail lists what there is"
 
 # environment
 export OMP_NUM_THREADS=2
@@ -33,11 +36,16 @@ MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/lammps_2024.sif
 MODAK_LIBRARY_PATH=/opt/openmpi/lib"${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}":/.singularity.d/libs
 
 # checks
-command -v singularity >/dev/null 2>&1 || modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
-test -r "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it, or set SINGULARITY_DIR to the directory that holds it"
-test -e /scratch || modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
-test -e /opt/openmpi/lib || modak_stop 73 "/opt/openmpi/lib is not on this node: the host MPI cannot be bound in"
-mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null || modak_stop 77 "mpirun is missing or of another family: the job's MPI is Open MPI; load its module"
+command -v singularity >/dev/null 2>&1 ||
+    modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -r "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it, or set SINGULARITY_DIR to the directory that holds it"
+test -e /scratch ||
+    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+test -e /opt/openmpi/lib ||
+    modak_stop 73 "/opt/openmpi/lib is not on this node: the host MPI cannot be bound in"
+mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
+    modak_stop 77 "mpirun is missing or of another family: the job's MPI is Open MPI; load its module"
 
 # the run
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 20 --map-by ppr:10:node:PE=2 --bind-to core -x PATH -x LD_LIBRARY_PATH -x OMP_NUM_THREADS \

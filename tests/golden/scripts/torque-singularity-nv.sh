@@ -1,4 +1,5 @@
 #!/bin/bash
+#PBS -S /bin/bash
 #PBS -N resnet50-tensorflow-xla
 #PBS -q ssd
 #PBS -l nodes=1:ppn=20:gpus=1
@@ -9,7 +10,6 @@
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail
-IFS=$' \t\n'
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
 modak_stop() {
@@ -18,10 +18,12 @@ modak_stop() {
 }
 
 # modules
-test -r /etc/profile.d/modules.sh || modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
+test -r /etc/profile.d/modules.sh ||
+    modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
 # shellcheck source=/dev/null
 . /etc/profile.d/modules.sh || :
-module load singularity || modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
+module load singularity ||
+    modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
 
 # environment
 export OMP_NUM_THREADS=20
@@ -32,20 +34,20 @@ export MODAK_STORAGE=/scratch/ssd
 export MODAK_RANKS=1
 
 # rule xla (environment)
-modak_rule_1() {
 export TF_XLA_FLAGS="--tf_xla_auto_jit=2 ${TF_XLA_FLAGS:-}"
-:
-}
-modak_rule_1
 
 # the image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/tensorflow_2.1.0-gpu.sif
 
 # checks
-command -v singularity >/dev/null 2>&1 || modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
-test -r "${MODAK_IMAGE:?}" || modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull tensorflow_2.1.0-gpu.sif docker://tensorflow/tensorflow:2.1.0-gpu fetches it, or set SINGULARITY_DIR to the directory that holds it"
-test -e /scratch || modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
-test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 || modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+command -v singularity >/dev/null 2>&1 ||
+    modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -r "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull tensorflow_2.1.0-gpu.sif docker://tensorflow/tensorflow:2.1.0-gpu fetches it, or set SINGULARITY_DIR to the directory that holds it"
+test -e /scratch ||
+    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
 
 # rule stage-in (staging)
 (
@@ -53,7 +55,7 @@ set -u
 files=("$PWD"/*.tfrecord)
 echo "${#files[@]} files"
 cp -- "${files[@]}" ${MODAK_STORAGE:?}/
-:
+: # a condition at the end that does not hold is no failure
 )
 
 # the run
@@ -65,5 +67,5 @@ singularity exec --nv --bind /scratch "${MODAK_IMAGE:?}" \
 set -u
 # the copies are not needed any more
 rm -f -- ${MODAK_STORAGE:?}/*.tfrecord
-:
+: # a condition at the end that does not hold is no failure
 )

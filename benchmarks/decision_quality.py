@@ -1,0 +1,221 @@
+"""Quality of decisions on public tables: decide with part of what was measured, compare with hindsight.
+
+    python -m benchmarks.decision_quality --data DIR
+
+``DIR`` holds the tables that :mod:`benchmarks.model_quality` reads. Every choice is made by the code that makes it in the
+product: candidates are scored by :func:`modak.scoring.score` and ranked by :func:`modak.objective.rank`, switches are told by
+:func:`modak.switches.effect`. Beside it stand perfect scaling and Amdahl, which know no interval, and taking everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import switch_quality
+from benchmarks.model_quality import read_scaling
+from modak import perfmodel, scoring
+from modak.candidates import Candidates, Shape
+from modak.counts import Given
+from modak.dsl import Basis, Objective, Optimisation, Request, Workload
+from modak.errors import Infeasible
+from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.objective import Scored, closest, rank
+from modak.perfmodel import evaluation
+from modak.perfmodel.baselines import BASELINES
+from modak.perfmodel.evaluation import Observed, Task
+from modak.perfmodel.forms import Array
+from modak.perfmodel.scaling import Series
+from modak.target import Target
+
+PROTOCOLS = ("largest two", "smaller half", "each inner size")
+FASTEST_S = 5000.0
+"""What the fastest run of a series is taken to last: deadlines are whole seconds."""
+DEADLINES = 20
+"""Drawn for each task, log-uniformly between the fastest and the slowest measured time."""
+FEW = 100
+"""A part of fewer decisions than this is no figure."""
+CONFIDENCE, KEEP = 0.9, 0.75
+SYSTEM = "there"
+INSIDE: Basis = "interpolated"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A series of which part is hidden: what is known in hindsight, and where in it the hidden sizes stand."""
+
+    task: Task
+    whole: Series
+    relatives: tuple[Series, ...]
+    deadlines: Array
+
+    @property
+    def sizes(self) -> Array:
+        """All sizes that were measured."""
+        return np.array(self.whole.sizes)
+
+    @property
+    def times(self) -> Array:
+        """What each takes in hindsight, in seconds."""
+        return np.array(self.whole.costs)
+
+
+FIGURES = ("met", "met, hidden size needed", "no promise", "node-hours over best", "75 %: exact", "75 %: within a step")
+Decider = Callable[[Case], Scored]
+
+
+def main() -> None:
+    """Read the tables, print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="directory with the public tables")
+    wish = parser.parse_args()
+    observed = read_scaling(wish.data)
+    deciders: dict[str, Decider] = {
+        "MODAK": lambda case: predicted(case, ()),
+        "MODAK, with relatives": lambda case: predicted(case, case.relatives),
+        **{name: baseline(name) for name in ("perfect scaling", "Amdahl")},
+        "use everything": everything,
+    }
+    for protocol in PROTOCOLS:
+        cases = list(read_cases(observed, protocol))
+        say(f"\n{protocol}: {len(cases)} tasks, {DEADLINES} deadlines each; per cent")
+        say(("{:24}" + "{:>25}" * len(FIGURES)).format("", *FIGURES))
+        for name, decider in deciders.items():
+            say(f"{name:24}{judge(cases, decider)}")
+    switch_quality.report(wish.data, say)
+
+
+def say(text: str = "") -> None:
+    """One line to standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def read_cases(observed: Sequence[Observed], protocol: str) -> Iterable[Case]:
+    """The tasks of a protocol, in seconds, each with deadlines and the other series of its application."""
+    random = np.random.default_rng(0)
+    families: dict[tuple[str, str], list[Series]] = defaultdict(list)
+    for one in observed:
+        families[one.collection, one.application].append(one.series)
+    for task in evaluation.tasks(observed, protocol):
+        one = observed[task.place]
+        scale = FASTEST_S / min(one.series.costs)
+        whole = scaled(one.series, scale)
+        slowest = float(np.log(max(whole.costs)))
+        deadlines = np.ceil(np.exp(random.uniform(np.log(FASTEST_S), slowest, DEADLINES)))
+        others = tuple(scaled(series, scale) for series in families[one.collection, one.application] if series is not one.series)
+        yield Case(replace(task, shown=scaled(task.shown, scale)), whole, others, deadlines)
+
+
+def scaled(series: Series, factor: float) -> Series:
+    """The series with its costs multiplied."""
+    return replace(series, costs=tuple(cost * factor for cost in series.costs))
+
+
+def predicted(case: Case, relatives: Sequence[Series]) -> Scored:
+    """MODAK's columns for all sizes, from the sizes that are shown."""
+    shown = [place for place, size in enumerate(case.whole.sizes) if size in case.task.shown.sizes]
+    results = [
+        *as_results(case.whole, 0, shown),
+        *(result for number, one in enumerate(relatives, 1) for result in as_results(one, number)),
+    ]
+    facts = Facts(version="", models=perfmodel.fit(results))
+    shapes: dict[Shape, list[int]] = defaultdict(list)
+    for place, size in enumerate(case.whole.sizes):
+        nodes, gpus = layout_of(case.whole, place, size)
+        shapes[Shape(ranks_per_node=1, threads_per_rank=1, gpus_per_node=gpus)].append(nodes)
+    request = Request(optimisation=Optimisation(workload=Workload(application="app", params={"series": "0"})))
+    candidates = Candidates(tuple(shapes), tuple(np.array(nodes) for nodes in shapes.values()), Given())
+    target = Target(name=SYSTEM)
+    scored, _ = scoring.score(request, target, scoring.columns(request, target, candidates, facts))
+    shapes_of = [candidates.shapes[int(shape)].gpus_per_node for shape in scored.shape]
+    found = {(gpus, int(nodes)): place for place, (gpus, nodes) in enumerate(zip(shapes_of, scored.nodes, strict=True))}
+    order = [found[gpus, nodes] for nodes, gpus in (layout_of(case.whole, k, size) for k, size in enumerate(case.whole.sizes))]
+    return columns(case, scored.time[order], scored.spread[order])
+
+
+def columns(case: Case, time: Array, spread: Array) -> Scored:
+    """Times as columns to rank: efficiency is relative to the smallest size."""
+    sizes = case.sizes
+    count = len(sizes)
+    return Scored(
+        shape=np.zeros(count, dtype=np.int64),
+        nodes=sizes.astype(np.int64),
+        time=time,
+        spread=spread,
+        doublings=np.zeros(count),
+        efficiency=time[0] * sizes[0] / (time * sizes),
+        basis=(INSIDE,) * count,
+    )
+
+
+def as_results(series: Series, number: int, places: Iterable[int] | None = None) -> Iterable[Result]:
+    """A series (or some places of it) as results of one application; its number tells it from its relatives."""
+    key = SeriesKey(application="app", system=SYSTEM, params={"series": str(number)}, metric="wall_time", unit="s")
+    for place in range(len(series.sizes)) if places is None else places:
+        nodes, gpus = layout_of(series, place, series.sizes[place])
+        yield Result(series=key, layout=Layout(nodes=nodes, gpus_per_node=gpus or None), value=series.costs[place])
+
+
+def layout_of(series: Series, place: int, size: float) -> tuple[int, int]:
+    """Nodes, and GPUs (or ranks) in each; sizes that count nodes, or whose nodes are unknown, have no GPUs."""
+    nodes = series.nodes[place] if series.nodes and series.nodes != series.sizes else None
+    return (int(size), 0) if nodes is None else (nodes, int(size // nodes))
+
+
+def baseline(name: str) -> Decider:
+    """A model of the field: what is shown as it was measured, what is hidden as the model has it."""
+    model = BASELINES[name]
+
+    def decide(case: Case) -> Scored:
+        shown, time = case.task.shown, case.times.copy()
+        time[np.searchsorted(case.sizes, case.task.asked)] = model(np.array(shown.sizes), np.array(shown.costs), np.array(case.task.asked))
+        return columns(case, time, np.zeros(len(time)))
+
+    return decide
+
+
+def everything(case: Case) -> Scored:
+    """The largest size and nothing else."""
+    time = np.where(case.sizes < case.sizes[-1], 1e12, 1.0)
+    return columns(case, time, np.zeros(len(time)))
+
+
+def judge(cases: Sequence[Case], decider: Decider) -> str:
+    """What the decisions were worth: deadlines at least node-hours, and the fastest size that keeps 75 % efficiency."""
+    met, hidden, declined, over, steps = [], [], [], [], []
+    for case in cases:
+        columns_ = decider(case)
+        hindsight = columns(case, case.times, np.zeros(len(case.sizes)))
+        fastest_shown = min(case.task.shown.costs)
+        for deadline in case.deadlines:
+            objective = Objective(minimise="node_hours", deadline=int(deadline), confidence=CONFIDENCE)
+            chosen, promised = choice(columns_, objective)
+            best, _ = choice(hindsight, objective)
+            met.append(case.times[chosen] <= deadline)
+            declined.append(not promised)
+            over.append(case.times[chosen] * case.sizes[chosen] / (case.times[best] * case.sizes[best]) - 1)
+            if deadline < fastest_shown:
+                hidden.append(met[-1])
+        keep = Objective(minimise="time", min_efficiency=KEEP)
+        steps.append(abs(choice(columns_, keep)[0] - choice(hindsight, keep)[0]))
+    exact, near = np.array(steps) == 0, np.array(steps) <= 1
+    figures = [100 * float(np.mean(part)) if len(part) >= FEW else np.nan for part in (met, hidden, declined, over, exact, near)]
+    return ("{:25.1f}" * len(FIGURES)).format(*figures)
+
+
+def choice(scored: Scored, objective: Objective) -> tuple[int, bool]:
+    """The chosen place, and whether it is promised to meet the objective; else the closest is taken, as the answer proposes."""
+    try:
+        return int(rank(scored, objective).order[0]), True
+    except Infeasible:
+        return closest(scored, objective), False
+
+
+if __name__ == "__main__":
+    main()

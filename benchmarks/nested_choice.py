@@ -1,0 +1,91 @@
+"""What the choice of constants is worth: they are chosen again without each collection, and judged on the one that was left out.
+
+python -m benchmarks.nested_choice --data DIR
+
+The choice is by medians and 90th percentiles of both ways to extrapolate, relative to what is aimed at, and by gross errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.model_quality import read_scaling
+from modak.perfmodel import evaluation, scaling
+from modak.perfmodel.evaluation import Observed
+from modak.perfmodel.forms import Array
+
+GRID: Mapping[str, tuple[float, ...]] = {
+    "POWER": (3.0, 4.0, 6.0),
+    "GUARD": (0.25, 0.5, 0.75),
+    "CEILING": (0.1, 0.2, 0.4, 9.0),
+    "FRESH": (0.0, 0.5, 0.75, 1.0),
+    "NODE_SLOPE": (0.03, 0.06),
+}
+"""Values of the constants of :mod:`modak.perfmodel.scaling` that are tried."""
+AIMS = {"largest two": (0.075, 0.32), "smaller half": (0.092, 0.39)}
+"""Median and 90th percentile that are aimed at."""
+GROSS = 20.0
+"""What a part of predictions that is off by more than 100 % costs beside these."""
+Mask = npt.NDArray[np.bool_]
+
+
+def main() -> None:
+    """Print what is chosen without each collection, and how it does there."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--data", type=Path, required=True, help="directory with the public tables")
+    observed = read_scaling(parser.parse_args().data)
+    names = {protocol: _collections(observed, protocol) for protocol in AIMS}
+    tried = [dict(zip(GRID, values, strict=True)) for values in product(*GRID.values())]
+    errors = [{protocol: _errors(observed, protocol, constants) for protocol in AIMS} for constants in tried]
+    nested = {protocol: np.empty(len(owners)) for protocol, owners in names.items()}
+    for out in sorted({one.collection for one in observed if any((owners == one.collection).any() for owners in names.values())}):
+        seen = {protocol: owners != out for protocol, owners in names.items()}
+        best = min(range(len(tried)), key=lambda place: _loss(errors[place], seen))
+        sys.stdout.write(f"without {out}: {', '.join(f'{name} {value:g}' for name, value in tried[best].items())}\n")
+        for protocol, mask in seen.items():
+            nested[protocol][~mask] = errors[best][protocol][~mask]
+    for protocol, found in nested.items():
+        shipped = _errors(observed, protocol, {name: getattr(scaling, name) for name in GRID})
+        sys.stdout.write(f"{protocol}: nested {_figures(found)}; as shipped {_figures(shipped)}\n")
+
+
+def _errors(observed: Sequence[Observed], protocol: str, constants: Mapping[str, float]) -> Array:
+    """Absolute relative errors with these constants."""
+    usual = {name: getattr(scaling, name) for name in constants}
+    try:
+        for name, value in constants.items():
+            setattr(scaling, name, value)
+        todo = evaluation.tasks(observed, protocol)
+        found = evaluation.forecasts(todo)
+    finally:
+        for name, value in usual.items():
+            setattr(scaling, name, value)
+    pairs = zip(todo, found, strict=True)
+    return np.concatenate([np.abs(forecast.value / np.array(task.actual) - 1) for task, forecast in pairs])
+
+
+def _collections(observed: Sequence[Observed], protocol: str) -> npt.NDArray[np.str_]:
+    return np.array([observed[task.place].collection for task in evaluation.tasks(observed, protocol) for _ in task.asked])
+
+
+def _loss(errors: Mapping[str, Array], seen: Mapping[str, Mask]) -> float:
+    kept = {protocol: errors[protocol][mask] for protocol, mask in seen.items()}
+    return sum(
+        float(np.median(one) / AIMS[protocol][0] + np.quantile(one, 0.9) / AIMS[protocol][1] + GROSS * np.mean(one > 1))
+        for protocol, one in kept.items()
+    )
+
+
+def _figures(errors: Array) -> str:
+    return f"{100 * np.median(errors):.1f} / {100 * np.quantile(errors, 0.9):.1f}, off by > 100 % {100 * np.mean(errors > 1):.1f} %"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Quality of switches on public tables: hide what a run does with and without, decide from the others, compare with hindsight."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel.forms import Array
+from modak.switches import NORMAL, Pair, effect, pairs
+
+ASKED = 150
+"""Runs of one switch that are asked about, at most."""
+FIGURES = ("runs", "median", "mean", "p95", "right", "always on", "always off", "90 % holds")
+
+Row = Mapping[str, str]
+
+
+def report(folder: Path, say: Callable[[str], None]) -> None:
+    """Regret of the decision on every switch of the tables, beside always and never."""
+    say("\nswitches, each run of an application on a system hidden; regret: time over that of the better choice, per cent")
+    say(("{:30}" + "{:>15}" * len(FIGURES)).format("", *FIGURES))
+    found = {**read_networks(folder), **read_precision(folder), **read_hpc(folder)}
+    everything: list[Array] = []
+    for name, known in found.items():
+        asked = np.random.default_rng(0).permutation(len(known))[:ASKED]
+        judged = np.array([judge(known, int(place)) for place in asked])
+        if len(judged):
+            everything.append(judged)
+            say(f"{name:30}{line(judged)}")
+    say(f"{'all':30}{line(np.vstack(everything))}")
+
+
+def judge(known: Sequence[Pair], place: int) -> tuple[float, float, float]:
+    """The measured log ratio, the told one and its half-width; all pairs of that application on that system are hidden."""
+    asked = known[place]
+    hidden = (asked.run.application, asked.run.system)
+    shown = [pair for pair in known if (pair.run.application, pair.run.system) != hidden]
+    told = effect(shown, asked.run)
+    return (asked.log_ratio, told.log_ratio, told.spread) if told else (asked.log_ratio, 0.0, NORMAL)
+
+
+def line(judged: Array) -> str:
+    """Figures of one switch: ``judged [run, (measured, told, half-width)]``."""
+    measured, told, width = judged.T
+    regret = np.expm1(np.where(told < 0, measured, 0.0) - np.minimum(measured, 0.0))
+    on, off = np.expm1(np.maximum(measured, 0.0)), np.expm1(np.maximum(-measured, 0.0))
+    held = np.abs(measured - told) <= width
+    right = (told < 0) == (measured < 0)
+    parts = (np.median(regret), regret.mean(), np.quantile(regret, 0.95), right.mean(), on.mean(), off.mean(), held.mean())
+    return f"{len(judged):15d}" + "".join(f"{100 * float(part):15.2f}" for part in parts)
+
+
+def read_networks(folder: Path) -> dict[str, tuple[Pair, ...]]:
+    """torch.compile, and channels last, on image networks; each at the largest batch that was measured."""
+    rows = [row for path in sorted(folder.glob("timm_*.csv")) for row in read(path) if _positive(row["samples_per_s"])]
+    compiled = [_network(row, compiler=None if row["compile"] == "eager" else "inductor", layout=row["layout"]) for row in rows]
+    ordered = [_network(row, compiler=row["compile"], layout=row["layout"]) for row in rows]
+    return {
+        "torch.compile": pairs(compiled, "compiler", "inductor"),
+        "channels last": pairs(ordered, "params.layout", "nhwc", "nchw"),
+    }
+
+
+def read_precision(folder: Path) -> dict[str, tuple[Pair, ...]]:
+    """Half precision instead of single, networks on machines with GPUs."""
+    results = []
+    for path in sorted(folder.glob("lambdal_*.csv")):
+        for row in read(path):
+            version, _, precision = row["table"].partition("-")
+            if precision in ("fp16", "fp32") and row["model"] not in ("num_gpu", "watt", "price") and _positive(row["throughput"]):
+                key = SeriesKey(application=row["model"], system=row["config"], framework_version=version, precision=precision, **_RATE)
+                results.append(Result(series=key, layout=Layout(), value=float(row["throughput"])))
+    return {"half precision": pairs(results, "precision", "fp16", "fp32")}
+
+
+def read_hpc(folder: Path) -> dict[str, tuple[Pair, ...]]:
+    """Compilers of parallel programs, two at a time."""
+    by_compiler: dict[str, list[Result]] = defaultdict(list)
+    for path in sorted(folder.glob("uob_*.csv")):
+        for row in read(path):
+            case, _, compiler = row["series"].rpartition("_")
+            family = compiler.partition("-")[0]
+            value = float(row["value"])
+            key = SeriesKey(application=row["app"], dataset=case, system=row["hardware"], compiler=family, metric="wall_time", unit="s")
+            cost = 1 / value if row["higher_better"] == "1" else value
+            by_compiler[family].append(Result(series=key, layout=Layout(nodes=int(row["p"])), value=cost))
+    found = {}
+    for one, other in (("cce", "gcc"), ("cce", "intel"), ("gcc", "intel"), ("arm", "gcc")):
+        found[f"{one} instead of {other}"] = pairs([*by_compiler[one], *by_compiler[other]], "compiler", one, other)
+    return found
+
+
+def read(path: Path) -> Iterable[Row]:
+    """Rows of a CSV file."""
+    with path.open(newline="") as lines:
+        yield from csv.DictReader(lines)
+
+
+_RATE: Mapping[str, str] = {"metric": "throughput", "unit": "samples/s"}
+
+
+def _network(row: Row, compiler: str | None, layout: str) -> Result:
+    told = {"image": row["img"], "mode": row["mode"], "layout": layout}
+    key = SeriesKey(
+        application=row["model"],
+        params=told,
+        system=row["device"],
+        framework_version=row["pytorch"],
+        precision=row["precision"],
+        compiler=compiler,
+        **_RATE,
+    )
+    return Result(series=key, layout=Layout(), value=float(row["samples_per_s"]))
+
+
+def _positive(text: str) -> bool:
+    return bool(text) and float(text) > 0 and math.isfinite(float(text))

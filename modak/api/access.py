@@ -1,0 +1,170 @@
+"""Who may call what: before a body is read, and before anything is looked up for a caller.
+
+A request without a token is anonymous. One with a token is its principal's, wherever it goes: a token that is wrong is 401
+at an open address, too. What :func:`scope_of` does not name takes the scope ``admin``: a new address is closed until it is opened there.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+from fastapi import FastAPI, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from modak.api.limits import Limits, RateLimit, caller
+from modak.api.problems import answer_to, problem
+from modak.auth import REFUSED, SCOPES, Principal, oidc, tokens
+from modak.auth.ring import KeyRing
+from modak.errors import BadSyntax, Fault, Forbidden, ModakError, Unauthorised
+from modak.settings import Settings
+from modak.store.access import Spent
+from modak.store.audit import Actor
+
+RESULT: Final = "result"
+"""The scope of a job's token: to send that job's result."""
+_ALWAYS: Final = frozenset(("/health", "/ready"))
+_ASKING: Final = frozenset(
+    ("/optimise", "/recommendations", "/predictions", "/sizings", "/get_image", "/get_build", "/get_optimisation", "/get_job_content")
+)
+_READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+
+
+def scope_of(method: str, path: str) -> str | None:
+    """The scope that a request needs; ``None``: none at all."""
+    if method in _READING:
+        logged = path == "/audit" or (path.startswith("/builds/") and path.endswith("/log"))
+        return None if path in _ALWAYS else "admin" if logged else "read"
+    if method == "POST":
+        if path in _ASKING:
+            return "optimise"
+        if path == "/results":
+            return "load"
+        if path.startswith("/plans/") and path.endswith("/result"):
+            return RESULT
+        if path.startswith("/plans/") and path.endswith("/token"):
+            return "load"
+    return "admin"
+
+
+def guard(app: FastAPI) -> None:
+    """Put the gate before ``app``, and before the gate what limits every request."""
+    settings: Settings = app.state.settings
+    issuer = None
+    if settings.oidc_issuer:
+        oidc.check(settings.oidc_issuer, settings.oidc_audience)
+        issuer = oidc.Issuer(settings.oidc_issuer, settings.oidc_audience, settings.oidc_scopes_claim)
+    app.state.keys = KeyRing(lambda: app.state.service().store.access)
+    app.add_middleware(Gate, settings=settings, keys=app.state.keys, issuer=issuer)
+    app.add_middleware(Limits, request_s=settings.request_s)
+    if settings.trusted_proxies:
+        from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies)
+
+
+class Gate:
+    """ASGI middleware: finds the principal, counts its requests, and lets through what its scopes allow."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, keys: KeyRing, issuer: oidc.Issuer | None) -> None:
+        self._app, self._keys, self._issuer = app, keys, issuer
+        self._rates = RateLimit(settings.rate_per_minute)
+        self._anonymous = Principal("", frozenset(("read", "optimise") if settings.anonymous else ()))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with its principal in ``scope["state"]``, or answer why not."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            refused = await self._refusal(scope)
+        except ModakError as error:
+            refused = answer_to(error)
+        await (refused or self._app)(scope, receive, send)
+
+    async def _refusal(self, scope: Scope) -> Response | None:
+        """What a request is answered that does not get through; else its principal is noted."""
+        address = caller(scope["client"][0] if scope["client"] else None)
+        sent = [value for name, value in scope["headers"] if name == b"authorization"]
+        needed = scope_of(scope["method"], scope["path"])
+        who = self._anonymous
+        if sent:
+            wait = self._rates.take(address, 0.0)
+            if wait:
+                return _too_many(wait)
+            try:
+                who = await self._principal(_bearer(sent), scope["path"]) or who
+            except Unauthorised:
+                self._rates.take(address)
+                raise
+        wait = self._rates.take(address and (who.name or address))
+        if wait:
+            return _too_many(wait)
+        scope.setdefault("state", {}).update(caller=who, principal=who.name)
+        allowed = needed is None or who.may(needed) or self._anonymous.may(needed)
+        if allowed or (needed == RESULT and who.may("load")):
+            return None
+        if not who.name:
+            raise Unauthorised("send a token: 'Authorization: Bearer …'")
+        if scope["method"] not in _READING:
+            await run_in_threadpool(self._note_refusal, scope, who)
+        raise Forbidden(f"the scope {needed!r} is needed" if needed in SCOPES else "a token of that plan is needed")
+
+    async def _principal(self, token: str, path: str) -> Principal | None:
+        """Whose token it is; ``None`` for an Authorization that is no Bearer token, which may be a proxy's own affair."""
+        if not token:
+            return None
+        if token.startswith(tokens.JOB):
+            return await run_in_threadpool(self._job, token, path)
+        if token.startswith(tokens.KEY):
+            return self._keys.remembered(token) or await run_in_threadpool(self._keys.find, token)
+        if self._issuer is None or token.count(".") != 2:
+            raise Unauthorised(REFUSED)
+        return await run_in_threadpool(self._issuer.principal, token)
+
+    def _job(self, token: str, path: str) -> Principal:
+        plan_id = path.removeprefix("/plans/").removesuffix("/result")
+        its_own = path.endswith("/result") and tokens.well_formed(token, tokens.JOB)
+        found = self._keys.access().result_allowed(tokens.digest(token), plan_id) if its_own else None
+        if found is None:
+            raise Unauthorised(REFUSED)
+        return Principal(found, frozenset((RESULT,)))
+
+    def _note_refusal(self, scope: Scope, who: Principal) -> None:
+        actor = Actor(who.name, request_id(scope))
+        self._keys.access().note(actor, f"{scope['method']} {scope['path'][:200]}"[:64], scope["path"][:200], "refused")
+
+
+def actor_of(request: Request) -> Actor:
+    """Whom the writes of a request are attributed to."""
+    return Actor(request.scope["state"]["principal"], request_id(request.scope))
+
+
+def spent_token(request: Request, plan_id: str) -> Spent | None:
+    """The job's token that a request came with, to be used up by its load; ``None`` for a principal who may load anyway."""
+    if request.scope["state"]["caller"].may("load"):
+        return None
+    return Spent(tokens.digest(_bearer([request.headers["authorization"].encode("latin-1")])), plan_id)
+
+
+def request_id(scope: Scope) -> str:
+    """What the request is called in logs and in the audit trail."""
+    return str(scope.setdefault("state", {}).setdefault("request_id", secrets.token_hex(8)))
+
+
+def _bearer(sent: list[bytes]) -> str:
+    """The token of the one Authorization header; empty for a scheme that is not ours."""
+    if len(sent) > 1:
+        raise BadSyntax("more than one Authorization header", field="Authorization")
+    scheme, _, token = sent[0].decode("latin-1").partition(" ")
+    if scheme.lower() != "bearer":
+        return ""
+    if not token.strip().isascii() or not token.strip():
+        raise Unauthorised(REFUSED)
+    return token.strip()
+
+
+def _too_many(wait: int) -> Response:
+    return problem(429, "too many requests", [Fault("", f"come again in {wait} s")], {"Retry-After": str(wait)})

@@ -1,0 +1,92 @@
+"""``/builds``: order an image, look how far it is, read what its tools print, stop it. Changes and logs take the scope ``admin``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import FastAPI, Path, Query, Request
+from starlette.responses import Response
+
+from modak.api.access import actor_of
+from modak.api.bodies import Body, document
+from modak.api.native import service_of
+from modak.api.problems import answer
+
+Identity = Annotated[str, Path(max_length=64, description="the build's `id`")]
+Limit = Annotated[int, Query(ge=1, le=500, description="most items in the answer")]
+STATE: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "how far a build is",
+    "required": ["id", "state", "name", "runtime", "requested_by", "requested_at"],
+    "properties": {
+        "id": {"type": "string"},
+        "state": {"enum": ["queued", "running", "done", "failed", "cancelled"]},
+        "name": {"type": "string", "description": "the image file's name without its ending"},
+        "runtime": {"enum": ["apptainer", "charliecloud"]},
+        "requested_by": {"type": "string"},
+        "requested_at": {"type": "string", "format": "date-time"},
+        "started_at": {"type": "string", "format": "date-time"},
+        "finished_at": {"type": "string", "format": "date-time"},
+        "step": {"type": "string", "description": "what it is at"},
+        "message": {"type": "string", "description": "why it failed: the step, and what went wrong in it"},
+        "image": {"type": "string", "description": "the image's reference in the catalogue, once it is done"},
+        "files": {"type": "array", "items": {"type": "object"}, "description": "every form of the image: file, sha256, bytes"},
+        "findings": {"type": "array", "items": {"type": "string"}, "description": "what running it showed, a line a label"},
+    },
+}
+
+
+def add_routes(app: FastAPI) -> None:
+    """Add the addresses to ``app``."""
+    add = app.add_api_route
+    told = {"description": "The build", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/build"}}}}
+    body = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/wanted_build"}}}}
+    add("/builds", order, methods=["POST"], status_code=202, tags=["builds"], summary="Order an image",
+        responses={202: told}, openapi_extra={"requestBody": body})  # fmt: skip
+    add("/builds", builds, methods=["GET"], tags=["builds"], summary="The newest builds")
+    add("/builds/{id}", build, methods=["GET"], tags=["builds"], summary="How far a build is", responses={200: told})
+    add("/builds/{id}/log", log, methods=["GET"], tags=["builds"], summary="What a build's tools printed")
+    add("/builds/{id}", cancel, methods=["DELETE"], tags=["builds"], summary="Stop a build", responses={200: told})
+
+
+def schemas() -> dict[str, Any]:
+    """What the routes refer to, for the OpenAPI document."""
+    from modak.builds.wanted import WantedBuild
+
+    return {"build": STATE, "wanted_build": WantedBuild.model_json_schema()}
+
+
+def order(request: Request, body: Body) -> Response:
+    """Answers at once; the same recipe for the same runtime is one build, whoever asks. `Location` says where to look."""
+    from modak.builds.wanted import wanted
+
+    asked, service, desk = wanted(document(body)), service_of(request), desk_of(request)
+    told = desk.ask(desk.order(asked, lambda job: service.optimise(job, keep=False)), actor_of(request))
+    return answer(told, status=202, headers={"Location": f"/builds/{told['id']}"})
+
+
+def builds(request: Request, limit: Limit = 100) -> Response:
+    """`items`, the newest first."""
+    return answer({"items": desk_of(request).listing(limit)})
+
+
+def build(request: Request, id: Identity) -> Response:
+    """`state` is queued, running, done, failed or cancelled."""
+    return answer(desk_of(request).state(id))
+
+
+def log(request: Request, id: Identity) -> Response:
+    """`log`: the beginning and the end, at most 128 KiB."""
+    return answer({"log": desk_of(request).log(id)})
+
+
+def cancel(request: Request, id: Identity) -> Response:
+    """For everybody who waits for it. 409 where it has ended already."""
+    return answer(desk_of(request).cancel(id, actor_of(request)))
+
+
+def desk_of(request: Request) -> Any:
+    """Building, on this application's store and settings."""
+    from modak.builds.desk import Desk
+
+    return Desk(service_of(request).store, request.app.state.settings)

@@ -1,0 +1,150 @@
+"""Limits that hold before anything of a request is understood: how long it may take, how long its headers are, how many may come.
+
+Plain ASGI, a few microseconds a request. What a body may hold is limited where it is read (:mod:`modak.api.bodies`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache
+from http import HTTPStatus
+from ipaddress import IPv6Address, ip_address
+from time import monotonic
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from modak.api.problems import problem
+from modak.errors import Fault
+
+LONGEST_ADDRESS: Final = 8192
+LONGEST_HEADERS: Final = 32_768
+MOST_HEADERS: Final = 100
+CALLERS: Final = 10_000
+"""Callers whose requests are counted; where there are more, the counts of those who come least are forgotten."""
+RETRY_S: Final = 5
+
+
+class RateLimit:
+    """So many requests a minute from each caller, of which up to all may come at once (a token bucket each).
+
+    Each worker counts for itself. Used on the event loop alone, so nothing is locked.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
+        self._most, self._clock = float(per_minute), clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, caller: str, cost: float = 1.0) -> int:
+        """Count a request; 0, or the seconds after which the caller may come again. An empty caller is not counted."""
+        if not self._most or not caller:
+            return 0
+        now = self._clock()
+        left, at = self._left.get(caller, (self._most, now))
+        left = min(self._most, left + (now - at) * self._most / 60.0)
+        if left < 1.0:
+            return 1 + int((1.0 - left) * 60.0 / self._most)
+        self._left[caller] = (left - cost, now)
+        if len(self._left) > CALLERS:
+            self._forget(now)
+        return 0
+
+    def _forget(self, now: float) -> None:
+        """Whoever has been quiet for a minute may send as many as ever; of the others the busier half is kept."""
+        recent = {caller: found for caller, found in self._left.items() if now - found[1] < 60.0}
+        busiest = sorted(recent, key=lambda caller: recent[caller][0])[: CALLERS // 2]
+        self._left = {caller: recent[caller] for caller in busiest}
+
+
+@lru_cache(maxsize=4096)
+def caller(host: str | None) -> str:
+    """What requests of an address are counted under: an IPv6 host's network, since it has 2^64 addresses; nothing for this machine.
+
+    >>> caller("192.0.2.7"), caller("2001:db8:1:2:3::4"), caller("127.0.0.1")
+    ('192.0.2.7', '2001:db8:1:2::', '')
+    """
+    try:
+        address = ip_address(host or "")
+    except ValueError:  # a Unix socket has no address
+        return ""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped:
+            return caller(str(address.ipv4_mapped))
+        return "" if address.is_loopback else str(IPv6Address(int(address) >> 64 << 64))
+    return "" if address.is_loopback else str(address)
+
+
+class Limits:
+    """ASGI middleware: addresses and headers that are too long are refused; a request that takes too long is answered without it."""
+
+    def __init__(self, app: ASGIApp, request_s: float) -> None:
+        self._app, self._request_s = app, request_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, within the limits."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refused = _refused(scope)
+        if refused:
+            await problem(refused, HTTPStatus(refused).phrase.lower(), [Fault("", "that is too long")])(scope, receive, send)
+            return
+        timed = _Timed(scope, receive, send)
+        timer = asyncio.get_running_loop().call_later(self._request_s, timed.expire)
+        try:
+            await self._app(scope, timed.receive, timed.send)
+        finally:
+            timer.cancel()
+
+
+def _refused(scope: Scope) -> int:
+    """The status for an address or headers beyond the limits; 0 within them."""
+    headers = scope["headers"]
+    if len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
+        return 414
+    if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers) > LONGEST_HEADERS:
+        return 431
+    return 0
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in scope["headers"])
+
+
+class _Timed:
+    """One request's channel. When its time is over it answers by itself, once, and what the application says later goes nowhere.
+
+    The thread that works on the request cannot be stopped: it ends its work, and its answer is dropped.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._arrived = self._started = self._over = False
+        self._answering: asyncio.Task[None] | None = None
+
+    async def receive(self) -> Message:
+        """The next part of the request; once time is over, as if the caller had gone."""
+        message = await self._receive()
+        self._arrived = self._arrived or not message.get("more_body", False)
+        return {"type": "http.disconnect"} if self._over else message
+
+    async def send(self, message: Message) -> None:
+        """The next part of the answer, unless time is over."""
+        if self._over:
+            return
+        self._started = True
+        await self._send(message)
+
+    def expire(self) -> None:
+        """Answer, unless an answer has begun: 408 where the request is still arriving, else 503."""
+        if not self._started:
+            self._over = True
+            self._answering = asyncio.get_running_loop().create_task(self._answer())
+
+    async def _answer(self) -> None:
+        if self._arrived or not _has_body(self._scope):
+            late = problem(503, "out of time", [Fault("", "the answer took too long")], {"Retry-After": str(RETRY_S)})
+        else:
+            late = problem(408, "request timeout", [Fault("", "the request took too long to arrive")], {"Connection": "close"})
+        await late(self._scope, self._receive, self._send)

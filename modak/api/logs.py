@@ -1,0 +1,33 @@
+"""How the service logs: one JSON object a line on standard error, or plain lines for a person at a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FIELDS = {"asctime": "time", "levelname": "level", "name": "logger"}
+
+
+def config(*, plain: bool) -> dict[str, Any]:
+    """The configuration of Python's ``logging`` for the service and its server.
+
+    The server's own access log stays silent: :mod:`modak.api.observe` tells more, and never what a caller put into an address.
+    """
+    lines = {"format": "%(asctime)s %(levelname)s %(message)s"}
+    facts = {
+        "()": "pythonjsonlogger.json.JsonFormatter",
+        "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        "rename_fields": FIELDS,
+        "datefmt": "%Y-%m-%dT%H:%M:%S%z",
+    }
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": lines if plain else facts},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {
+            "modak": {"level": "INFO"},
+            "uvicorn": {"level": "INFO"},
+            "uvicorn.access": {"level": "WARNING"},
+        },
+    }

@@ -1,0 +1,133 @@
+"""What operators see of each request: an id in its answer, one line in the log, a count and a duration under ``/metrics``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from fastapi import FastAPI, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from modak.errors import ModakError
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric
+
+    from modak.store.state import State
+
+LOG: Final = logging.getLogger("modak.requests")
+HEADER: Final = b"x-request-id"
+GIVEN: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+"""Ids that a proxy may give; another is not repeated anywhere."""
+SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+
+
+class Observed:
+    """The outermost layer of the application (pure ASGI: a layer that wraps requests and answers costs ten times as much)."""
+
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
+        from prometheus_client import Counter, Histogram
+
+        self.app = app
+        self.requests = Counter("modak_requests", "Answers given.", ("method", "route", "status"), registry=registry)
+        told = "Time from the header of a request to the end of its answer."
+        self.seconds = Histogram("modak_request_seconds", told, ("route",), buckets=SECONDS, registry=registry)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and note how it ended."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        began, status = perf_counter(), 500
+        name = request_id(scope)
+        scope.setdefault("state", {})["request_id"] = name
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (HEADER, name.encode())]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            self._note(scope, status, perf_counter() - began, name)
+
+    def _note(self, scope: Scope, status: int, took: float, name: str) -> None:
+        route = getattr(scope.get("route"), "path", "unknown")  # never the path itself: callers choose that, and each would be a series
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self.requests.labels(method, route, status).inc()
+        self.seconds.labels(route).observe(took)
+        if LOG.isEnabledFor(logging.INFO):
+            fields = {"method": method, "route": route, "status": status, "ms": round(took * 1000, 2), "request_id": name}
+            principal = scope["state"].get("principal")
+            LOG.info("%s %s %d", method, route, status, extra=fields | ({"principal": principal} if principal else {}))
+
+
+def request_id(scope: Scope) -> str:
+    """The id that a proxy gave to the request where it is a plain word, or a new one."""
+    for key, value in scope["headers"]:
+        if key == HEADER and GIVEN.fullmatch(value):
+            return str(value, "ascii")
+    return secrets.token_hex(8)
+
+
+class Gauges:
+    """The state of the database, read when someone asks: every worker tells the same."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+
+    def collect(self) -> Iterator[Metric]:
+        """Prometheus' protocol."""
+        from prometheus_client.core import GaugeMetricFamily
+
+        try:
+            state: State = self.app.state.service().store.state()
+        except ModakError:  # what was counted of requests is still worth telling
+            yield GaugeMetricFamily("modak_database_up", "Whether the database answers.", 0)
+            return
+        yield GaugeMetricFamily("modak_database_up", "Whether the database answers.", 1)
+        series = GaugeMetricFamily(
+            "modak_series", "Series of results, by whether their models are fitted to what they hold now.", labels=["models"]
+        )
+        series.add_metric(["fitted"], state.series - state.stale_series)
+        series.add_metric(["stale"], state.stale_series)
+        yield series
+        yield GaugeMetricFamily("modak_models", "Fitted curves.", state.models)
+        if state.newest_load is not None:
+            yield GaugeMetricFamily("modak_newest_load_timestamp_seconds", "When results were last loaded.", state.newest_load)
+        built = GaugeMetricFamily("modak_builds", "Builds of images, by state.", labels=["state"])
+        for name, number in sorted(state.builds.items()):
+            built.add_metric([name], number)
+        yield built
+
+
+def add_observation(app: FastAPI) -> None:
+    """Observe every request of ``app``, and answer ``GET /metrics``: of all workers where ``modak serve`` runs several."""
+    from prometheus_client import CollectorRegistry, ProcessCollector
+
+    own = CollectorRegistry()
+    ProcessCollector(registry=own)
+    app.add_middleware(Observed, registry=own)
+
+    @app.get("/metrics", tags=["operations"], summary="Figures for Prometheus", response_class=Response)
+    def metrics(request: Request) -> Response:
+        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        told = CollectorRegistry()
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            MultiProcessCollector(told)  # type: ignore[no-untyped-call]
+        else:
+            told.register(own)
+        told.register(Gauges(request.app))
+        return Response(generate_latest(told), media_type=CONTENT_TYPE_LATEST)

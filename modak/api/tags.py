@@ -1,0 +1,33 @@
+"""Facts that a caller has already are not sent again (RFC 9110, section 13: ``ETag`` and ``If-None-Match``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fastapi import Request
+from starlette.responses import Response
+
+from modak import __version__
+from modak.api.problems import answer
+from modak.service import Service
+
+TAGGED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "What is known; the tag changes with the data",
+        "headers": {"ETag": {"description": "for `If-None-Match` of the next call", "schema": {"type": "string"}}},
+    },
+    304: {"description": "Nothing has changed since the answer with the tag that `If-None-Match` names"},
+}
+"""The OpenAPI entry of such answers."""
+
+
+def unless_known(request: Request, find: Callable[[Service], Any]) -> Response:
+    """What ``find`` finds, or 304 where the caller names the tag of today's data."""
+    service: Service = request.app.state.service()
+    tag = f'"{__version__}-{service.store.version()}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    given = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
+    if given & {tag, "*"}:
+        return Response(status_code=304, headers=headers)
+    return answer(find(service), headers=headers)

@@ -1,0 +1,100 @@
+"""Tables that come as a body: CSV, JSON, any text that a format recognises, or files of a multipart form. All of it stays in memory."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any, Final
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from modak.api.bodies import Raw, WrongType
+from modak.errors import BadSyntax
+from modak.ingest.sources import Source, from_bytes
+
+KINDS: Final = {"text/csv": "body.csv", "application/json": "body.json", "text/plain": "body.txt"}
+MOST_FILES: Final = 1000
+
+
+def sources(body: Raw) -> list[Source]:
+    """The tables of a body, by names that faults go by. Packed ones are refused: a small one can hold gigabytes."""
+    if body.kind == "multipart/form-data":
+        found = _parts(body)
+    elif body.kind in KINDS:
+        found = [(KINDS[body.kind], body.content)]
+    else:
+        raise WrongType(f"send {', '.join(KINDS)} or multipart/form-data")
+    if any(content.startswith(b"\x1f\x8b") for _, content in found):
+        raise WrongType("send it unpacked")
+    return [from_bytes(content, name) for name, content in found]
+
+
+def _parts(body: Raw) -> list[tuple[str, bytes]]:
+    """The files of a form: name and content of each."""
+    _, options = parse_options_header(body.header)
+    form = _Form()
+    try:
+        parser = MultipartParser(options.get(b"boundary", b""), form.callbacks())  # type: ignore[arg-type]
+        parser.write(body.content)
+        parser.finalize()
+    except (FormParserError, ValueError):
+        raise BadSyntax("no multipart form") from None
+    if not form.complete or not form.files:
+        raise BadSyntax("a multipart form without a file, or cut off")
+    return form.files
+
+
+class _Form:
+    """Collects what the parser finds."""
+
+    def __init__(self) -> None:
+        self.files: list[tuple[str, bytes]] = []
+        self.complete = False
+        self._header = self._value = b""
+        self._name = ""
+        self._content = bytearray()
+
+    def callbacks(self) -> dict[str, Any]:
+        """What the parser calls, by the names that it knows."""
+        return {
+            "on_part_begin": self._begin,
+            "on_header_field": self._field,
+            "on_header_value": self._text,
+            "on_header_end": self._ended,
+            "on_part_data": self._data,
+            "on_part_end": self._end,
+            "on_end": self._all,
+        }
+
+    def _begin(self) -> None:
+        if len(self.files) >= MOST_FILES:
+            raise BadSyntax(f"at most {MOST_FILES} files")
+        self._name, self._content = "", bytearray()
+
+    def _field(self, data: bytes, start: int, end: int) -> None:
+        self._header += data[start:end]
+
+    def _text(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _ended(self) -> None:
+        if self._header.lower() == b"content-disposition":
+            _, options = parse_options_header(self._value)
+            self._name = _shown(options.get(b"filename", b"").decode("utf-8", "replace"))
+        self._header = self._value = b""
+
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        self._content += data[start:end]
+
+    def _end(self) -> None:
+        if self._name:
+            self.files.append((self._name, bytes(self._content)))
+
+    def _all(self) -> None:
+        self.complete = True
+
+
+def _shown(name: str) -> str:
+    """The last part of a file's name, as far as it can be printed: a label, never a path that is opened."""
+    last = PurePath(name.replace("\\", "/")).name
+    return "".join(letter if letter.isprintable() else "?" for letter in last)[:100]

@@ -1,0 +1,140 @@
+"""The addresses that change the data. Who may call them was settled before (:mod:`modak.api.access`); what they do is the service's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import FastAPI, Query, Request
+from starlette.responses import Response
+
+from modak.api.access import actor_of, spent_token
+from modak.api.bodies import Body, LoadBody, document
+from modak.api.native import Cursor, Limit, Wanted, service_of
+from modak.api.problems import answer
+from modak.api.uploads import sources
+from modak.errors import RequestError
+
+DryRun = Annotated[bool, Query(description="check, and change nothing")]
+Replace = Annotated[bool, Query(description="take the place of what is there under the same name, or tells of the same run")]
+Format = Annotated[str | None, Query(max_length=64, description="the format, where it is not to be recognised")]
+Pairs = Annotated[list[str] | None, Query(max_length=100)]
+LARGEST_NUMBER: Final = 2**63 - 1
+MOST_NUMBERS: Final = 1000
+KINDS: Final = {"systems": "system", "images": "image", "rules": "rule"}
+TAG: Final = "change"
+
+
+def add_routes(app: FastAPI) -> None:
+    """Add the addresses that change the data, and the one that shows who did, to ``app``."""
+    add = app.add_api_route
+    add("/results", load, methods=["POST"], tags=[TAG], summary="Load results", openapi_extra=TABLES)
+    add("/results/confirmations", confirm, methods=["POST"], tags=[TAG], summary="Confirm suspicious results", openapi_extra=NUMBERS)
+    for kind in KINDS:
+        add_adding(app, kind)
+    add("/plans/{id}/token", allow, methods=["POST"], tags=[TAG], summary="A token for the plan's result", status_code=201)
+    add("/plans/{id}/result", result, methods=["POST"], tags=[TAG], summary="A job's measured result comes back", openapi_extra=REPORT)
+    add("/audit", audit, methods=["GET"], tags=["about"], summary="Who changed what")
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+TABLES: Final = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "text/csv": {"schema": {"type": "string", "description": "a result table"}},
+            "application/json": {"schema": {"type": "array", "items": {"type": "object"}, "description": "its rows as records"}},
+            "text/plain": {"schema": {"type": "string", "description": "any other format that is known"}},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"file": {"type": "array", "items": {"type": "string", "contentMediaType": "application/octet-stream"}}},
+                }
+            },
+        },
+    }
+}
+NUMBERS: Final = _json(
+    {
+        "type": "object",
+        "required": ["results"],
+        "additionalProperties": False,
+        "properties": {
+            "results": {
+                "type": "array",
+                "description": "`id` of each",
+                "minItems": 1,
+                "maxItems": MOST_NUMBERS,
+                "items": {"type": "integer", "minimum": 1, "maximum": LARGEST_NUMBER},
+            }
+        },
+    }
+)
+REPORT: Final = _json({"type": "object", "description": "`modak-result.json`, as the job script writes it at its end"})
+
+
+def load(
+    request: Request,
+    body: LoadBody,
+    format: Format = None,
+    map: Pairs = None,
+    set: Pairs = None,
+    replace: Replace = False,
+    dry_run: DryRun = False,
+) -> Response:
+    """All rows or none: `new`, `duplicates`, `replaced`, the `version` of the data, suspicious rows and notes.
+
+    `map=OLD=NEW` renames a column and `set=COLUMN=VALUE` fills its empty cells; both may be repeated.
+    """
+    from modak.ingest.reading import parse_pairs
+    from modak.ingest.table import Options
+
+    options = Options(parse_pairs(map or (), "map"), parse_pairs(set or (), "set"), format)
+    return answer(service_of(request).load_tables(sources(body), options, actor_of(request), dry_run=dry_run, replace=replace))
+
+
+def confirm(request: Request, body: Body) -> Response:
+    """Models rest on these results from now on; `confirmed` says how many of them had been doubted."""
+    sent = document(body)
+    numbers = sent.get("results") if isinstance(sent, dict) and sent.keys() == {"results"} else None
+    if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_NUMBERS or not all(map(_is_number, numbers)):
+        raise RequestError(f"an object whose one key lists 1 to {MOST_NUMBERS} numbers of results", field="results")
+    return answer({"confirmed": service_of(request).confirm(numbers, actor_of(request))})
+
+
+def add_adding(app: FastAPI, kind: str) -> None:
+    """Add ``POST /kind``."""
+
+    def add(request: Request, body: Body, replace: Replace = False) -> Response:
+        """All or none. 201 where something changed, 200 where everything was there already."""
+        from modak.knowledge import from_document
+
+        changed = service_of(request).add(from_document(kind, document(body), "body"), replace=replace, actor=actor_of(request))
+        return answer({"changed": changed}, status=201 if changed else 200)
+
+    reference = {"$ref": f"#/components/schemas/{KINDS[kind]}"}
+    several = {"type": "object", "required": [kind], "properties": {kind: {"type": "array", "items": reference}}}
+    schema = _json({"anyOf": [reference, several]})
+    summary = f"Add {kind}"
+    app.add_api_route(f"/{kind}", add, methods=["POST"], tags=[TAG], summary=summary, name=f"add {kind}", openapi_extra=schema)
+
+
+def allow(request: Request, id: Wanted) -> Response:
+    """`token`, with which one result of this plan can be sent in the caller's name until `expires_at`; it is shown here alone."""
+    return answer(service_of(request).allow_result(id, actor_of(request)), status=201)
+
+
+def result(request: Request, id: Wanted, body: Body) -> Response:
+    """Held against the plan, then loaded; with a job's own token only once. A run that failed stores nothing."""
+    return answer(service_of(request).take_result(id, document(body), actor_of(request), spent_token(request, id)))
+
+
+def audit(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
+    """`items`, the newest first: `at`, `principal`, `request_id`, `action`, `target`, `outcome`; `next` where there are more."""
+    return answer(service_of(request).audit(cursor, limit))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_NUMBER

@@ -1,0 +1,191 @@
+"""OpenID Connect: tokens that an issuer of the site's own signs. Needs the extra `oidc`.
+
+What is believed comes from the settings alone: the issuer, the audience, and :data:`ALGORITHMS`. Of the issuer's discovery
+document only the address of its keys is taken, once it has repeated the issuer's name.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from modak.auth import REFUSED, SCOPES, Principal
+from modak.documents import strict_json
+from modak.errors import DataError, ModakError, Unauthorised, Unavailable
+
+if TYPE_CHECKING:
+    from jwt import PyJWK
+
+ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
+"""Signatures with a public key alone, so that no key of the issuer can be taken for a shared secret; each key keeps to its own."""
+FRESH_S: Final = 3600.0
+"""Seconds for which the issuer's keys are believed."""
+AGAIN_S: Final = 60.0
+"""Seconds between two looks for a key that is not there: nobody can make us ask the issuer more often."""
+PATIENCE_S: Final = 5.0
+"""Seconds without another try after the issuer did not answer."""
+TIMEOUT_S: Final = 3.0
+SKEW_S: Final = 60
+LARGEST: Final = 1 << 20
+LONGEST_TOKEN: Final = 8192
+LONGEST_NAME: Final = 190
+
+
+@dataclass
+class _Known:
+    """The issuer's keys as they were last seen; times are monotonic."""
+
+    keys: dict[str, PyJWK] = field(default_factory=dict)
+    seen: float = float("-inf")
+    tried: float = float("-inf")
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Issuer:
+    """An issuer of tokens. :meth:`principal` may be called from several threads."""
+
+    issuer: str
+    audience: str
+    scopes_claim: str = "scope"
+    _known: _Known = field(default_factory=_Known)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def principal(self, token: str) -> Principal:
+        """Whose token it is: ``oidc:`` and its subject, with those scopes that the claim lists as ``modak:SCOPE``.
+
+        Raises :class:`~modak.errors.Unauthorised` for a token that is wrong in any way, and
+        :class:`~modak.errors.Unavailable` where the issuer does not answer and its keys are needed.
+        """
+        import jwt
+
+        if len(token) > LONGEST_TOKEN:
+            raise Unauthorised(REFUSED)
+        try:
+            claims = jwt.decode(
+                token,
+                self._key(jwt.get_unverified_header(token)),
+                algorithms=list(ALGORITHMS),
+                audience=self.audience,
+                issuer=[self.issuer, f"{self.issuer}/"],  # settings hold addresses without the last slash
+                leeway=SKEW_S,
+                options={"require": ["exp", "iat", "sub", "aud", "iss"], "enforce_minimum_key_length": True},
+            )
+        except (jwt.PyJWTError, ValueError, TypeError):
+            raise Unauthorised(REFUSED) from None
+        subject = claims["sub"]
+        if not subject or len(subject) > LONGEST_NAME or not subject.isprintable():
+            raise Unauthorised(REFUSED)
+        return Principal(f"oidc:{subject}", frozenset(_scopes(claims.get(self.scopes_claim))))
+
+    def _key(self, header: Mapping[str, Any]) -> PyJWK:
+        """The key that the token names; where we do not have it, the issuer is asked, but not too often."""
+        name = header.get("kid")
+        if not isinstance(name, str) or header.get("alg") not in ALGORITHMS or "crit" in header:
+            raise Unauthorised(REFUSED)
+        known = self._known
+        with self._lock:
+            now = monotonic()
+            stale = now - known.seen > FRESH_S
+            wait = PATIENCE_S if known.failure else AGAIN_S
+            if (stale or name not in known.keys) and now - known.tried >= (PATIENCE_S if stale else wait):
+                self._refresh(now)
+            if known.failure and (now - known.seen > FRESH_S or name not in known.keys):
+                raise Unavailable(known.failure)
+            key = known.keys.get(name)
+        if key is None:
+            raise Unauthorised(REFUSED)
+        return key
+
+    def _refresh(self, now: float) -> None:
+        known = self._known
+        known.tried = now
+        try:
+            known.keys = dict(_keys(_fetched(_keys_address(self.issuer))))
+            known.seen, known.failure = now, ""
+        except (OSError, http.client.HTTPException, ModakError, ValueError, KeyError, TypeError):
+            known.failure = "the issuer of tokens does not answer as one"
+
+
+def check(issuer: str, audience: str) -> None:
+    """Raise :class:`~modak.errors.DataError` for settings that would not do, or where the extra is not installed."""
+    if not audience:
+        raise DataError("is required with MODAK_OIDC_ISSUER", field="MODAK_OIDC_AUDIENCE")
+    if not _allowed(issuer):
+        raise DataError("https, or http on this machine", field="MODAK_OIDC_ISSUER")
+    try:
+        import jwt.algorithms
+    except ModuleNotFoundError:
+        raise DataError("needs the extra 'oidc': pip install 'modak[oidc]'", field="MODAK_OIDC_ISSUER") from None
+    if not jwt.algorithms.has_crypto:
+        raise DataError("needs the extra 'oidc': pip install 'modak[oidc]'", field="MODAK_OIDC_ISSUER")
+
+
+def _scopes(claim: object) -> Iterator[str]:
+    words = claim.split() if isinstance(claim, str) else claim if isinstance(claim, list) else ()
+    return (scope for scope in SCOPES if f"modak:{scope}" in words)
+
+
+def _keys_address(issuer: str) -> str:
+    told = _fetched(f"{issuer}/.well-known/openid-configuration")
+    if told["issuer"].rstrip("/") != issuer:
+        raise ValueError("the discovery document is another issuer's")
+    return str(told["jwks_uri"])
+
+
+def _keys(document: Mapping[str, Any]) -> Iterator[tuple[str, PyJWK]]:
+    """Those of the issuer's keys that sign, by their names; what we do not understand is left out."""
+    from jwt import PyJWK, PyJWTError
+
+    for entry in document["keys"]:
+        if entry.get("use", "sig") == "sig" and isinstance(entry.get("kid"), str) and entry.get("kty") in ("RSA", "EC", "OKP"):
+            try:
+                key = PyJWK(entry)
+            except PyJWTError:
+                continue
+            if key.algorithm_name in ALGORITHMS:
+                yield entry["kid"], key
+
+
+def _fetched(address: str) -> dict[str, Any]:
+    """A JSON object from the issuer; no redirection is followed, no proxy asked."""
+    if not _allowed(address):
+        raise ValueError("no address that is asked for keys")
+    parts = urlsplit(address)
+    kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
+    extra: dict[str, Any] = {} if parts.scheme == "http" else {"context": ssl.create_default_context()}
+    connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S, **extra)
+    try:
+        connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers={"Accept": "application/json"})
+        response = connection.getresponse()
+        content = response.read(LARGEST + 1)
+    finally:
+        connection.close()
+    document = strict_json(content) if response.status == http.HTTPStatus.OK and len(content) <= LARGEST else None
+    if not isinstance(document, dict):
+        raise ValueError("no JSON object")
+    return document
+
+
+def _allowed(address: str) -> bool:
+    parts = urlsplit(address)
+    return parts.scheme == "https" or (parts.scheme == "http" and loopback(parts.hostname or ""))
+
+
+def loopback(host: str) -> bool:
+    """Whether an address or name is this machine's own.
+
+    >>> loopback("127.0.0.1"), loopback("localhost"), loopback("0.0.0.0"), loopback("modak.example.org")
+    (True, True, False, False)
+    """
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,83 @@
+"""API keys: made, found, revoked. A key is shown once, when it is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Final
+
+from modak.auth import REFUSED, SCOPES, Principal, tokens
+from modak.errors import Fault, RequestError, Unauthorised, unknown
+from modak.store.access import Access
+from modak.store.audit import Actor
+from modak.store.keys import Key
+
+REMEMBERED_S: Final = 2.0
+"""Seconds for which a worker believes what the database said of a key: a key that another process revoked works for so long at most."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+ -]{0,99}")
+
+
+@dataclass(frozen=True)
+class KeyRing:
+    """The API keys of a database. :meth:`find` may be called from several threads."""
+
+    access: Callable[[], Access]
+    """Asked for when it is needed: a service starts before its database answers."""
+    _known: dict[str, tuple[Key, float]] = field(default_factory=dict)
+
+    def create(self, name: str, scopes: Sequence[str], expires_at: datetime | None, actor: Actor) -> tuple[str, Key]:
+        """A new key for ``name``, whose writes are attributed to ``key:name``: its text, and what is kept of it.
+
+        Raises :class:`~modak.errors.RequestError` for a name or scope that is none, or a time that has passed.
+        """
+        faults = [Fault("scope", unknown("scope", scope[:40], SCOPES)) for scope in scopes if scope not in SCOPES]
+        if not _NAME.fullmatch(name):
+            faults.append(Fault("name", "letters, digits, blanks and @._+- (at most 100)"))
+        if not scopes:
+            faults.append(Fault("scope", f"at least one of {', '.join(SCOPES)}"))
+        if expires_at is not None and expires_at <= datetime.now(UTC):
+            faults.append(Fault("expires", "a time to come"))
+        if faults:
+            raise RequestError(faults=faults)
+        token = tokens.new(tokens.KEY)
+        ordered = tuple(scope for scope in SCOPES if scope in scopes)
+        return token, self.access().create(tokens.digest(token), name, f"key:{name}", ordered, expires_at, actor)
+
+    def find(self, token: str) -> Principal:
+        """Whose key it is. Raises :class:`~modak.errors.Unauthorised` for one that is unknown, has expired or was revoked."""
+        known = self.remembered(token)
+        if known is not None:
+            return known
+        key = self.access().find(tokens.digest(token)) if tokens.well_formed(token, tokens.KEY) else None
+        if key is None or not key.living(datetime.now(UTC)):
+            raise Unauthorised(REFUSED)
+        self._known[tokens.digest(token)] = (key, monotonic() + REMEMBERED_S)
+        return _principal(key)
+
+    def remembered(self, token: str) -> Principal | None:
+        """The same from memory, where it is there and fresh: asks no database."""
+        digest = tokens.digest(token)
+        key, until = self._known.get(digest, (None, 0.0))
+        if key is None:
+            return None
+        if monotonic() > until or not key.living(datetime.now(UTC)):
+            self._known.pop(digest, None)
+            return None
+        return _principal(key)
+
+    def every(self) -> tuple[Key, ...]:
+        """All keys, the oldest first."""
+        return self.access().every()
+
+    def revoke(self, identity: str, actor: Actor) -> bool:
+        """End a key, here at once; whether it was still alive. Raises :class:`~modak.errors.NotFound`."""
+        ended = self.access().revoke(identity, actor)
+        self._known.clear()
+        return ended
+
+
+def _principal(key: Key) -> Principal:
+    return Principal(key.principal, frozenset(key.scopes))

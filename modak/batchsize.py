@@ -1,0 +1,50 @@
+"""The global batch of a configuration, and what follows from it for the learning rate. Advice only: no script changes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from modak.candidates import Shape
+from modak.chosen import Chosen
+
+LARGEST_WITHOUT_LOSS: Final = 8192
+"""Global batch up to which ResNet-50 on ImageNet lost no accuracy (PRACE guide on deep learning 2019, section 3.3)."""
+WARM_UP_EPOCHS: Final = 5
+"""Of 90, in the published run with a global batch of 14,336 (the same, section 6.2.7)."""
+
+
+def global_batch(shape: Shape, nodes: int) -> int | None:
+    """Samples in one step over all workers (ranks, or GPUs where there are GPUs)."""
+    if shape.batch_size is None:
+        return None
+    return shape.batch_size * nodes * (shape.gpus_per_node or shape.ranks_per_node)
+
+
+def learning_rate(chosen: Chosen) -> str | None:
+    """By what factor the rate of one worker is scaled, and over how many epochs; ``None`` for one worker."""
+    if chosen.workers == 1:
+        return None
+    epochs = chosen.request.optimisation.workload.epochs
+    warm_up = min(float(WARM_UP_EPOCHS), epochs / 2) if epochs else float(WARM_UP_EPOCHS)
+    return f"{_batch(chosen)}, so {chosen.workers} times the rate that suits one worker, reached over about {warm_up:g} epochs"
+
+
+def large(chosen: Chosen) -> str | None:
+    """The global batch, where it is beyond the largest without loss."""
+    batch = global_batch(chosen.shape, chosen.nodes)
+    return f"{_batch(chosen)}" if batch and batch > LARGEST_WITHOUT_LOSS else None
+
+
+def by_layout(chosen: Chosen) -> str | None:
+    """What several workers in a node do to the global batch."""
+    many = chosen.workers_per_node
+    return f"{many} workers a node make it {many} times that of one worker a node; {_batch(chosen)}" if many > 1 else None
+
+
+def _batch(chosen: Chosen) -> str:
+    batch, each = global_batch(chosen.shape, chosen.nodes), chosen.shape.batch_size
+    if batch is None:
+        return f"the global batch is {chosen.workers} times the batch of a worker, which neither request nor results name"
+    samples = chosen.request.optimisation.workload.samples
+    steps = f", {samples / batch:.0f} steps an epoch" if samples else ""
+    return f"the global batch is {batch} ({each} on each of {chosen.workers} workers{steps})"

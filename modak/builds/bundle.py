@@ -1,0 +1,152 @@
+"""One file that carries an image to a site without internet: the image, its recipe, its entry in the catalogue, and checksums.
+
+A plain tar archive with members of known names; nothing in it says where it goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import secrets
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Final
+
+from pydantic import ValidationError
+
+from modak.builds.verify import sha256
+from modak.errors import Conflict, DataError, RequestError
+from modak.facts import Image
+from modak.faults import faults_of
+from modak.grammar import is_image_file
+
+ENTRY: Final = "entry.json"
+SUMS: Final = "SHA256SUMS"
+RECIPE: Final = "recipe"
+MOST_TEXT: Final = 4 << 20
+
+
+def is_bundle(file: Path) -> bool:
+    """Whether a file is a tar archive, whatever it is called."""
+    try:
+        return tarfile.is_tarfile(file)
+    except OSError:
+        return False
+
+
+def pack(image: Image, file: Path, recipe: str, output: Path) -> dict[str, Any]:
+    """Write a bundle, whole or not at all. Raises :class:`modak.errors.Conflict` for an image that is not the catalogue's."""
+    found = sha256(file)
+    if image.digest and image.digest != f"sha256:{found}":
+        raise Conflict(f"{file} is not what the catalogue tells of: sha256:{found} instead of {image.digest}", field="digest")
+    entry = image.model_copy(update={"digest": f"sha256:{found}", "reference": file.name}).model_dump_json(exclude_unset=True, indent=2)
+    texts: dict[str, str] = {ENTRY: entry} | ({RECIPE: recipe} if recipe else {})
+    sums = {file.name: found, **{name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}}
+    texts[SUMS] = "".join(f"{value}  {name}\n" for name, value in sums.items())
+    waiting = output.with_name(f".{output.name}.{secrets.token_hex(8)}")
+    try:
+        with tarfile.open(waiting, "x", format=tarfile.PAX_FORMAT) as archive:
+            for name, text in texts.items():
+                content = text.encode()
+                archive.addfile(_member(name, len(content)), io.BytesIO(content))
+            with file.open("rb") as content_of_image:
+                archive.addfile(_member(file.name, file.stat().st_size), content_of_image)
+        waiting.replace(output)
+    except OSError as error:
+        raise RequestError(f"cannot be written: {error.strerror}", field=str(output)) from None
+    finally:
+        waiting.unlink(missing_ok=True)
+    return {"bundle": str(output), "image": file.name, "digest": f"sha256:{found}", "recipe": bool(recipe)}
+
+
+def _member(name: str, size: int) -> tarfile.TarInfo:
+    """The same image gives the same bundle: no times, no owners."""
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = size, 0o644
+    return member
+
+
+def unpack(file: Path, folder: Path) -> tuple[Image, AbstractContextManager[Path]]:
+    """The entry of a bundle, and a context that brings its image into ``folder`` and takes it away again where its body fails.
+
+    Raises :class:`modak.errors.DataError` that names the member which is missing, too many, or not what its checksum says.
+    """
+    try:
+        with tarfile.open(file) as archive:
+            members = {member.name: member for member in archive if member.isreg()}
+            sums = _sums(_text(archive, members, SUMS, file), file)
+            texts = {name: _text(archive, members, name, file) for name in (ENTRY, RECIPE) if name in members}
+    except (OSError, tarfile.TarError) as error:
+        raise DataError(f"is no bundle: {error}", field=str(file)) from None
+    image = _entry(texts.get(ENTRY, ""), file)
+    wrong: list[str] = [name for name, text in texts.items() if hashlib.sha256(text.encode()).hexdigest() != sums.get(name)]
+    if wrong or image.reference not in members or f"sha256:{sums.get(image.reference)}" != image.digest:
+        raise DataError(f"{(wrong or [image.reference])[0]} is missing or is not what {SUMS} says", field=str(file))
+    return image, _settled(file, image, folder)
+
+
+@contextmanager
+def _settled(file: Path, image: Image, folder: Path) -> Iterator[Path]:
+    """The image under its name; it is hashed on the way, and has a name that no job knows until its entry is stored."""
+    final, waiting = folder / image.reference, folder / f".bundle-{secrets.token_hex(8)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tarfile.open(file) as archive:
+            source = archive.extractfile(image.reference)
+            if source is None:
+                raise DataError(f"{image.reference} is no file", field=str(file))
+            found = _copied(source, waiting)
+        if f"sha256:{found}" != image.digest:
+            raise DataError(f"{image.reference} is damaged: sha256:{found} instead of {image.digest}", field=str(file))
+        if final.exists() and sha256(final) != found:
+            raise Conflict(f"another image is called {final}; move it away first", field=str(file))
+        yield final
+        waiting.replace(final)
+    except OSError as error:
+        raise RequestError(f"cannot be written: {error.strerror}", field=str(final)) from None
+    finally:
+        with suppress(OSError):
+            waiting.unlink(missing_ok=True)
+
+
+def _copied(source: IO[bytes], target: Path) -> str:
+    digest = hashlib.sha256()
+    with target.open("xb") as out:
+        while piece := source.read(1 << 20):
+            digest.update(piece)
+            out.write(piece)
+        out.flush()
+        os.fsync(out.fileno())
+    target.chmod(0o644)
+    return digest.hexdigest()
+
+
+def _text(archive: tarfile.TarFile, members: Mapping[str, tarfile.TarInfo], name: str, file: Path) -> str:
+    member = members.get(name)
+    source = archive.extractfile(member) if member and member.size <= MOST_TEXT else None
+    if source is None:
+        raise DataError(f"holds no {name}: is it a bundle of 'modak images bundle'?", field=str(file))
+    return source.read().decode("utf-8", "replace")
+
+
+def _sums(text: str, file: Path) -> dict[str, str]:
+    lines = [line.split("  ", 1) for line in text.splitlines()]
+    if any(len(line) != 2 for line in lines):
+        raise DataError(f"{SUMS} has a line that is no checksum", field=str(file))
+    return {name: value for value, name in lines}
+
+
+def _entry(text: str, file: Path) -> Image:
+    try:
+        image = Image.model_validate(json.loads(text))
+    except ValidationError as wrong:
+        raise DataError(faults=faults_of(wrong, model=Image)) from None
+    except ValueError:
+        raise DataError(f"{ENTRY} is no JSON document", field=str(file)) from None
+    if "/" in image.reference or not is_image_file(image.reference):
+        raise DataError(f"{ENTRY}: the reference is no file's name", field=str(file))
+    return image

@@ -1,0 +1,59 @@
+"""``ch-image build --force``, then ``ch-convert``: a SquashFS file from a Dockerfile, and a directory or tar archive beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from modak.builds.order import Order
+from modak.builds.tools import Command, find
+
+_STEP: Final = re.compile(r"\s*(?P<number>[0-9]+)[.*]? (?P<words>[A-Z]+(?:\.[A-Z])? .*)")
+_FAULT: Final = re.compile(r"(?:ch-[a-z]+\[[0-9]+\]: )?error: (?P<why>.+)|(?P<full>.*No space left on device.*)")
+FORMS: Final = {"directory": ("dir", ""), "tar": ("tar", ".tar.gz")}
+"""Further forms: what ch-convert calls them, and how their names end."""
+
+
+@dataclass(frozen=True)
+class Charliecloud:
+    """Unprivileged: everything in a user namespace, in ch-image's own storage (``CH_IMAGE_STORAGE``)."""
+
+    runtime: str = "charliecloud"
+    ending: str = ".sqfs"
+    programs: tuple[str, ...] = ("ch-image", "ch-convert", "ch-run")
+
+    def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
+        """Base images from files first, where the order names some."""
+        build, convert, tag = find("ch-image"), find("ch-convert"), _tag(work)
+        for file, name in order.bases:
+            yield Command(f"import {name}", (build, "import", file, name))
+        yield Command("build", (build, "build", "--force", "-t", tag, "-f", str(work / "recipe"), order.context or str(work / "context")))
+        yield Command("convert to SquashFS", (convert, "-i", "ch-image", "-o", "squash", tag, str(image)))
+        for form in order.also:
+            kind, ending = FORMS[form]
+            yield Command(f"convert to {form}", (convert, "-i", "ch-image", "-o", kind, tag, str(image.with_suffix(ending))))
+
+    def tidy(self, work: Path) -> tuple[Command, ...]:
+        """The image in ch-image's storage; base images stay."""
+        return (Command("tidy up", (find("ch-image"), "delete", _tag(work))),)
+
+    def step(self, line: str) -> str | None:
+        """ch-image numbers the instructions."""
+        found = _STEP.fullmatch(line)
+        return f"{found['number']}. {found['words']}" if found else None
+
+    def fault(self, line: str) -> str | None:
+        """Its own last words."""
+        found = _FAULT.match(line)
+        return (found["why"] or found["full"]) if found else None
+
+    def run(self, image: Path, work: Path) -> tuple[str, ...]:
+        """With the image's own variables alone, and a temporary folder of its own."""
+        return (find("ch-run"), "--unset-env=*", "--set-env", "--private-tmp", "--cd=/tmp", str(image), "--")
+
+
+def _tag(work: Path) -> str:
+    return re.sub(r"[^a-z0-9]", "", work.name.lower())

@@ -1,0 +1,182 @@
+"""The use cases around building: order, look, cancel, verify, carry. The same for the command line and the service."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from modak.builds import bundle, verify, worker
+from modak.builds.order import Order, Site, of_recipe, recipe_of
+from modak.builds.wanted import WantedBuild
+from modak.errors import Conflict, RequestError, Unavailable, UnknownName
+from modak.facts import Image
+from modak.grammar import is_image_file
+from modak.recipes import recipe
+from modak.settings import Settings
+from modak.store import Store
+from modak.store.audit import Actor
+from modak.store.builds import Build
+from modak.store.times import now
+
+Json = dict[str, Any]
+PATIENCE: Final = timedelta(seconds=15)
+"""After so long without a sign of life somebody looks whether there is a builder at all."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Building on one store, in the folder that the settings name."""
+
+    store: Store
+    settings: Settings
+
+    @property
+    def folder(self) -> Path:
+        """Where images are. Raises :class:`modak.errors.RequestError` for a folder that job scripts could not name."""
+        if not self.settings.images_dir:
+            raise Unavailable("HOME is not set, so there is no default; name a folder", field="MODAK_IMAGES_DIR")
+        folder = Path(self.settings.images_dir).absolute()
+        if not is_image_file(f"{folder}/image.sif"):
+            raise RequestError(f"{folder}: allowed are letters, digits and ._+- in the names of folders", field="MODAK_IMAGES_DIR")
+        return folder
+
+    @property
+    def site(self) -> Site:
+        """What takes the internet's place."""
+        return site(self.settings)
+
+    # --- building
+
+    def order(self, asked: WantedBuild, answer: Callable[[Any], Mapping[str, Any]]) -> Order:
+        """The order for what somebody asks; ``answer`` answers a request. Raises as both do."""
+        if asked.recipe is not None:
+            made, runtime = recipe(asked.recipe), "apptainer"
+        else:
+            made, runtime = recipe_of(answer({"job": asked.job}))
+        return of_recipe(made, asked.runtime or runtime, self.site if asked.offline else None, asked.also)
+
+    def ask(self, order: Order, actor: Actor, *, again: bool = False) -> Json:
+        """Order an image: the state of its build, which may be one that others wait for, or one that is done.
+
+        ``again``: what was built before is built anew. A recipe that copies files is always built anew: they may have changed.
+        """
+        folder = self.folder
+        before = () if again or order.context else self.store.builds.newest(1, key=order.key)
+        if before and before[0].state == "done" and self._whole(before[0]):
+            return state(before[0])
+        build = self.store.builds.ask(order.key, order.as_json(), actor)
+        start_builder(self.settings, folder)
+        return state(build)
+
+    def state(self, build_id: str) -> Json:
+        """How far a build is. Where nobody seems to work on it, a builder is started."""
+        build = self.store.builds.get(build_id)
+        if build.living and now() - max(build.requested_at, build.beat_at) > PATIENCE:
+            start_builder(self.settings, self.folder)
+        return state(build)
+
+    def log(self, build_id: str) -> str:
+        """What the tools printed, the beginning and the end of it."""
+        return self.store.builds.get(build_id).log
+
+    def cancel(self, build_id: str, actor: Actor) -> Json:
+        """Stop a build, for everybody who waits for it."""
+        return state(self.store.builds.cancel(build_id, actor))
+
+    def listing(self, limit: int = 100) -> list[Json]:
+        """The newest builds."""
+        return [state(build) for build in self.store.builds.newest(limit)]
+
+    # --- images that are there
+
+    def verify(self, name: str, actor: Actor) -> Json:
+        """Run an image of the catalogue, and keep what that showed; one whose labels are refuted is never chosen again."""
+        image = self._image(name)
+        file = verify.file_of(image, self.folder)
+        builder = next((each for each in worker.BUILDERS.values() if file.name.endswith(each.ending)), worker.BUILDERS["apptainer"])
+        entry, findings = verify.verified(image, file, builder)
+        self.store.add([entry], actor.principal, replace=True, request_id=actor.request_id)
+        return {"image": image.reference, "refuted": bool(entry.refuted), "findings": [asdict(finding) for finding in findings]}
+
+    def bundle(self, name: str, output: Path) -> Json:
+        """Pack an image with its recipe and entry for a site that cannot pull."""
+        image = self._image(name)
+        return bundle.pack(image, verify.file_of(image, self.folder), self._recipe(image), output)
+
+    def unbundle(self, file: Path, actor: Actor, *, replace_old: bool = False) -> Image:
+        """Take in what :meth:`bundle` packed: the file into the folder of images, the entry into the catalogue."""
+        found, settle = bundle.unpack(file, self.folder)
+        with settle as place:
+            entry = found.model_copy(update={"reference": str(place)})
+            self.store.add([entry], actor.principal, replace=replace_old, request_id=actor.request_id)
+        return entry
+
+    # --- within
+
+    def _image(self, name: str) -> Image:
+        """An image by its reference, or by its file's name where only one has that."""
+        images = self.store.snapshot().images
+        found = [image for image in images if image.reference == name] or [
+            image for image in images if "://" not in image.reference and image.reference.rsplit("/", 1)[-1] == name
+        ]
+        if len(found) > 1:
+            raise Conflict(f"several images are called {name}: {', '.join(image.reference for image in found)}", field="image")
+        if not found:
+            raise UnknownName("image", name, [image.reference for image in images])
+        return found[0]
+
+    def _recipe(self, image: Image) -> str:
+        done = self.store.builds.newest(500, states=("done",))
+        return next((build.order["text"] for build in done if build.result.get("image") == image.reference), "")
+
+    def _whole(self, build: Build) -> bool:
+        """Whether all that a build made is still there, and nobody found fault with it."""
+        files = [(Path(each["file"]), each.get("bytes")) for each in build.result["files"]]
+        there = all(file.exists() and (size is None or file.stat().st_size == size) for file, size in files)
+        known = {image.reference: image for image in self.store.snapshot().images}
+        image = known.get(build.result["image"])
+        return there and image is not None and not image.refuted
+
+
+def site(settings: Settings) -> Site:
+    """What takes the internet's place, as the settings name it."""
+    bases, wheels = (str(Path(name).absolute()) if name else "" for name in (settings.base_images_dir, settings.wheels_dir))
+    return Site(bases, wheels, settings.package_index)
+
+
+def state(build: Build) -> Json:
+    """A build as callers see it."""
+    times = {name: getattr(build, name) for name in ("requested_at", "started_at", "finished_at")}
+    told = {
+        "id": build.id,
+        "state": build.state,
+        "name": build.order["name"],
+        "runtime": build.order["runtime"],
+        "requested_by": build.requested_by,
+        **{name: value.isoformat() for name, value in times.items() if value},
+        **{name: value for name, value in (("step", build.step if build.living else ""), ("message", build.message)) if value},
+    }
+    return {**told, **build.result}
+
+
+def start_builder(settings: Settings, folder: Path) -> None:
+    """Start the folder's builder, unless one is at work. It is nobody's child: it outlives who asked, and ends by itself."""
+    own = {"MODAK_DATABASE_URL": settings.database_url, "MODAK_IMAGES_DIR": str(folder), "MODAK_BUILD_HOURS": str(settings.build_hours)}
+    words = (sys.executable, "-m", "modak", "images", "builder")
+    detach = 'exec >"$0" 2>&1; "$@" <&0 &'
+    with worker.turn(folder) as lock:
+        if lock is not None:
+            subprocess.run(  # noqa: S603 (words of ours)
+                ["/bin/sh", "-c", detach, str(folder / "builder.log"), *words],
+                env={**{name: value for name, value in os.environ.items() if name not in ("MODAK_TOKEN", "MODAK_SERVER")}, **own},
+                stdin=lock,
+                start_new_session=True,
+                check=True,
+                timeout=60,
+            )

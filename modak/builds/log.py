@@ -1,0 +1,54 @@
+"""What a tool prints, kept to a bounded length: the beginning and the end, line by line, without control characters."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Final
+
+FIRST: Final = 32 * 1024
+LAST: Final = 96 * 1024
+LONGEST_LINE: Final = 2000
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class Log:
+    """Collects bytes; :meth:`text` is what is kept of them."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._first: list[str] = []
+        self._last: deque[str] = deque()
+        self._sizes = [0, 0]
+        self._dropped = 0
+
+    def feed(self, data: bytes) -> list[str]:
+        """Take what was printed; the lines that it completed."""
+        *whole, self._rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
+        if len(self._rest) > LONGEST_LINE:
+            whole, self._rest = [*whole, self._rest], b""
+        lines = [cleaned for line in whole if (cleaned := _clean(line))]
+        for line in lines:
+            self.line(line)
+        return lines
+
+    def line(self, line: str) -> None:
+        """Keep a line."""
+        if not self._last and self._sizes[0] + len(line) <= FIRST:
+            self._first.append(line)
+            self._sizes[0] += len(line) + 1
+            return
+        self._last.append(line)
+        self._sizes[1] += len(line) + 1
+        while self._sizes[1] > LAST:
+            self._sizes[1] -= len(self._last.popleft()) + 1
+            self._dropped += 1
+
+    def text(self) -> str:
+        """The first and the last lines, and how many are left out between them."""
+        left_out = [f"… {self._dropped} lines are left out here …"] if self._dropped else []
+        return "".join(f"{line}\n" for line in (*self._first, *left_out, *self._last))
+
+
+def _clean(line: bytes) -> str:
+    return _ESCAPES.sub("", line[:LONGEST_LINE].decode("utf-8", "replace")).rstrip()

@@ -1,0 +1,157 @@
+"""What is to be built: the recipe's text, the runtime that it is for, and what the image is said to carry."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from modak.errors import NotFound, RequestError
+from modak.offline import Form, Mirrors, base_file, bases, offline
+from modak.recipes import Recipe, labels
+
+Runtime = Literal["apptainer", "charliecloud"]
+FORMS: Final[Mapping[Runtime, Form]] = {"apptainer": "definition", "charliecloud": "dockerfile"}
+_LABEL: Final = re.compile(r"\bmodak\.(?P<name>[a-z_]+)[ =]+[\"']?(?P<value>[A-Za-z0-9._+,-]+)", re.MULTILINE)
+_LISTS: Final = ("compilers", "distribution")
+_TEXTS: Final = ("framework", "version", "source", "accelerator", "microarchitecture", "mpi", "mpi_version", "python", "cuda")
+
+
+@dataclass(frozen=True)
+class Order:
+    """One image to build."""
+
+    runtime: Runtime
+    text: str
+    """The definition file or Dockerfile, as the tool gets it."""
+    name: str
+    """The image file's name without its ending."""
+    claims: Mapping[str, Any]
+    """What the image is said to carry: fields of :class:`modak.facts.ImageLabels`, ``framework`` at least."""
+    context: str = ""
+    """The folder that a Dockerfile copies from, and that paths of a definition file are relative to; empty: nothing is copied."""
+    bases: tuple[tuple[str, str], ...] = ()
+    """Base images for Charliecloud that come from files: the file, and the name that the text knows it by."""
+    also: tuple[Literal["directory", "tar"], ...] = ()
+    """Forms that Charliecloud's image is wanted in, beside SquashFS."""
+    source: str = "a recipe of MODAK's"
+
+    @property
+    def key(self) -> str:
+        """The same for orders that make the same image: builds with one key are one build."""
+        what = {name: value for name, value in asdict(self).items() if name not in ("claims", "source")}
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+    def as_json(self) -> dict[str, Any]:
+        """A JSON object that :func:`read` takes."""
+        return asdict(self) | {"claims": dict(self.claims)}
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the administrator of a site without internet has named: folders, and the address of a package index. Empty: there is none."""
+
+    bases: str = ""
+    wheels: str = ""
+    index: str = ""
+
+    def mirrors(self, text: str, runtime: Runtime) -> Mirrors:
+        """What takes the internet's place for a recipe. Raises :class:`modak.errors.RequestError` where nothing does."""
+        if not (self.bases or self.wheels or self.index):
+            names = "MODAK_WHEELS_DIR, MODAK_PACKAGE_INDEX or MODAK_BASE_IMAGES_DIR"
+            raise RequestError(f"nothing takes the internet's place: name {names}", field="offline")
+        found = bases(text, FORMS[runtime]) if self.bases else ()
+        return Mirrors({image: self._base(image, runtime) for image in found}, self.wheels, self.index)
+
+    def _base(self, image: str, runtime: Runtime) -> str:
+        """A base image as a file, or as a directory. Raises :class:`modak.errors.RequestError` that says what it has to be called."""
+        endings = (".sif", "") if runtime == "apptainer" else (".tar.gz", ".tar", "")
+        for ending in endings:
+            if (place := Path(self.bases, base_file(image, ending))).exists():
+                return str(place)
+        wanted = f"{base_file(image, endings[0])} or the directory {base_file(image, '')}"
+        raise RequestError(f"{self.bases} has no {wanted}: put {image} there", field="MODAK_BASE_IMAGES_DIR")
+
+
+def read(document: Mapping[str, Any]) -> Order:
+    """The order of a JSON object from :meth:`Order.as_json`."""
+    pairs = tuple((file, name) for file, name in document["bases"])
+    return Order(**{**document, "bases": pairs, "also": tuple(document["also"])})
+
+
+def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequence[Literal["directory", "tar"]] = ()) -> Order:
+    """The order for one of MODAK's own recipes; ``site``: without internet."""
+    kind = builder_of(runtime)
+    text, _ = made.text(kind)
+    claims = labels(made).model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    order = Order(kind, text, made.image_file.removesuffix(".sif"), claims, also=_forms(kind, also))
+    return order if site is None else _without_internet(order, site)
+
+
+def of_text(
+    text: str, runtime: str, name: str, context: Path, site: Site | None = None, also: Sequence[Literal["directory", "tar"]] = ()
+) -> Order:
+    """The order for somebody's own recipe, whose labels ``modak.framework`` and the like say what the image is to carry.
+
+    Raises :class:`modak.errors.RequestError` for a definition with a section that runs on the machine that builds.
+    """
+    kind = builder_of(runtime)
+    if found := re.search(r"^%(setup|pre)\b", text, re.MULTILINE | re.IGNORECASE):
+        raise RequestError(
+            f"%{found[1]} runs on the machine that builds, outside of any container; put its commands into %post", field="recipe"
+        )
+    order = Order(kind, text, name, _claims(text), str(context.resolve()), also=_forms(kind, also), source="a recipe of its user's")
+    return order if site is None else _without_internet(order, site)
+
+
+def builder_of(runtime: str) -> Runtime:
+    """Who builds for a runtime. Raises :class:`modak.errors.RequestError` for one that nobody here builds for."""
+    if runtime in ("apptainer", "singularity"):
+        return "apptainer"
+    if runtime == "charliecloud":
+        return "charliecloud"
+    raise RequestError(f"no image is built for {runtime!a} here; allowed: apptainer, singularity, charliecloud", field="runtime")
+
+
+def recipe_of(answer: Mapping[str, Any]) -> tuple[Recipe, str]:
+    """The recipe and runtime of an answered request. Raises :class:`modak.errors.NotFound` where nothing has to be built."""
+    plan = answer["job"]["plan"]
+    if not plan.get("recipe"):
+        image = (plan.get("image") or {}).get("reference", "none")
+        raise NotFound(f"that request needs no build: its image is {image}", field="optimisation")
+    fields = {name: value for name, value in plan["recipe"].items() if name in Recipe.model_fields}
+    return Recipe.model_validate(fields), plan["configuration"]["runtime"]
+
+
+def _forms(runtime: Runtime, also: Sequence[Literal["directory", "tar"]]) -> tuple[Literal["directory", "tar"], ...]:
+    if also and runtime != "charliecloud":
+        raise RequestError("only Charliecloud's images are converted; Apptainer reads one form, SIF", field="also")
+    return tuple(sorted(set(also)))
+
+
+def _claims(text: str) -> dict[str, Any]:
+    found = {match["name"]: match["value"] for match in _LABEL.finditer(text)}
+    if "framework" not in found:
+        raise RequestError(
+            "no label says what the image carries: add modak.framework, for instance modak.framework=pytorch", field="recipe"
+        )
+    texts = {name: value for name, value in found.items() if name in _TEXTS}
+    lists = {name: found[name].split(",") for name in _LISTS if name in found}
+    return {"source": "pip", **texts, **lists}
+
+
+def _without_internet(order: Order, site: Site) -> Order:
+    form = FORMS[order.runtime]
+    mirrors = site.mirrors(order.text, order.runtime)
+    text = offline(order.text, form, mirrors)
+    if form == "definition":
+        return replace(order, text=text)
+    if order.context and mirrors.wheels:
+        raise RequestError("a Dockerfile that copies files of its own cannot have the wheels as its context too", field="offline")
+    return replace(
+        order, text=text, bases=tuple((file, name) for name, file in mirrors.bases.items()), context=mirrors.wheels or order.context
+    )

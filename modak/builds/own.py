@@ -1,0 +1,46 @@
+"""A recipe of the user's own: which kind it is, and, for the other runtime, its translation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from modak.builds.order import FORMS, Runtime, builder_of
+from modak.errors import RequestError
+from modak.offline import Form
+
+LARGEST: int = 1 << 20
+
+
+def readable(file: Path, runtime: str | None) -> tuple[str, Runtime]:
+    """The text that the runtime's tool builds from, and the runtime: where none is asked for, the one of the recipe's kind.
+
+    Raises :class:`modak.errors.RequestError` for a file that is no recipe.
+    """
+    try:
+        text = file.read_bytes()[: LARGEST + 1].decode("utf-8")
+    except OSError as error:
+        raise RequestError(f"cannot be read: {error.strerror}", field=str(file)) from None
+    except UnicodeDecodeError:
+        raise RequestError("is no text", field=str(file)) from None
+    if len(text) > LARGEST:
+        raise RequestError("is no recipe: it is larger than 1 MiB", field=str(file))
+    form = kind(text, str(file))
+    wanted = builder_of(runtime) if runtime else next(each for each, has in FORMS.items() if has == form)
+    if FORMS[wanted] != form:
+        from modak.builds.conversion import converted
+
+        return converted(text, form, str(file)), wanted
+    return text, wanted
+
+
+def kind(text: str, name: str) -> Form:
+    """Definition file or Dockerfile, by its first line that says something."""
+    for line in text.splitlines():
+        if re.match(r"\s*bootstrap\s*:", line, re.IGNORECASE):
+            return "definition"
+        if re.match(r"\s*(FROM|ARG)\s", line, re.IGNORECASE):
+            return "dockerfile"
+        if line.strip() and not line.lstrip().startswith("#"):
+            break
+    raise RequestError("is neither a definition file (Bootstrap: …) nor a Dockerfile (FROM …)", field=name)

@@ -1,0 +1,128 @@
+"""Running a tool so that it can be watched and ended whole: a process group of its own, output as it comes, and no survivors."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+LOOK_S: Final = 0.25
+PATIENCE_S: Final = 5.0
+"""How long a group may take to end by itself."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process (or the leader of a group) that cannot be mistaken for a later one of the same number."""
+
+    pid: int
+    started: int
+    """In clock ticks since the machine came up, from ``/proc``."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still there; a zombie is not."""
+        return _started(self.pid) == self.started
+
+
+def this() -> Process:
+    """This process."""
+    return Process(os.getpid(), _started(os.getpid()) or 0)
+
+
+def _started(pid: int) -> int | None:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def run(
+    words: Sequence[str],
+    *,
+    heard: Callable[[bytes], None],
+    watch: Callable[[], None],
+    begun: Callable[[Process], None],
+    environment: Mapping[str, str],
+    folder: Path,
+    limit_s: float,
+) -> int:
+    """Run a command in a new session, its output and errors in one stream; the exit status.
+
+    ``watch`` is called several times a second; what it raises ends the command and every process of its group. Raises
+    :class:`TimeoutError` after ``limit_s``, and :class:`OSError` where it cannot be started.
+    """
+    deadline = time.monotonic() + limit_s
+    with _group(words, environment, folder) as process:
+        begun(Process(process.pid, _started(process.pid) or 0))
+        for data in _output(process):
+            heard(data)
+            watch()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no end within {limit_s:g} s")
+        return process.wait()
+
+
+@contextmanager
+def _group(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The command as the leader of a session; afterwards nobody of its group is left."""
+    with subprocess.Popen(  # noqa: S603 (words of ours, no shell)
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(environment),
+        cwd=folder,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            end(process.pid)
+            process.wait()
+
+
+def _output(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """What it prints, in pieces; nothing now and then, so that the reader can look around. Ends with the leader."""
+    assert process.stdout is not None  # noqa: S101 (it is a pipe)
+    source = process.stdout.fileno()
+    os.set_blocking(source, False)
+    while True:
+        ended = process.poll() is not None
+        ready, _, _ = select.select([source], [], [], 0 if ended else LOOK_S)
+        data = (os.read(source, 1 << 16) if ready else b"") or b""
+        if not data and ended:
+            return
+        if ready and not data:
+            time.sleep(LOOK_S)  # it has closed its output, and goes on
+        yield data
+
+
+def end(group: int) -> None:
+    """End every process of a group: first by asking, then by force. A group that is gone is no error."""
+    for wanted in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(group, wanted)
+        deadline = time.monotonic() + PATIENCE_S
+        while members(group) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+
+def members(group: int) -> list[int]:
+    """The living processes of a group."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            if folder.name.isdigit():
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[2]) == group and fields[0] != "Z":
+                    found.append(int(folder.name))
+    return found

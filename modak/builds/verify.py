@@ -1,0 +1,92 @@
+"""Running an image to see what it carries; what the answers mean is decided in :mod:`modak.verification`."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import subprocess
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from modak.builds.process import Process, run
+from modak.builds.tools import Builder, environment, find, version
+from modak.errors import Conflict, Unavailable
+from modak.facts import Image
+from modak.probe import Claims, probe
+from modak.verification import Finding, Seen, judge, read
+
+LONGEST_S: Final = 3600
+MOST_OUTPUT: Final = 4 << 20
+
+
+def look(builder: Builder, image: Path, claims: Claims, work: Path, *, watch: Callable[[], None], begun: Callable[[Process], None]) -> Seen:
+    """Run an image once and read what it says. Raises :class:`modak.errors.Unavailable` where its runtime is not there.
+
+    ``watch`` and ``begun`` as :func:`modak.builds.process.run` takes them.
+    """
+    told = bytearray()
+
+    def heard(data: bytes) -> None:
+        told.extend(data[: MOST_OUTPUT - len(told)])
+
+    words = (*builder.run(image, work), "/bin/sh", "-c", probe(claims))
+    try:
+        run(words, heard=heard, watch=watch, begun=begun, environment=environment(words[0], work), folder=work, limit_s=LONGEST_S)
+    except OSError as error:
+        raise Unavailable(f"{words[0]} cannot be started: {error.strerror}") from None
+    return read(told.decode("utf-8", "replace"))
+
+
+def verified(image: Image, file: Path, builder: Builder) -> tuple[Image, tuple[Finding, ...]]:
+    """The catalogue's entry with what running the image showed: verified here and today, or refuted and never chosen again."""
+    claims = image.labels.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"architecture": image.labels.architecture}
+    with TemporaryDirectory(prefix="modak-verify-") as work:
+        seen = look(builder, file, claims, Path(work), watch=lambda: None, begun=lambda process: None)
+    findings = (*_digest(image, file), *judge(claims, seen))
+    return image.model_copy(update=standing(findings, builder)), findings
+
+
+def _digest(image: Image, file: Path) -> tuple[Finding, ...]:
+    """That the file is still the one that the catalogue tells of."""
+    if not image.digest:
+        return ()
+    seen = f"sha256:{sha256(file)}"
+    return (Finding("digest", "holds" if seen == image.digest else "refuted", image.digest, seen),)
+
+
+def sha256(file: Path) -> str:
+    """The hash of a file's content."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def standing(findings: tuple[Finding, ...], builder: Builder) -> Mapping[str, Any]:
+    """Those fields of a catalogue entry that say what running the image showed."""
+    today, where = date.today(), place(builder)
+    refuted = tuple(f"{today.isoformat()} on {where}: {finding}" for finding in findings if finding.verdict == "refuted")
+    told = {"findings": tuple(map(str, findings)), "refuted": refuted}
+    return told | ({"verified_on": None, "verified_at": None} if refuted else {"verified_on": today, "verified_at": where})
+
+
+def place(builder: Builder) -> str:
+    """This machine and the runtime, for the record."""
+    program = builder.programs[-1] if builder.runtime == "charliecloud" else builder.programs[0]
+    try:
+        return f"{platform.node() or 'this machine'}, {builder.runtime} {version(find(program, 'singularity'))}"
+    except (Unavailable, OSError, subprocess.SubprocessError):
+        return platform.node() or "this machine"
+
+
+def file_of(image: Image, folder: Path) -> Path:
+    """Where an image of the catalogue lies as a file. Raises :class:`modak.errors.Conflict` for one that does not."""
+    if "://" in image.reference:
+        raise Conflict(
+            f"{image.reference} is in a registry: 'modak images build' makes a file of an official image (--variant hub)", field="image"
+        )
+    file = Path(image.reference) if image.reference.startswith("/") else folder / image.reference
+    if not file.is_file():
+        raise Conflict(f"{file} is not there; a relative reference is looked for in MODAK_IMAGES_DIR", field="image")
+    return file

@@ -1,0 +1,39 @@
+"""What a caller asks to have built, as a document: one of MODAK's recipes, or what a request needs. Never text: that would be code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from modak.errors import RequestError
+from modak.faults import faults_of
+
+
+class WantedBuild(BaseModel):
+    """Either ``recipe`` or ``job``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    recipe: Mapping[str, Any] | None = None
+    """A recipe as plans show it: framework, version, variant, …"""
+    job: Mapping[str, Any] | None = None
+    """A request as `POST /optimise` takes it; what its plan has to build is built."""
+    runtime: Literal["apptainer", "singularity", "charliecloud"] | None = None
+    """Not given: the plan's own, or apptainer."""
+    offline: bool = False
+    """From the base images, wheels or package index that the settings name."""
+    also: tuple[Literal["directory", "tar"], ...] = Field(default=(), max_length=2)
+    """Forms that Charliecloud's image is wanted in beside SquashFS."""
+
+
+def wanted(document: Any) -> WantedBuild:
+    """The document, checked. Raises :class:`modak.errors.RequestError` that names the fields."""
+    try:
+        found = WantedBuild.model_validate(document)
+    except ValidationError as wrong:
+        raise RequestError(faults=faults_of(wrong, model=WantedBuild)) from None
+    if (found.recipe is None) == (found.job is None):
+        raise RequestError("one of 'recipe' and 'job' is needed, and only one", field="recipe")
+    return found

@@ -1,0 +1,281 @@
+"""The builder: one process a folder of images, which takes the builds that wait, one after the other, and ends when none does.
+
+What it makes lies in a folder of its own until it was run and hashed; only then does it get its name. So a builder that dies,
+a full disk or a cancelled build leaves nothing that a job could take for an image.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from errno import EDQUOT, EFBIG, ENOSPC
+from pathlib import Path
+from typing import IO, Any, Final
+
+from modak.builds import process, verify
+from modak.builds.apptainer import Apptainer
+from modak.builds.charliecloud import FORMS, Charliecloud
+from modak.builds.log import Log
+from modak.builds.order import Order, read
+from modak.builds.tools import Builder, Command, environment, find
+from modak.errors import ModakError, Unavailable
+from modak.facts import Image
+from modak.store.builds import Build, Builds
+from modak.store.times import now
+from modak.verification import judge, measured
+
+BUILDERS: Final[Mapping[str, Builder]] = {each.runtime: each for each in (Apptainer(), Charliecloud())}
+BEAT_S: Final = 1.0
+SILENT: Final = timedelta(seconds=120)
+"""A builder on another machine that has not been heard of for so long is gone."""
+_FULL: Final = ("No space left on device", "Disk quota exceeded", "File too large", "disk is full")
+
+
+class Stopped(Exception):
+    """Somebody wants the build, or the builder, to stop."""
+
+
+@contextmanager
+def turn(folder: Path) -> Iterator[IO[str] | None]:
+    """The lock that makes this process the folder's builder, or ``None``: another one has it. It goes with the process, however it ends.
+
+    Whoever starts a builder takes the lock and gives it to the builder as its standard input, so that no second one is started
+    meanwhile.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    given = _given(folder)
+    lock = given or (folder / ".builder").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        yield None
+    else:
+        yield lock
+        if given:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+    finally:
+        if not given:
+            lock.close()
+
+
+def _given(folder: Path) -> IO[str] | None:
+    """The lock file, where this process was started with it as its standard input: it is locked already."""
+    with suppress(OSError, ValueError):
+        if sys.stdin is not None and os.path.samestat(os.fstat(sys.stdin.fileno()), (folder / ".builder").stat()):
+            return sys.stdin
+    return None
+
+
+def work(builds: Builds, folder: Path, limit_s: float) -> int:
+    """Build what waits, until nothing does; how many builds that were.
+
+    Whoever orders a build and finds a builder at work may go: the builder looks once more after it has let go of the folder.
+    """
+    done = 0
+    while True:
+        with turn(folder) as lock:
+            if lock is None:
+                return done
+            recover(builds, folder)
+            while (build := builds.claim(_here())) is not None:
+                Work(builds, build, folder, limit_s).run()
+                done += 1
+        if not builds.newest(1, states=("queued",)):
+            return done
+
+
+def recover(builds: Builds, folder: Path) -> None:
+    """Builds of builders that are gone wait again; their tools are ended, and what they began to write is removed."""
+    for build in builds.newest(1000, states=("running",)):
+        if not _gone(build):
+            continue
+        group = build.builder.get("group")
+        if build.builder.get("host") == platform.node() and group and process.Process(**group).alive:
+            process.end(group["pid"])
+        builds.put_back(build.id)
+    living = {build.id for build in builds.newest(1000, states=("running",))}
+    for left in folder.glob(".build-*"):
+        if left.name.removeprefix(".build-") not in living:
+            _remove(left)
+
+
+def _here() -> dict[str, Any]:
+    return {"host": platform.node(), "process": asdict(process.this())}
+
+
+def _gone(build: Build) -> bool:
+    if build.builder.get("host") != platform.node():
+        return now() - build.beat_at > SILENT
+    return not process.Process(**build.builder["process"]).alive
+
+
+@dataclass
+class Work:
+    """One build under way."""
+
+    builds: Builds
+    build: Build
+    folder: Path
+    limit_s: float
+    log: Log = field(default_factory=Log)
+    step: str = "prepare"
+    fault: str = ""
+    beaten: float = 0.0
+    begun: float = field(default_factory=time.monotonic)
+
+    def run(self) -> None:
+        """Build, convert, run, hash, name, enter; whatever happens, say so in the database and leave no half image."""
+        order = read(self.build.order)
+        place = self.folder / f".build-{self.build.id}"
+        builder = BUILDERS[order.runtime]
+        try:
+            with _ends_by_signal():
+                image, result = self._make(order, builder, place)
+            self.builds.finish(self.build.id, "done", log=self.log.text(), result=result, image=image)
+        except Stopped:
+            wanted = self.builds.get(self.build.id).cancel
+            if wanted:
+                self.builds.finish(self.build.id, "cancelled", message=f"cancelled in the step: {self.step}", log=self.log.text())
+            else:
+                self.builds.put_back(self.build.id, died=False)
+                raise
+        except (ModakError, OSError, TimeoutError) as error:
+            self.log.line(f"modak: {error}")
+            self.builds.finish(self.build.id, "failed", message=self._why(error), log=self.log.text())
+        finally:
+            _remove(place)
+
+    def _make(self, order: Order, builder: Builder, place: Path) -> tuple[Image, dict[str, Any]]:
+        place.mkdir(parents=True)
+        for name in ("context", "tmp"):
+            (place / name).mkdir()
+        (place / "recipe").write_text(order.text, encoding="utf-8")
+        for program in builder.programs:
+            find(program, *(("singularity",) if program == "apptainer" else ()))
+        made = place / f"image{builder.ending}"
+        try:
+            for command in builder.commands(order, place, made):
+                self._tool(command, builder, order, place)
+        finally:
+            for command in builder.tidy(place):
+                with suppress(ModakError, OSError, Stopped):
+                    process.run(command.words, heard=lambda data: None, watch=lambda: None, begun=self._work_of,
+                                environment=environment(command.words[0], place), folder=place, limit_s=60)  # fmt: skip
+        return self._named(order, builder, place, made)
+
+    def _tool(self, command: Command, builder: Builder, order: Order, place: Path) -> None:
+        """One command of the build; its last step and last words are what a fault will name."""
+        self.step, self.fault = command.step, ""
+        extra = {"TMPDIR": str(place / "tmp"), "APPTAINER_TMPDIR": os.environ.get("APPTAINER_TMPDIR", str(place / "tmp"))}
+        status = process.run(
+            command.words,
+            heard=lambda data: self._heard(data, builder),
+            watch=self._watch,
+            begun=self._work_of,
+            environment=environment(command.words[0], place, extra.items()),
+            folder=Path(order.context) if order.context else place,
+            limit_s=max(1.0, self.limit_s - (time.monotonic() - self.begun)),
+        )
+        if status:
+            ended = f"signal {-status}" if status < 0 else f"exit status {status}"
+            raise ModakError(f"{Path(command.words[0]).name} ended with {ended}{': ' + self.fault if self.fault else ''}")
+
+    def _named(self, order: Order, builder: Builder, place: Path, made: Path) -> tuple[Image, dict[str, Any]]:
+        """Run the image, then give it and its further forms their names; the catalogue's entry, and the build's result."""
+        self.step = "verify"
+        seen = verify.look(builder, made, order.claims, place, watch=self._watch, begun=self._work_of)
+        labels = measured(order.claims, seen)
+        findings = judge(order.claims, seen)
+        self.log.line("modak: what running it showed")
+        for finding in findings:
+            self.log.line(f"modak: {finding}")
+        for name in ("framework", "version", "mpi", "microarchitecture"):
+            if bad := next((each for each in findings if each.label == name and each.verdict == "refuted"), None):
+                raise ModakError(f"the image does not carry what its recipe says: {bad}")
+        self.step = "hash"
+        forms = [made, *(made.with_suffix(FORMS[form][1]) for form in order.also)]
+        files = [self._settled(form, self.folder / f"{order.name}{form.name.removeprefix('image')}") for form in forms]
+        entry = {
+            "reference": files[0]["file"],
+            "labels": labels,
+            "digest": f"sha256:{files[0]['sha256']}",
+            "size_gb": max(files[0]["bytes"], 1) / 1e9,
+            "source": f"built by MODAK from {order.source}, build {self.build.id}",
+            **verify.standing(tuple(each for each in findings if each.verdict != "refuted"), builder),
+        }
+        shown = {"image": files[0]["file"], "files": files, "findings": [str(each) for each in findings]}
+        return Image.model_validate(entry), shown
+
+    def _settled(self, made: Path, final: Path) -> dict[str, Any]:
+        """Hash what was made, bring it to the disk, and give it its name."""
+        told: dict[str, Any] = {"file": str(final)}
+        if made.is_dir():
+            _remove(final)
+        else:
+            told |= {"sha256": verify.sha256(made), "bytes": made.stat().st_size}
+            with made.open("rb") as content:
+                os.fsync(content.fileno())
+        self._watch(at_once=True)
+        made.replace(final)
+        return told
+
+    def _heard(self, data: bytes, builder: Builder) -> None:
+        for line in self.log.feed(data):
+            self.step = (builder.step(line) or self.step)[:300]
+            if (why := builder.fault(line)) and not any(word in self.fault for word in _FULL):
+                self.fault = why[:300]
+
+    def _work_of(self, group: process.Process) -> None:
+        self.builds.works(self.build.id, _here() | {"group": asdict(group)})
+
+    def _watch(self, *, at_once: bool = False) -> None:
+        """Say that we live, and stop where somebody wants that. A database that is busy is asked again."""
+        if not at_once and time.monotonic() - self.beaten < BEAT_S:
+            return
+        self.beaten = time.monotonic()
+        with suppress(Unavailable):
+            if self.builds.beat(self.build.id, step=self.step, log=self.log.text()):
+                raise Stopped
+
+    def _why(self, error: Exception) -> str:
+        """One line: the step, and what went wrong in it; a full disk is called that."""
+        text = str(error) or type(error).__name__
+        full = isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT, EFBIG)
+        if full or any(word in text or word in self.log.text()[-4000:] for word in _FULL):
+            free = shutil.disk_usage(self.folder).free / 1e9
+            return f"step {self.step!r}: the disk is full, or a limit on file sizes is reached ({free:.1f} GB free in {self.folder})"
+        return f"step {self.step!r}: {' '.join(text.split())}"
+
+
+@contextmanager
+def _ends_by_signal() -> Iterator[None]:
+    """A builder that is asked to end stops its tool first."""
+
+    def stop(number: int, frame: object) -> None:
+        raise Stopped
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _remove(place: Path) -> None:
+    """A folder with all that is in it, also what a build made unreadable."""
+    if not place.exists():
+        return
+    for folder, _, _ in os.walk(place):
+        with suppress(OSError):
+            Path(folder).chmod(0o700)
+    shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,33 @@
+"""What was chosen, as those who advise on it need to see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modak.candidates import Shape
+from modak.dsl import Prediction, Request
+from modak.perfmodel import Curve
+from modak.target import Target
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A request, where it runs, the shape and nodes that were chosen, and what was predicted for them."""
+
+    request: Request
+    target: Target
+    shape: Shape
+    nodes: int
+    prediction: Prediction
+    curve: Curve | None = None
+    """The evidence behind the prediction."""
+
+    @property
+    def workers_per_node(self) -> int:
+        """Ranks, or GPUs where there are GPUs."""
+        return self.shape.gpus_per_node or self.shape.ranks_per_node
+
+    @property
+    def workers(self) -> int:
+        """On all nodes."""
+        return self.nodes * self.workers_per_node

@@ -1,0 +1,242 @@
+"""Making images: build, look at builds, verify, bundle."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from modak.cli import common, show
+from modak.cli.knowledge import Distribution, Mpi, Offline, Variant, planned
+from modak.errors import RequestError, Unauthorised
+
+if TYPE_CHECKING:
+    from modak.builds.desk import Desk
+    from modak.builds.order import Order
+    from modak.client import Building
+    from modak.service import Service
+    from modak.store.audit import Actor
+
+LOOK_S: Final = 0.5
+Runtime = Literal["apptainer", "singularity", "charliecloud"]
+COLUMNS: Final = ("id", "state", "name", "runtime", "requested_at", "step", "message")
+
+
+def build(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="A framework, a request (REQUEST.json), or a recipe of your own.")],
+    version: Annotated[str | None, typer.Option(help="Of a framework: a version or range; not given: the newest.")] = None,
+    variant: Annotated[Variant, typer.Option(help="From the framework's own image, from packages, or from source.")] = "hub",
+    gpu: Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for processors alone.")] = False,
+    target: Annotated[str | None, typer.Option(help="The processor that a source build is for, as archspec calls it.")] = None,
+    distribution: Annotated[Distribution | None, typer.Option(help="With Horovod inside.")] = None,
+    mpi: Annotated[Mpi | None, typer.Option(help="With this MPI library inside.")] = None,
+    runtime: Annotated[
+        Runtime | None, typer.Option(help="What it is for; not given: the request's or the recipe's own, or apptainer.")
+    ] = None,
+    offline: Offline = False,
+    directory: Annotated[bool, typer.Option("--directory", help="Charliecloud's image as a directory, too.")] = False,
+    tar: Annotated[bool, typer.Option("--tar", help="Charliecloud's image as a tar archive, too.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Copy what is made there.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Build anew what was built before.")] = False,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the end, or print the build's id and leave.")] = True,
+    as_json: common.AsJson = False,
+) -> None:
+    """Build an image, run it, and enter it in the catalogue with what running it showed."""
+    wish: dict[str, Any] = {"recipe": None, "job": None, "runtime": runtime, "offline": offline}
+    wish["also"] = [name for name, wanted in (("directory", directory), ("tar", tar)) if wanted]
+    path, own = Path(what), None
+    if path.suffix == ".json":
+        document = common.document(what)
+        wish["job"] = document.get("job", document) if isinstance(document, Mapping) else document
+    elif path.is_file():
+        own = path
+    else:
+        wish["recipe"] = planned(what, version, variant, gpu=gpu, target=target, distribution=distribution, mpi=mpi).model_dump(
+            mode="json", exclude_none=True
+        )
+    asked = {name: value for name, value in wish.items() if value}
+    now = common.settings()
+    desk = _remote(own, again=again) if now.server else _Local(*_opened(), own, again)
+    told = desk.ask(asked)
+    if wait:
+        with show.progress(f"building {told['name']}"):
+            told = _waited(desk, told)
+        _refuse(told)
+        _copy(told, output)
+    if as_json:
+        show.document(told)
+    elif told["state"] == "done":
+        _tell(told)
+    else:
+        typer.echo(told["id"])
+
+
+def builds(
+    identity: Annotated[str | None, typer.Argument(metavar="[ID]", help="One build; not given: all of them, the newest first.")] = None,
+    log: Annotated[bool, typer.Option("--log", help="Print what its tools printed.")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Stop it, for everybody who waits for it.")] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Show builds and how far they are."""
+    desk = _remote(None, again=False) if common.settings().server else _Local(*_opened())
+    if identity is None:
+        items = desk.builds()
+        if as_json:
+            show.document(items)
+        else:
+            show.table(COLUMNS, [[item.get(name) for name in COLUMNS] for item in items])
+    elif log:
+        typer.echo(desk.log(identity), nl=False)
+    else:
+        show.document(desk.cancel(identity) if cancel else desk.state(identity))
+
+
+def builder() -> None:
+    """Build what waits, then end. Builds start one by themselves; a second one for the same folder ends at once."""
+    from modak.builds.worker import Stopped, work
+
+    desk, _ = _opened()
+    try:
+        done = work(desk.store.builds, desk.folder, desk.settings.build_hours * 3600)
+    except Stopped:
+        return
+    typer.echo(f"{done} builds")
+
+
+def verify(
+    name: Annotated[str, typer.Argument(metavar="IMAGE", help="A reference of the catalogue, or the file's name.")],
+    as_json: common.AsJson = False,
+) -> None:
+    """Run an image and hold its labels against what it shows; status 1 where one is refuted: that image is never chosen again."""
+    desk, actor = _opened()
+    told = desk.verify(name, actor)
+    if as_json:
+        show.document(told)
+    else:
+        show.table(
+            ("label", "verdict", "claimed", "seen"), [[f[n] for n in ("label", "verdict", "claimed", "seen")] for f in told["findings"]]
+        )
+    if told["refuted"]:
+        raise typer.Exit(1)
+
+
+def bundle(
+    name: Annotated[str, typer.Argument(metavar="IMAGE", help="A reference of the catalogue, or the file's name.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The archive to write.")],
+) -> None:
+    """Pack an image with recipe, entry and checksums for a site that cannot pull; 'images add' takes it in there."""
+    desk, _ = _opened()
+    told = desk.bundle(name, output)
+    typer.echo(
+        f"{told['bundle']}: {told['image']}, {told['digest']}{'' if told['recipe'] else ', without a recipe: it was not built here'}"
+    )
+
+
+@dataclass(frozen=True)
+class _Local:
+    """Building in the folder of this machine."""
+
+    desk: Desk
+    actor: Actor
+    own: Path | None = None
+    again: bool = False
+
+    def ask(self, document: Any) -> dict[str, Any]:
+        from modak.builds.wanted import wanted
+
+        if self.own is None:
+            order = self.desk.order(wanted(document), lambda job: _service().optimise(job, keep=False))
+        else:
+            order = _own(self.own, document, self.desk)
+        return self.desk.ask(order, self.actor, again=self.again)
+
+    def state(self, build_id: str) -> dict[str, Any]:
+        return self.desk.state(build_id)
+
+    def log(self, build_id: str) -> str:
+        return self.desk.log(build_id)
+
+    def cancel(self, build_id: str) -> dict[str, Any]:
+        return self.desk.cancel(build_id, self.actor)
+
+    def builds(self) -> list[dict[str, Any]]:
+        return self.desk.listing()
+
+
+def _own(recipe: Path, document: Mapping[str, Any], desk: Desk) -> Order:
+    """The order for a recipe of the user's own, converted where it is of the other runtime's kind."""
+    from modak.builds.order import of_text
+    from modak.builds.own import readable
+
+    text, runtime = readable(recipe, document.get("runtime"))
+    name = recipe.parent.resolve().name if recipe.name.lower() == "dockerfile" else recipe.stem
+    return of_text(text, runtime, name, recipe.parent, desk.site if document.get("offline") else None, document.get("also", ()))
+
+
+def _remote(own: Path | None, *, again: bool) -> Building:
+    from modak.client import Remote
+
+    now = common.settings()
+    if own or again:
+        raise Unauthorised("a service builds no texts of others, and nothing twice; unset MODAK_SERVER to build here", field="MODAK_SERVER")
+    return Remote(now.server, now.token.get_secret_value(), now.timeout_s)
+
+
+def _service() -> Service:
+    return common.local()
+
+
+def _opened() -> tuple[Desk, Actor]:
+    from modak.builds.desk import Desk
+    from modak.service import principal
+    from modak.store.audit import Actor
+
+    return Desk(_service().store, common.settings()), Actor(principal())
+
+
+def _waited(desk: Building, told: dict[str, Any]) -> dict[str, Any]:
+    """The state at the end. An interrupt stops waiting, not the build: others may wait for it, too."""
+    try:
+        while told["state"] in ("queued", "running"):
+            time.sleep(LOOK_S)
+            told = desk.state(told["id"])
+    except KeyboardInterrupt:
+        typer.echo(f"the build goes on: 'modak images builds {told['id']}' shows it, with --cancel stops it", err=True)
+        raise typer.Exit(130) from None
+    return told
+
+
+def _refuse(told: Mapping[str, Any]) -> None:
+    if told["state"] != "done":
+        message = f"{told['state']}: {told.get('message', 'before it began')} (modak images builds {told['id']} --log)"
+        raise RequestError(message, field=f"build of {told['name']}")
+
+
+def _copy(told: Mapping[str, Any], output: Path | None) -> None:
+    if output is None:
+        return
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for each in told["files"]:
+            file, target = Path(each["file"]), output / Path(each["file"]).name
+            if file.is_dir():
+                shutil.copytree(file, target, symlinks=True)
+            else:
+                waiting = target.with_name(f".{target.name}.part")
+                shutil.copyfile(file, waiting)
+                waiting.replace(target)
+    except OSError as error:
+        raise RequestError(f"cannot be written: {error.strerror or error}", field=str(output)) from None
+
+
+def _tell(told: Mapping[str, Any]) -> None:
+    for each in told["files"]:
+        size = f", {each['bytes'] / 1e9:.3g} GB, sha256:{each['sha256']}" if "sha256" in each else ""
+        typer.echo(f"{each['file']}{size}")
+    findings: Sequence[str] = told["findings"]
+    show.bullets("What running it showed", findings)

@@ -1,0 +1,112 @@
+"""Who may write over HTTP, and who wrote: token, audit."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from modak.cli import common, show
+from modak.errors import Forbidden
+
+if TYPE_CHECKING:
+    from modak.auth.ring import KeyRing
+    from modak.client import Client
+    from modak.service import Service
+    from modak.store.audit import Actor
+
+app = typer.Typer(help="Tokens for the service, made where its database is.", no_args_is_help=True, rich_markup_mode=None)
+COLUMNS = ("id", "name", "scopes", "created", "by", "expires", "state")
+TRAIL = ("at", "principal", "request_id", "action", "target", "outcome")
+
+
+@app.command("create")
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whom or what it is for; its writes are attributed to key:NAME.")],
+    scope: Annotated[list[str] | None, typer.Option(metavar="SCOPE", help="read, optimise, load or admin; may be repeated.")] = None,
+    days: Annotated[int, typer.Option(min=0, max=36_500, help="Days for which it works; 0: for good.")] = 365,
+) -> None:
+    """Make a token and show it, once: nothing but its hash is kept."""
+    expires = datetime.now(UTC) + timedelta(days=days) if days else None
+    with common.local() as service:
+        token, key = _ring(service).create(name, scope or ["load"], expires, _actor())
+    typer.echo(token)
+    until = f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "for good"
+    typer.echo(f"note: token {key.id} for {key.name} may {', '.join(key.scopes)}, {until}; it is not shown again", err=True)
+
+
+@app.command("list")
+def list_(as_json: common.AsJson = False) -> None:
+    """Show the tokens that were made; not the tokens themselves, which nobody has."""
+    with common.local() as service:
+        keys = _ring(service).every()
+    now = datetime.now(UTC)
+    rows = [
+        {
+            "id": key.id,
+            "name": key.name,
+            "scopes": list(key.scopes),
+            "created": key.created_at.isoformat(timespec="seconds"),
+            "by": key.created_by,
+            "expires": key.expires_at.isoformat(timespec="seconds") if key.expires_at else None,
+            "state": "works" if key.living(now) else "revoked" if key.revoked_at else "expired",
+        }
+        for key in keys
+    ]
+    if as_json:
+        show.document(rows)
+    else:
+        show.table(COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
+
+
+@app.command("revoke")
+def revoke(identity: Annotated[str, typer.Argument(metavar="ID", help="As 'token list' shows it.")]) -> None:
+    """End a token: a running service refuses it within seconds."""
+    with common.local() as service:
+        ended = _ring(service).revoke(identity, _actor())
+    typer.echo(f"token {identity} is revoked" if ended else f"token {identity} was revoked before")
+
+
+def audit(
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Most lines.")] = 50,
+    cursor: Annotated[str, typer.Option(help="Go on after an earlier page, where its last line says so.")] = "",
+    as_json: common.AsJson = False,
+) -> None:
+    """Show who changed what, the newest first."""
+    page = common.client().audit(cursor, limit)
+    if as_json:
+        show.document(page)
+        return
+    show.table(TRAIL, [[item[name] for name in TRAIL] for item in page["items"]])
+    if "next" in page:
+        typer.echo(f"note: more than {limit} lines; --cursor {page['next']} goes on", err=True)
+
+
+def result_token(client: Client, plan_id: str, folder: Path) -> dict[Path, str]:
+    """The file beside a script with which its job sends the result to the service, once; none without a service, or its leave."""
+    from modak.client import Remote, RemoteError
+
+    if not isinstance(client, Remote) or not client.token:
+        return {}
+    try:
+        return {folder / f"modak-{plan_id}.token": f"{client.result_token(plan_id)}\n"}
+    except RemoteError as error:
+        if error.status != Forbidden.status:
+            raise
+        typer.echo(f"note: the job cannot send its result back: {error}", err=True)
+        return {}
+
+
+def _ring(service: Service) -> KeyRing:
+    from modak.auth.ring import KeyRing
+
+    return KeyRing(lambda: service.store.access)
+
+
+def _actor() -> Actor:
+    from modak.service import principal
+    from modak.store.audit import Actor
+
+    return Actor(principal())

@@ -1,0 +1,99 @@
+"""``modak size``: how much hardware a goal needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from modak.cli import common, show
+from modak.whatif import with_value
+
+COLUMNS = (
+    *("system", "partition", "cooling", "meets the goal", "nodes", "GPUs", "time", "interval", "basis", "node-hours"),
+    *("network", "rate GB/s", "storage"),
+)
+
+
+def size(
+    request: common.Request,
+    deadline: Annotated[str | None, typer.Option(help="When the model is wanted (time-to-model), as [d-]hh:mm:ss or seconds.")] = None,
+    system: Annotated[str | None, typer.Option(help="This system alone.")] = None,
+    as_json: common.AsJson = False,
+    strict: common.Strict = False,
+) -> None:
+    """Say how much hardware a goal needs, on known systems and reference configurations."""
+    document = common.document(request)
+    for path, value in {"optimisation.objective.deadline": deadline, "target.name": system}.items():
+        if value is not None:
+            document = with_value(document, ("job", *path.split(".")), value)
+    answer = common.client().size(document, strict=strict)
+    if as_json:
+        show.document(answer)
+        return
+    show.heading(answer["goal"])
+    show.table(COLUMNS, [_row(one) for one in answer["platforms"]])
+    show.bullets("Not said, and asked of every project", _missing(answer["asked"]))
+    show.bullets("Why", _reasons(answer["platforms"]))
+    show.bullets("What no formula determines", answer["cautions"])
+    show.bullets("Sources", answer["sources"])
+    show.warn(answer.get("warnings", ()))
+
+
+def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
+    time, network, storage = one["time"], one.get("network") or {}, one["storage"]
+    return (
+        one["system"],
+        one["partition"],
+        one.get("cooling"),
+        _verdict(one.get("feasible")),
+        _count(one["nodes"]),
+        _count(one["gpus"]) if one.get("gpus") else None,
+        show.span(time.get("value")),
+        f"{show.span(time['lower'])} – {show.span(time['upper'])}" if time.get("lower") is not None else None,
+        time["basis"],
+        _spread(one["node_hours"]),
+        _enough(network.get("needed", "").split(",")[0], network.get("enough")),
+        _spread(storage["rate"]),
+        _enough("" if storage["capacity"].get("value") is None else f"{show.cell(storage['capacity']['value'])} TB", storage.get("enough")),
+    )
+
+
+def _verdict(feasible: bool | None) -> str:
+    return "unknown" if feasible is None else "yes" if feasible else "no"
+
+
+def _count(figure: Mapping[str, Any]) -> str | None:
+    """A number with its interval; an open end is more than the system has."""
+    low, value, high = (figure.get(name) for name in ("lower", "value", "upper"))
+    if value is None:
+        return None if low is None else f"more than there are ({low:g} – …)"
+    return f"{value:g} ({'…' if low is None else f'{low:g}'} – {'…' if high is None else f'{high:g}'})"
+
+
+def _spread(figure: Mapping[str, Any]) -> str | None:
+    if figure.get("value") is None:
+        return None
+    low, value, high = (show.cell(float(figure[name])) for name in ("lower", "value", "upper"))
+    return f"{value} ({low} – {high})"
+
+
+def _enough(needed: str, enough: bool | None) -> str:
+    has = {True: "has it", False: "has less", None: "unknown there"}[enough]
+    return f"{needed} ({has})" if needed and needed != "none" else needed
+
+
+def _missing(asked: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"{one['question']} ({one['field']})" for one in asked if one.get("said") is None]
+
+
+def _reasons(platforms: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What each platform's figures follow from; what several share is told once, of the first."""
+    told: dict[str, str] = {}
+    for one in platforms:
+        lines = (one["nodes"]["why"], one["time"]["why"], (one.get("network") or {}).get("why"), *one["storage"].get("why", ()))
+        for line in (*lines, one.get("condition"), *one.get("notes", ())):
+            if line:
+                told.setdefault(line, f"{one['system']}/{one['partition']}: {line}")
+    return list(told.values())

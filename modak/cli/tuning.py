@@ -1,0 +1,83 @@
+"""``modak tune``: trials of a request's job with other settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from modak.cli import common, show
+
+TRIALS = 30
+
+
+def tune(
+    request: common.Request,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="The search's folder, below this one; a search there goes on.")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="At most so many trials; not given: the request's number, else 30.")] = None,
+    budget: Annotated[float | None, typer.Option(min=0, help="Node-hours for all runs; not given: the request's, else no limit.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Trials at the same time.")] = 1,
+    confirm: Annotated[int, typer.Option(min=0, help="Runs of the best and of the job's own setting at the end, in turns.")] = 3,
+    gain: Annotated[float, typer.Option(min=0, help="The least improvement that is worth another trial, as a part.")] = 0.02,
+    here: Annotated[bool, typer.Option("--here", help="Run the scripts in this place, an allocation, instead of submitting them.")] = False,
+    as_json: common.AsJson = False,
+    strict: common.Strict = False,
+) -> None:
+    """Look for better settings of a job by running it, within a budget; go on where a search was left."""
+    from modak.tuner.search import Orders
+    from modak.tuner.tune import tune
+
+    document = common.document(request)
+    orders = Orders(trials or _asked(document, "trials") or TRIALS, budget or None, jobs, confirm, gain)
+    folder = output or Path(f"tuning-{Path(request).stem}" if request != "-" else "tuning")
+    with common.local() as service:
+        found = tune(service, document, folder, orders, here=here, strict=strict, say=lambda line: typer.echo(line, err=True))
+    if as_json:
+        show.document(found)
+        return
+    _print(found)
+
+
+def _asked(document: Any, name: str) -> Any:
+    """A number of the request's ``autotuning`` section, where it is one; wrong ones are refused by the reader of requests."""
+    for key in ("job", "optimisation", "autotuning"):
+        document = document.get(key) if isinstance(document, Mapping) else None
+    value = document.get(name) if isinstance(document, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _print(found: Mapping[str, Any]) -> None:
+    show.heading("Trials")
+    names = list(found["best"]["setting"])
+    rows = [
+        (
+            one["number"],
+            *(one["setting"][name] for name in names),
+            one["value"],
+            one["node_hours"],
+            one["state"],
+            one["fault"] or one["why"],
+        )
+        for one in found["trials"]
+    ]
+    show.table(("trial", *names, f"{found['metric']} {found['unit']}", "node-hours", "state", "why"), rows)
+    typer.echo()
+    show.heading("Found")
+    best, gain = found["best"], found["gain"]
+    setting = ", ".join(f"{name}={show.cell(value)}" for name, value in best["setting"].items())
+    typer.echo(f"  best:       {setting}: {show.cell(best['value'])} {found['unit']} (basis: measured, trial {best['number']})")
+    if found["default"] and found["default"]["number"] == best["number"]:
+        typer.echo("  the job's own setting is the best that was found")
+    elif gain:
+        interval = f"{gain['level']:.0%} interval {gain['lower']:.3g} – {gain['upper']:.3g}"
+        runs = f"{gain['runs'][1]} runs of it and {gain['runs'][0]} of the job's own setting, in turns"
+        typer.echo(f"  gain:       {gain['value']:.3g} times as good as the job's own setting ({interval}; basis: measured, {runs})")
+    typer.echo(f"  node-hours: {show.cell(float(found['node_hours']))} (basis: measured)")
+    typer.echo(f"  ended:      {found['stopped']}")
+    typer.echo(f"  script:     {found['script']}")
+    show.bullets("Notes", found["notes"])
+    show.warn(found.get("warnings", ()))

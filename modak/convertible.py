@@ -1,0 +1,175 @@
+"""Which recipes can be translated into the other kind without a change of meaning: what is not named here is refused.
+
+spython reads a recipe into a value, and reads many things wrongly without a word (a second stage, options of COPY, lists in place
+of commands, here-documents, …). :func:`refusals` names what it would mangle, line by line; :func:`dockerfile` and
+:func:`definition` write what it read.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from modak.offline import Form
+
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
+_PLAIN: Final = re.compile(rf"{_NAME}=(?:[^\s\"'\\]*|\"[^\"\\`]*\"|'[^']*')")
+_EXPORT: Final = re.compile(rf"(?:export\s+)?{_NAME}=(?:[^\s\"'\\;&|`()]*|\"[^\"\\`]*\")")
+_IGNORED: Final = frozenset(("CMD", "ENTRYPOINT", "EXPOSE", "MAINTAINER"))
+"""What jobs do not use: they name their command."""
+_LOST: Final = re.compile(r"%(setup|pre|startscript|arguments|test|app[a-z]+)\b", re.IGNORECASE)
+_KNOWN: Final = frozenset(("files", "post", "environment", "labels", "help", "runscript"))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What spython found in a recipe of one stage."""
+
+    base: str
+    files: Sequence[Sequence[str]]
+    environment: Sequence[str]
+    commands: Sequence[str]
+    labels: Sequence[str]
+
+
+def refusals(text: str, form: Form) -> tuple[str, ...]:
+    """``line N: why`` for all that cannot be translated; empty: everything can."""
+    found = _in_dockerfile(text) if form == "dockerfile" else _in_definition(text)
+    return tuple(f"line {number}: {why}" for number, why in found)
+
+
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """A Dockerfile's instructions, each with the number of its first line; comments are left out, continued lines joined."""
+    begun = 0
+    parts: list[str] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith("#") or (not line.strip() and not parts):
+            continue
+        begun = begun or number
+        parts.append(line.rstrip().removesuffix("\\"))
+        if not line.rstrip().endswith("\\"):
+            yield begun, " ".join(part.strip() for part in parts)
+            begun, parts = 0, []
+    if parts:
+        yield begun, " ".join(part.strip() for part in parts)
+
+
+def _in_dockerfile(text: str) -> Iterator[tuple[int, str]]:
+    stages = 0
+    for number, line in logical_lines(text):
+        word, _, rest = line.partition(" ")
+        stages += word.upper() == "FROM"
+        if why := _docker_fault(word.upper(), rest.strip(), stages):
+            yield number, why
+    for number, line in enumerate(text.splitlines(), start=1):
+        if re.match(r"\s*#\s*(syntax|escape)\s*=", line):
+            yield number, "a parser directive"
+
+
+def _docker_fault(word: str, rest: str, stages: int) -> str | None:
+    """What spython would make of an instruction that is not the same."""
+    if word == "FROM":
+        return "a second stage" if stages > 1 else "options and names of FROM" if len(rest.split()) != 1 or "$" in rest else None
+    if word == "RUN":
+        return "RUN with a list or options" if rest[:1] == "[" or rest[:2] == "--" else "a here-document" if "<<" in rest else None
+    if word == "COPY":
+        plain = not re.search(r"[\[\]*?$\"'\\]|^-", rest) and len(rest.split()) == 2
+        return None if plain else "COPY of anything but one plain path to another"
+    if word in ("ENV", "LABEL"):
+        pattern = _PLAIN if word == "ENV" else re.compile(r"[A-Za-z0-9._-]+=(?:[^\s\"'\\]*|\"[^\"\\]*\")")
+        return None if pattern.fullmatch(rest) else f"{word} with anything but one NAME=value"
+    if word == "WORKDIR":
+        return None if re.fullmatch(r"/[A-Za-z0-9._/-]*", rest) else "WORKDIR that is no plain absolute path"
+    return None if word in _IGNORED or (word == "USER" and rest == "root") else f"{word}"
+
+
+def _in_definition(text: str) -> Iterator[tuple[int, str]]:
+    section, header = "", {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.strip()
+        if words.startswith("%"):
+            section = words[1:].split()[0].lower() if words[1:].split() else ""
+            if _LOST.match(words) or section not in _KNOWN:
+                yield number, f"the section %{section}"
+            elif len(words.split()) > 1:
+                yield number, f"options of %{section}"
+        elif not section and words and not words.startswith("#"):
+            key, _, value = words.partition(":")
+            header[key.strip().lower()] = value.strip()
+        elif words and (why := _definition_fault(section, words)):
+            yield number, why
+    if header.get("bootstrap", "").lower() != "docker" or not set(header) <= {"bootstrap", "from"}:
+        yield 1, "a header of anything but 'Bootstrap: docker' and 'From:'"
+    if header.get("from", "").lower() != header.get("from", ""):
+        yield 1, "capitals in the base image's name, which are lost"
+
+
+def _definition_fault(section: str, line: str) -> str | None:
+    if section == "environment" and not line.startswith("#"):
+        return None if _EXPORT.fullmatch(line) else "shell code in %environment"
+    if section == "files" and len(line.split()) != 2:
+        return "a file without a plain place in the image"
+    if section == "post" and ("<<" in line or line.endswith("\\") or re.search(r"bootstrap|from:|stage:", line, re.IGNORECASE)):
+        return "a here-document, a continued line, or a word that is taken for the header's"
+    return None
+
+
+def definition(stage: Stage, text: str) -> str:
+    """A definition file with what a Dockerfile says: variables hold while it is built and when it runs."""
+    exports = [f"    export {_quoted(each)}" for each in stage.environment]
+    commands = [_run(line) for _, line in logical_lines(text) if re.match(r"(RUN|WORKDIR)\s", line, re.IGNORECASE)]
+    parts = [f"Bootstrap: docker\nFrom: {stage.base}\n"]
+    if stage.files:
+        parts.append("%files\n" + "".join(f"    {source} {target}\n" for source, target in stage.files))
+    if exports:
+        parts.append("%environment\n" + "\n".join(exports) + "\n")
+    parts.append("%post\n" + "\n".join([*exports, *(f"    {each}" for each in commands)]) + "\n")
+    if stage.labels:
+        parts.append("%labels\n" + "".join(f"    {_label(each)}\n" for each in stage.labels))
+    return "\n".join(parts)
+
+
+def _run(line: str) -> str:
+    """Each RUN in a shell of its own, as ``docker build`` has it; WORKDIR changes the directory for those that follow."""
+    word, _, rest = line.partition(" ")
+    return f"/bin/sh -c {shlex.quote(rest.strip())}" if word.upper() == "RUN" else f"mkdir -p {rest.strip()} && cd {rest.strip()}"
+
+
+def dockerfile(stage: Stage) -> str:
+    """A Dockerfile with what a definition file says; ``%post`` is one script, run by ``sh -e`` as Apptainer does."""
+    files = [f"COPY {source} {target}" for source, target in (_pair(each) for each in stage.files)]
+    variables = [f"ENV {each}" for each in stage.environment]
+    labels = [f"LABEL {name}={value}" for name, value in (_label(each).split(" ", 1) for each in stage.labels)]
+    script = " ".join(shlex.quote(line) for line in stage.commands)
+    run = [f"RUN printf '%s\\n' {script} | /bin/sh -e"] if stage.commands else []
+    return "\n".join((f"FROM {stage.base}", *files, *run, *variables, *labels)) + "\n"
+
+
+def _pair(line: str | Sequence[str]) -> Sequence[str]:
+    return line.split() if isinstance(line, str) else line
+
+
+def _label(text: str) -> str:
+    name, _, value = text.partition("=") if "=" in text else text.partition(" ")
+    return f"{name.strip()} {value.strip()}"
+
+
+def _quoted(text: str) -> str:
+    """A variable that a shell sets to the same value."""
+    name, _, value = text.partition("=")
+    bare = value[1:-1] if value[:1] in ("'", '"') else value
+    return f"{name}={shlex.quote(bare)}" if value[:1] == "'" else f'{name}="{bare}"'
+
+
+def stage_of(found: Mapping[str, Any]) -> Stage:
+    """The one stage that spython found."""
+    return Stage(
+        base=str(found.get("fromHeader", "")).strip(),
+        files=tuple(_pair(each) for each in found.get("files", ())),
+        environment=tuple(map(str, found.get("environ", ()))),
+        commands=tuple(map(str, found.get("install", ()))),
+        labels=tuple(each if isinstance(each, str) else " ".join(each) for each in found.get("labels", ())),
+    )

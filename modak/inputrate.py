@@ -1,0 +1,108 @@
+"""What a training run takes from the file system, against what there is: rate, files, place and stripes, in numbers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from modak.chosen import Chosen
+from modak.dsl import Data
+from modak.facts import FileSystem
+from modak.memory import needed_gb, usable_gb
+from modak.placing import OWN, SMALL_FILE
+
+BUSY: Final = 0.1
+"""A job that takes more than this part of a shared file system's bandwidth depends on what its neighbours do. Judgement."""
+LARGE: Final = 1e9
+"""Bytes from which on a packed file is worth striping: a stripe on every server of some ten holds 100 MB. Judgement."""
+MEMORY_PART: Final = 0.5
+"""The part of a node's memory that a copy of the data set may fill. Judgement."""
+
+
+def rate(chosen: Chosen) -> str | None:
+    """Bytes a second over all nodes and on each, with the interval of the predicted time, beside the file system's own figure."""
+    data, epoch = _data(chosen), _epoch_s(chosen)
+    if data is None or data.size_bytes is None or epoch is None:
+        return None
+    seconds, shortest, longest = epoch
+    needed = data.size_bytes / seconds
+    text = (
+        f"{amount(data.size_bytes)} an epoch of {seconds:.3g} s is {amount(needed)}/s in all, {amount(needed / chosen.nodes)}/s a node "
+        f"({chosen.prediction.level:.0%} interval {amount(data.size_bytes / longest)}/s to {amount(data.size_bytes / shortest)}/s; "
+        f"time {chosen.prediction.basis})"
+    )
+    shared = _shared(chosen)
+    if shared is None or shared.bandwidth_gbs is None:
+        return f"{text}; no bandwidth of a shared file system of {chosen.target.title} is on record"
+    part = needed / (shared.bandwidth_gbs * 1e9)
+    busy = "; other jobs want it too, so read from the nodes instead" if part > BUSY else ""
+    return f"{text}; {shared.name} gives {shared.bandwidth_gbs:g} GB/s to all jobs together, so {part:.2g} of it{busy}"
+
+
+def small_files(chosen: Chosen) -> str | None:
+    """How many files of what size are opened, where they are small."""
+    data = _data(chosen)
+    if data is None or not data.files or not data.size_bytes or data.size_bytes / data.files >= SMALL_FILE:
+        return None
+    epoch = _epoch_s(chosen)
+    opened = f", {data.files / epoch[0]:,.0f} opened a second (time {chosen.prediction.basis})" if epoch else ""
+    return f"{data.files:,} files of {amount(data.size_bytes / data.files)} on average{opened}"
+
+
+def local_copy(chosen: Chosen) -> str | None:
+    """Where on a node the whole data set fits, for runs that read it more than once."""
+    data, node, epochs = _data(chosen), chosen.target.node, chosen.request.optimisation.workload.epochs
+    if data is None or data.size_bytes is None or node is None or not epochs or epochs < 2:
+        return None
+    size = data.size_bytes / 1e9
+    if node.local_storage_gb and size <= node.local_storage_gb:
+        return f"its {size:.3g} GB fit the {node.local_storage_gb:g} GB of storage on a node of {chosen.target.title}"
+    usable, taken = usable_gb(chosen.target), needed_gb(chosen.request, chosen.shape.ranks_per_node)
+    if usable and size <= MEMORY_PART * (usable - taken):
+        said = f", of which the request says that {taken:g} GB are taken" if taken else ", and the request does not say what the ranks need"
+        return f"its {size:.3g} GB fit the memory of a node ({usable:g} GB usable{said})"
+    return None
+
+
+def stripes(chosen: Chosen) -> str | None:
+    """Which Lustre to stripe on; GPFS stripes by itself."""
+    data = _data(chosen)
+    lustre = next((fs for fs in _filesystems(chosen) if fs.kind == "lustre"), None)
+    if data is None or data.size_bytes is None or data.size_bytes < LARGE or lustre is None or local_copy(chosen):
+        return None
+    return f"{amount(data.size_bytes)} on {lustre.name}"
+
+
+def amount(number: float) -> str:
+    """Bytes in decimal units, three digits.
+
+    >>> amount(42e9), amount(33_000)
+    ('42 GB', '33 kB')
+    """
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= factor:
+            return f"{number / factor:.3g} {unit}"
+    return f"{number:.3g} B"
+
+
+def _data(chosen: Chosen) -> Data | None:
+    return chosen.request.optimisation.data
+
+
+def _epoch_s(chosen: Chosen) -> tuple[float, float, float] | None:
+    """Seconds an epoch, and the ends of its interval; ``None`` where the prediction is not about epochs."""
+    told = chosen.prediction
+    if told.per != "epoch" or not told.per_unit or told.value is None or told.lower is None or told.upper is None:
+        return None
+    return told.per_unit, told.per_unit * told.lower / told.value, told.per_unit * told.upper / told.value
+
+
+def _filesystems(chosen: Chosen) -> tuple[FileSystem, ...]:
+    return chosen.target.system.filesystems if chosen.target.system else ()
+
+
+def _shared(chosen: Chosen) -> FileSystem | None:
+    """The shared file system that the request prefers, else the fastest."""
+    shared = [fs for fs in _filesystems(chosen) if fs.kind not in OWN]
+    wanted = chosen.request.application.storage_class_pref
+    preferred = [fs for fs in shared if fs.storage_class == wanted] if wanted else []
+    return max(preferred or shared, key=lambda fs: (fs.bandwidth_gbs or 0.0, fs.name), default=None)

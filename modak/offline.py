@@ -1,0 +1,117 @@
+"""A recipe's text for a site without internet: the base image from a folder, Python packages from a folder of wheels or a mirror.
+
+Both kinds of text are changed the same way, whoever wrote them. Packages of the Linux distribution come from where the base image
+says (its ``sources.list``), so a site's base images name the site's own mirror, or hold the packages already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from modak.errors import RequestError
+from modak.pins import tagged
+
+Form = Literal["definition", "dockerfile"]
+WHEELS: Final = "/opt/modak-wheels"
+"""Where wheels lie in the image while it is built."""
+_BASE: Final = re.compile(
+    r"^(?P<bootstrap>bootstrap:[ \t]*docker[ \t]*\n)(?P<key>from:[ \t]*)(?P<image>\S+)[ \t]*\n", re.MULTILINE | re.IGNORECASE
+)
+_STAGE: Final = re.compile(r"^FROM[ \t]+(?P<image>[^\s-]\S*)(?P<alias>[ \t]+AS[ \t]+\S+)?[ \t]*\n", re.MULTILINE | re.IGNORECASE)
+_OF_REGISTRY: Final = re.compile(r"^%post\n[ \t]+\. /\.singularity\.d/env/10-docker\*\.sh\n", re.MULTILINE)
+"""hpccm's line for bases of a registry; an image from a file has no such file."""
+_INDEX: Final = re.compile(r"--(?:extra-)?index-url[= ]\S+")
+_ADDRESS: Final = re.compile(r"(?:https?|git)://(?P<host>[^\s/\"'@:]+)")
+
+
+@dataclass(frozen=True)
+class Mirrors:
+    """What a site has in place of the internet. Empty: that is not replaced."""
+
+    bases: Mapping[str, str] = field(default_factory=dict)
+    """Files of base images, by the names that the text knows them by."""
+    wheels: str = ""
+    """A folder of wheels."""
+    index: str = ""
+    """The address of a package index."""
+
+
+def offline(text: str, form: Form, mirrors: Mirrors) -> str:
+    """The text with its sources replaced. Base images of a Dockerfile keep their names: they are imported under them."""
+    return _definition(text, mirrors) if form == "definition" else _dockerfile(text, mirrors)
+
+
+def base_file(image: str, ending: str) -> str:
+    """The file name of a base image: its name and tag, without registry and digest.
+
+    A digest that is not one of ours tells no tag: its first digits stand in.
+
+    >>> (
+    ...     base_file("nvcr.io/nvidia/cuda:12.6.3-devel-ubuntu24.04@sha256:0", ".sif"),
+    ...     base_file("ubuntu@sha256:00e2e92c075e5ca139d5", ".tar.gz"),
+    ... )
+    ('cuda-12.6.3-devel-ubuntu24.04.sif', 'ubuntu-00e2e92c075e.tar.gz')
+    """
+    name, _, digest = tagged(image).partition("@")
+    last = name.rsplit("/", 1)[-1]
+    return last.replace(":", "-") + (f"-{digest.removeprefix('sha256:')[:12]}" if digest and ":" not in last else "") + ending
+
+
+def bases(text: str, form: Form) -> tuple[str, ...]:
+    """The images of registries that the text builds on."""
+    found = [match["image"] for match in (_BASE if form == "definition" else _STAGE).finditer(text)]
+    stages = {match["alias"].split()[-1] for match in _STAGE.finditer(text) if match["alias"]}
+    return tuple(dict.fromkeys(image for image in found if image not in stages and image != "scratch"))
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    """The hosts that the text's own steps still fetch from, by name.
+
+    >>> hosts("wget https://www.open-mpi.org/a.tar.bz2 && git clone https://github.com/x/y")
+    ('github.com', 'www.open-mpi.org')
+    """
+    return tuple(sorted({match["host"] for match in _ADDRESS.finditer(text)}))
+
+
+def _definition(text: str, mirrors: Mirrors) -> str:
+    if mirrors.bases:
+        text = _BASE.sub(lambda match: f"Bootstrap: localimage\nFrom: {mirrors.bases[match['image']]}\n", text)
+        text = _OF_REGISTRY.sub("", text)
+    begin = "".join(f"    export {name}={value}\n" for name, value in _variables(mirrors).items())
+    files = f"%files\n    {mirrors.wheels.rstrip('/')} {WHEELS}\n\n" if mirrors.wheels else ""
+    end = f"\n%post\n    rm -rf {WHEELS}\n" if mirrors.wheels else ""
+    head, rest = _after_header(text)
+    return f"{head}\n{files}{f'%post{chr(10)}{begin}{chr(10)}' if begin else ''}{_own_index(rest, mirrors)}{end}"
+
+
+def _after_header(text: str) -> tuple[str, str]:
+    """The lines before the first section, and the rest."""
+    first = re.search(r"^%", text, re.MULTILINE)
+    return (text[: first.start()], text[first.start() :]) if first else (text, "")
+
+
+def _dockerfile(text: str, mirrors: Mirrors) -> str:
+    """The wheels are the build's context: ``COPY .``. ``ARG`` is seen by steps and does not stay in the image."""
+    lines = "".join(f"ARG {name}={value}\n" for name, value in _variables(mirrors).items())
+    copy = f"COPY . {WHEELS}\n" if mirrors.wheels else ""
+    stages = list(_STAGE.finditer(text))
+    if not stages:
+        raise RequestError("the Dockerfile has no FROM", field="recipe")
+    at = stages[-1].end()
+    end = f"\nRUN rm -rf {WHEELS}\n" if mirrors.wheels else ""
+    return f"{text[:at]}\n{lines}{copy}{_own_index(text[at:], mirrors)}{end}"
+
+
+def _variables(mirrors: Mirrors) -> dict[str, str]:
+    """What pip is told. Its own configuration in the base image is left aside: it would name other places."""
+    if mirrors.wheels:
+        return {"PIP_CONFIG_FILE": "/dev/null", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": WHEELS}
+    return {"PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": mirrors.index} if mirrors.index else {}
+
+
+def _own_index(text: str, mirrors: Mirrors) -> str:
+    """An option of a command would win over the variable."""
+    return _INDEX.sub("" if mirrors.wheels else f"--index-url {mirrors.index}", text) if mirrors.wheels or mirrors.index else text

@@ -1,0 +1,47 @@
+"""A layout that nobody has measured, told from the same application's other layouts.
+
+Ranks, threads and GPUs per node and the batch are features of one model over all of them: what a layout costs beyond an even
+share of the work among its workers varies smoothly with the logs of these counts (ordinary kriging: Cressie 1993, section 3.2;
+linear in what the other layouts cost). The nearer the measured layouts, the narrower the interval; between two of them the
+answer lies between theirs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modak.facts import Layout
+from modak.perfmodel.forms import Array
+
+SPREAD = 0.6
+"""Standard deviation of log cost among the layouts of an application: the 3DGAN tables differ by factors of 1.6 to 4.2. Judgement."""
+REACH = 3.0
+"""Doublings of a count over which layouts become unlike (their correlation falls to 1/e). Judgement, in want of public tables."""
+COUNTS = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
+"""The counts that make a layout within a node."""
+
+
+def distance(one: Layout, other: Layout) -> float:
+    """Doublings between two layouts, added up over the counts that are known of both; none (of GPUs) is one below a single one.
+
+    >>> distance(Layout(ranks_per_node=4, threads_per_rank=12), Layout(ranks_per_node=2, threads_per_rank=24))
+    2.0
+    """
+    pairs = [(getattr(one, name), getattr(other, name)) for name in COUNTS]
+    return float(sum(abs(np.log2(max(a, 0.5) / max(b, 0.5))) for a, b in pairs if a is not None and b is not None))
+
+
+def between(asked: Array, mutual: Array, log_costs: Array, spreads: Array) -> tuple[Array, Array]:
+    """Log cost of the layout asked for and its standard deviation, at each of ``n`` sizes.
+
+    ``asked [k]``: its distances to the measured layouts; ``mutual [k, k]``: theirs to each other; ``log_costs [k, n]`` and
+    ``spreads [k, n]`` (standard deviations): what each says of it, an even share among workers taken for granted.
+    """
+    noise = (spreads**2).mean(axis=1)
+    near, among = SPREAD**2 * np.exp(-asked / REACH), SPREAD**2 * np.exp(-mutual / REACH) + np.diag(noise + 1e-9)
+    ones = np.ones(len(asked))
+    solved = np.linalg.solve(among, np.column_stack([near, ones]))
+    missing, total = 1 - solved[:, 0].sum(), solved[:, 1].sum()
+    weights = solved[:, 0] + solved[:, 1] * missing / total
+    variance = SPREAD**2 - near @ solved[:, 0] + missing**2 / total
+    return weights @ log_costs, np.full(log_costs.shape[1], np.sqrt(max(float(variance), 0.0)))

@@ -1,0 +1,53 @@
+"""Curves of an application that was never run on a system, told from its parameters.
+
+Each is of one size: what a configuration that many other applications were measured on would make of this one
+(:mod:`modak.perfmodel.unseen`), with the interval of that. They stand beside fitted curves wherever these are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from modak.facts import Layout, Result
+from modak.metrics import metric
+from modak.perfmodel.curves import Curve, Told, fit
+from modak.perfmodel.predict import same_name
+from modak.perfmodel.unseen import Configuration, Guess, guesses, numbers_of, run_of
+
+
+def told_curves(application: str, params: Mapping[str, Any], systems: Collection[str], results: Sequence[Result]) -> tuple[Curve, ...]:
+    """A curve for each configuration of ``systems`` (names as :func:`~modak.perfmodel.predict.same_name` folds them) that tells something.
+
+    ``params`` are what is known of the application; without a positive number among them nothing is told. ``results`` are those of
+    other applications there, and elsewhere, where only a few were measured there.
+    """
+    numbers = tuple(sorted(numbers_of(params).items()))
+    if not numbers:
+        return ()
+    examples: dict[Configuration, Result] = {}
+    for result in results:
+        here = same_name(result.series.system) in systems
+        if here and result.suspect is None and metric(result.series.metric, result.series.unit).kind in ("time", "throughput"):
+            examples.setdefault(run_of(result.series, result.layout).configuration, result)
+    asked = [
+        replace(run_of(example.series, Layout()), application=application, numbers=numbers, configuration=configuration)
+        for configuration, example in examples.items()
+    ]
+    answers = zip(examples.values(), guesses(asked, results), strict=True)
+    return tuple(_curve(application, params, example, guess) for example, guess in answers if guess is not None)
+
+
+def _curve(application: str, params: Mapping[str, Any], example: Result, guess: Guess) -> Curve:
+    kind = metric(example.series.metric, example.series.unit)
+    value = float(np.exp(-guess.log_cost if kind.kind == "throughput" else guess.log_cost))
+    words = {name: text for name, text in example.series.params.items() if not numbers_of({name: text})}
+    series = example.series.model_copy(
+        update={"application": application, "params": {**words, **{name: str(value) for name, value in params.items()}}}
+    )
+    layout = example.layout.model_copy(update={"batch_size": None})
+    (curve,) = fit([Result(series=series, layout=layout, value=value)])
+    return curve.model_copy(update={"repeats": (guess.results_used,), "told": Told(model=guess.model, half_width=guess.half_width)})

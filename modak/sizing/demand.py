@@ -1,0 +1,83 @@
+"""What a request asks of any system: how soon, over which data. Nothing here depends on a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from modak.dsl import Request
+from modak.errors import RequestError
+from modak.grammar import clock
+from modak.sizing.answer import Asked
+from modak.sizing.guide import Guide
+
+BYTES_PER_PARAMETER: Final = 16
+"""Weights, gradients and the two moments of Adam in training with mixed precision, without activations (S. Rajbhandari, J. Rasley,
+O. Ruwase, Y. He: ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, SC20, section 3.1)."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The goal. Seconds, bytes; ``None``: the request does not say."""
+
+    deadline: int
+    confidence: float
+    epochs: float
+    dataset: float | None
+    parameters: float | None
+
+    @property
+    def read(self) -> float | None:
+        """Bytes that training reads where every byte is read once an epoch."""
+        return self.dataset * self.epochs if self.dataset else None
+
+    @property
+    def replica(self) -> float | None:
+        """Bytes that a GPU must hold of the network in data-parallel training, activations left out."""
+        return self.parameters * BYTES_PER_PARAMETER if self.parameters else None
+
+
+def demand(request: Request) -> Demand:
+    """The goal of a request.
+
+    Raises :class:`modak.errors.RequestError` where it does not say how soon the model is wanted.
+    """
+    optimisation = request.optimisation
+    if optimisation.objective.deadline is None:
+        text = 'how soon the trained model is wanted (time-to-model), for instance "24:00:00": a sizing needs it'
+        raise RequestError(text, field="optimisation.objective.deadline")
+    return Demand(
+        deadline=optimisation.objective.deadline,
+        confidence=optimisation.objective.confidence,
+        epochs=optimisation.workload.epochs or 1.0,
+        dataset=optimisation.data.size_bytes if optimisation.data else None,
+        parameters=optimisation.config.parameters,
+    )
+
+
+def goal(request: Request, wanted: Demand) -> str:
+    """The goal in one line."""
+    work = request.optimisation.workload
+    data = f" on {work.dataset}" if work.dataset else ""
+    epochs = f", {work.epochs:g} epochs" if work.epochs else ""
+    return f"{request.workload_name or 'the application'}{data}{epochs}: P(time <= {clock(wanted.deadline)}) >= {wanted.confidence:g}"
+
+
+def asked(request: Request, guide: Guide) -> tuple[Asked, ...]:
+    """What the guide asks a project for, with what the request says."""
+    return tuple(Asked(name=one.name, question=one.question, field=one.field, said=_said(request, one.field)) for one in guide.asks)
+
+
+def _said(request: Request, field: str) -> str | None:
+    value: Any = request
+    for name in field.split("."):
+        value = getattr(value, name, None)
+    if field == "optimisation.workload.application":
+        value = request.workload_name
+    if value is None:
+        return None
+    if field.endswith("deadline"):
+        return clock(value)
+    if field.endswith("size_bytes"):
+        return f"{value / 1e9:g} GB"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,94 @@
+"""Predicted configurations of one partition -> the fewest nodes that meet a deadline, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from modak.candidates import Candidates
+from modak.grammar import clock
+from modak.objective import Scored
+from modak.scoring import Evidence
+from modak.sizing.answer import Figure
+from modak.sizing.demand import Demand
+
+UNKNOWN = "no result of this application can be used, and no formula replaces one: measure a short run ('modak results plan' says which)"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Whether a goal is met and with what; ``at`` nodes are what time, node-hours and layout are for."""
+
+    feasible: bool | None
+    nodes: Figure
+    time: Figure
+    node_hours: Figure
+    at: int | None = None
+    layout: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def unknown(why: str = UNKNOWN, *, feasible: bool | None = None) -> Reach:
+    """Nothing can be said of the time."""
+    nodes, time, hours = (Figure(unit=unit, why=why) for unit in ("nodes", "s", "node-hours"))
+    return Reach(feasible, nodes, time, hours)
+
+
+def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: Demand) -> Reach:
+    """The fewest nodes for which P(time <= deadline) is at least the goal's confidence; where there are none, the fastest number."""
+    known = np.isfinite(scored.time)
+    if not known.any():
+        return unknown()
+    worst = np.where(known, scored.bound(wanted.confidence), np.inf)
+    meets = worst <= wanted.deadline
+    order = np.lexsort((scored.time, scored.nodes, ~meets)) if meets.any() else np.argsort(worst, kind="stable")
+    best = int(order[0])
+    at = int(scored.nodes[best])
+    predicted = evidence.prediction(scored, best)
+    lower, value, upper = (_fewest(scored, known, wanted.deadline, edge) for edge in (0.05, wanted.confidence, 0.95))
+    why = _why(scored, best, wanted, met=bool(meets.any()))
+    figure: dict[str, Any] = {"basis": predicted.basis, "level": predicted.level}
+    times = (predicted.value or 0.0, predicted.lower or 0.0, predicted.upper or 0.0)
+    hours = (time * at / 3600 for time in times)
+    shape = candidates.shapes[int(scored.shape[best])]
+    return Reach(
+        feasible=bool(meets.any()),
+        nodes=Figure(value=value, lower=lower, upper=upper, unit="nodes", why=why, **figure),
+        time=Figure(**_ends(times), unit="s", why=_rests_on(evidence, int(scored.shape[best]), predicted.results_used), **figure),
+        node_hours=Figure(**_ends(tuple(hours)), unit="node-hours", why=f"{at} nodes x the time", **figure),
+        at=at,
+        layout=f"{shape.ranks_per_node} ranks x {shape.threads_per_rank} threads a node",
+        notes=_far(float(scored.doublings[best])),
+    )
+
+
+def _fewest(scored: Scored, known: Any, deadline: int, probability: float) -> int | None:
+    """The fewest nodes whose time is not above the deadline with this probability."""
+    meets = known & (np.where(known, scored.bound(probability), np.inf) <= deadline)
+    return int(scored.nodes[meets].min()) if meets.any() else None
+
+
+def _ends(values: tuple[float, ...]) -> dict[str, float]:
+    return dict(zip(("value", "lower", "upper"), values, strict=True))
+
+
+def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
+    nodes, worst = int(scored.nodes[best]), float(scored.bound(wanted.confidence)[best])
+    count = "1 node takes" if nodes == 1 else f"{nodes} nodes take"
+    longest = f"{count} at most {clock(round(worst))} with probability {wanted.confidence:g}"
+    return f"{longest}; the goal is {clock(wanted.deadline)}" if met else f"out of reach; at the fastest, {longest}"
+
+
+def _rests_on(evidence: Evidence, shape: int, results: int) -> str:
+    found = evidence.predictions[shape]
+    curve = found.curve
+    if curve is None:
+        return UNKNOWN
+    differs = f"; the run differs from them in {', '.join(found.differences)}" if found.differences else ""
+    return f"{results} results of {curve.series.application} on {curve.series.system or 'a system without a name'}{differs}"
+
+
+def _far(doublings: float) -> tuple[str, ...]:
+    return (f"beyond the measured sizes by a factor of {2**doublings:.3g}",) if doublings > 0 else ()

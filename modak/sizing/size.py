@@ -1,0 +1,138 @@
+"""A goal and what is known -> what it needs of each system: the fewest nodes that meet it, and what follows from their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from modak.candidates import enumerate_candidates, node_grid
+from modak.dsl import Notice, Objective, Request
+from modak.errors import Infeasible, UnknownName
+from modak.facts import Facts, Partition, System
+from modak.scoring import columns, score
+from modak.sizing.answer import Figure, Platform, Sizing
+from modak.sizing.demand import Demand, asked, demand, goal
+from modak.sizing.guide import Guide
+from modak.sizing.reach import Reach, reach, unknown
+from modak.sizing.storage import network_of, storage_of
+from modak.target import Target, find_system, resolve
+from modak.wishes import is_distributed
+
+
+def size(request: Request, facts: Facts, guide: Guide) -> Sizing:
+    """The sizing of every partition of every known system; of one system where the request's target names it.
+
+    Raises :class:`modak.errors.RequestError` without a deadline, :class:`modak.errors.UnknownName` for an unknown target.
+    """
+    wanted = demand(request)
+    places = [(system, partition) for system in _systems(request, facts) for partition in _partitions(request, system)]
+    platforms = [_platform(request, facts, guide, wanted, system, partition) for system, partition in places]
+    return Sizing(
+        goal=goal(request, wanted),
+        asked=asked(request, guide),
+        platforms=tuple(sorted(platforms, key=_best_first)),
+        cautions=tuple(f"{one.text} ({guide.cites(one.section)})" for one in guide.cautions),
+        sources=tuple(dict.fromkeys(source.citation for source in guide.sources)),
+        warnings=_left_out(request),
+    )
+
+
+def _systems(request: Request, facts: Facts) -> Iterable[System]:
+    name = request.target.name
+    if name is None:
+        return facts.systems.values()
+    found = find_system(name, facts)
+    if found is None:
+        raise UnknownName("system", name, facts.systems, field="target.name")
+    return (found,)
+
+
+def _partitions(request: Request, system: System) -> tuple[Partition, ...]:
+    """All of them; one where the request names it of its target."""
+    name = request.job_options.partition or request.job_options.queue
+    named = tuple(one for one in system.partitions if name and request.target.name and name in (one.name, one.queue))
+    return named or system.partitions
+
+
+def _best_first(one: Platform) -> tuple[bool, bool, float, str, str]:
+    return (one.feasible is None, one.feasible is False, one.nodes.value or 0.0, one.system, one.partition)
+
+
+def _left_out(request: Request) -> tuple[Notice, ...]:
+    """Counts that the request gives."""
+    given = {"job_options.node_count": request.job_options.node_count, "application.mpi_ranks": request.application.mpi_ranks}
+    text = "is left out: a sizing finds the number"
+    return tuple(Notice(field=field, message=text) for field, value in given.items() if value is not None)
+
+
+def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, system: System, partition: Partition) -> Platform:
+    question = _question(request, system, partition)
+    target = resolve(question, facts)
+    found = _reach(question, target, facts, wanted)
+    variant = guide.variant(system.name, partition.name)
+    too_large = _memory(wanted, target)
+    return Platform(
+        system=system.name,
+        partition=partition.name,
+        kind=system.kind,
+        title=system.title,
+        cooling=variant.cooling if variant else None,
+        condition=variant.condition if variant else None,
+        feasible=False if too_large else found.feasible,
+        nodes=found.nodes,
+        at_nodes=found.at,
+        gpus=_gpus(found.nodes, partition.node.accelerators),
+        accelerator=target.accelerator.model if target.accelerator else None,
+        layout=found.layout,
+        time=found.time,
+        node_hours=found.node_hours,
+        network=network_of(guide, system, found.at) if found.at else None,
+        storage=storage_of(question, guide, wanted, system, partition, found.at, found.time),
+        notes=(*too_large, *found.notes),
+    )
+
+
+def _question(request: Request, system: System, partition: Partition) -> Request:
+    """The request put to one partition: its counts are found, and training is spread over nodes unless it says otherwise."""
+    counts = ("node_count", "process_count_per_node", "core_count_per_process", "core_count", "request_gpus", "memory_limit", "queue")
+    config = request.optimisation.config
+    spread = config.model_copy(update={"distributed_training": config.distributed_training is not False})
+    free = {**dict.fromkeys(counts), "minimum_memory_per_processor": None, "partition": partition.name}
+    return request.model_copy(
+        update={
+            "job_options": request.job_options.model_copy(update=free),
+            "application": request.application.model_copy(update={"mpi_ranks": None, "threads": None}),
+            "target": request.target.model_copy(update={"name": system.name, "job_scheduler_type": None, "container_runtime": None}),
+            "optimisation": request.optimisation.model_copy(
+                update={"config": spread, "objective": Objective(max_nodes=partition.job_nodes)}
+            ),
+        }
+    )
+
+
+def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> Reach:
+    try:
+        candidates = enumerate_candidates(question, target, facts.models)
+    except Infeasible as stands:
+        return unknown(stands.faults[0].message, feasible=False)
+    limit = target.partition.job_nodes if target.partition else 1
+    spread = replace(candidates, nodes=tuple(node_grid(limit) for _ in candidates.shapes)) if is_distributed(question) else candidates
+    scored, evidence = score(question, target, columns(question, target, spread, facts))
+    return reach(spread, scored, evidence, wanted)
+
+
+def _gpus(nodes: Figure, per_node: int) -> Figure | None:
+    """Accelerators of so many nodes."""
+    if not per_node:
+        return None
+    ends = {name: None if (count := getattr(nodes, name)) is None else count * per_node for name in ("value", "lower", "upper")}
+    return nodes.model_copy(update={**ends, "unit": "GPUs", "why": f"{per_node} a node"})
+
+
+def _memory(wanted: Demand, target: Target) -> tuple[str, ...]:
+    """A sentence where one copy of the network does not fit an accelerator."""
+    has = target.accelerator.memory_gb if target.accelerator and target.node and target.node.accelerators else None
+    if has is None or wanted.replica is None or wanted.replica <= has * 1e9:
+        return ()
+    need = f"{wanted.parameters:g} parameters need {wanted.replica / 1e9:.3g} GB for weights, gradients and optimiser alone"
+    return (f"{need} (16 bytes each, heuristic; ZeRO, SC20, section 3.1), a GPU has {has:g} GB: the network must be split over GPUs",)

@@ -1,0 +1,107 @@
+"""What a number of nodes needs of network and storage, against what a system has."""
+
+from __future__ import annotations
+
+from modak.dsl import Request
+from modak.facts import Partition, System
+from modak.sizing.answer import Figure, Network, Storage
+from modak.sizing.demand import Demand
+from modak.sizing.guide import Guide, StorageSample
+
+OWN = ("local-ssd", "tmpfs")
+"""Kinds of storage that each node has for itself."""
+
+
+def network_of(guide: Guide, system: System, nodes: int) -> Network:
+    """The class of network for so many nodes, and whether the system's is at least that."""
+    has = system.interconnect
+    if nodes == 1:
+        return Network(needed="none", has=has.name if has else None, basis="given", why="one node exchanges nothing with others")
+    needed = guide.interconnect(nodes)
+    limit = next((one.max_nodes for one in guide.interconnects if one.max_nodes and nodes > one.max_nodes), None)
+    why = f"{nodes} nodes; {guide.interconnects[0].title} is viable up to {limit or needed.max_nodes} ({guide.cites('Interconnect')})"
+    known = has.bandwidth_gbit_s if has else None
+    return Network(
+        needed=needed.title, has=has.name if has else None, enough=None if known is None else known >= needed.least_gbit_s, why=why
+    )
+
+
+def storage_of(
+    request: Request, guide: Guide, wanted: Demand, system: System, partition: Partition, nodes: int | None, time: Figure
+) -> Storage:
+    """Room for the data set and the rate at which training reads it."""
+    capacity = _capacity(request, wanted)
+    rate = _rate(wanted, time)
+    per_node = _per_node(rate, nodes, guide)
+    sample = guide.sample(capacity.value) if capacity.value is not None else None
+    room, why_room = _room(system, capacity)
+    fast, why_rate = _fast_enough(system, guide, rate, per_node)
+    verdicts = [verdict for verdict in (room, fast) if verdict is not None]
+    return Storage(
+        capacity=capacity,
+        rate=rate,
+        rate_per_node=per_node,
+        sample=sample.name if sample else None,
+        enough=None if room is None and fast is not False else all(verdicts),
+        why=(*_sample(guide, sample), *why_room, *why_rate, *_local(partition, wanted)),
+    )
+
+
+def _capacity(request: Request, wanted: Demand) -> Figure:
+    if wanted.dataset is None:
+        return Figure(unit="TB", why="the request does not say how large the data set is (size_bytes of its data)")
+    value = wanted.dataset / 1e12
+    name = request.optimisation.workload.dataset or "the data set"
+    return Figure(value=value, lower=value, upper=value, level=1.0, unit="TB", basis="given", why=f"{name}, kept once")
+
+
+def _rate(wanted: Demand, time: Figure) -> Figure:
+    if wanted.read is None or not (time.value and time.lower and time.upper):
+        missing = "the data set's size" if wanted.read is None else "the time"
+        return Figure(unit="GB/s", why=f"{missing} is not known")
+    value, lower, upper = (wanted.read / seconds / 1e9 for seconds in (time.value, time.upper, time.lower))
+    why = "data set x epochs / time: every byte is read once an epoch, and nothing is cached"
+    return Figure(value=value, lower=lower, upper=upper, level=time.level, unit="GB/s", basis=time.basis, why=why)
+
+
+def _per_node(rate: Figure, nodes: int | None, guide: Guide) -> Figure:
+    if not nodes or rate.value is None or rate.lower is None or rate.upper is None:
+        return Figure(unit="GB/s", why=rate.why)
+    most = f"a node gets at most {guide.node_storage.most_gbs:g} GB/s ({guide.cites('Data')})"
+    parts = {"value": rate.value / nodes, "lower": rate.lower / nodes, "upper": rate.upper / nodes}
+    return Figure(**parts, level=rate.level, unit="GB/s", basis=rate.basis, why=f"the rate over {nodes} nodes; {most}")
+
+
+def _sample(guide: Guide, sample: StorageSample | None) -> tuple[str, ...]:
+    if sample is None:
+        return ()
+    room = f"{sample.name}, {sample.capacity_tb:g} TB in {sample.rack_units} rack units"
+    return (f"the smallest sample storage that holds the data set: {room} ({guide.cites('Storage configurations')})",)
+
+
+def _room(system: System, capacity: Figure) -> tuple[bool | None, tuple[str, ...]]:
+    known = [one.capacity_tb for one in system.filesystems if one.capacity_tb and one.kind not in OWN]
+    if capacity.value is None or not known:
+        return None, (f"the capacity of {system.name}'s storage is not known",) if not known else ()
+    share = capacity.value / max(known)
+    return share <= 1, (f"the data set takes {share:.2g} of the {max(known):g} TB of {system.name}'s largest file system",)
+
+
+def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -> tuple[bool | None, tuple[str, ...]]:
+    if rate.upper is None or per_node.upper is None:
+        return None, ()
+    most = guide.node_storage.most_gbs
+    if per_node.upper > most:
+        return False, (f"up to {per_node.upper:.3g} GB/s for a node are more than the {most:g} GB/s that one gets",)
+    known = [one.bandwidth_gbs for one in system.filesystems if one.bandwidth_gbs and one.kind not in OWN]
+    if not known:
+        return None, (f"the bandwidth of {system.name}'s storage is not known",)
+    return rate.upper <= max(known), (f"up to {rate.upper:.3g} of the {max(known):g} GB/s of {system.name}'s fastest file system",)
+
+
+def _local(partition: Partition, wanted: Demand) -> tuple[str, ...]:
+    own = partition.node.local_storage_gb
+    if not own or wanted.dataset is None:
+        return ()
+    fits = "fits" if wanted.dataset <= own * 1e9 else "does not fit"
+    return (f"the data set {fits} each node's own {own:g} GB, where it could be staged",)

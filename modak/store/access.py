@@ -1,0 +1,101 @@
+"""Who may do what, and who did: keys, the tokens of jobs, the audit trail. Each method is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Engine
+
+from modak.errors import Unauthorised
+from modak.store import audit, keys
+from modak.store.aside import Aside
+from modak.store.audit import Actor, Entry
+from modak.store.engine import reading, writing
+from modak.store.keys import Key
+
+
+@dataclass(frozen=True)
+class Access:
+    """The part of an open database that is about access. Tokens come and go as their SHA-256."""
+
+    engine: Engine
+    aside: Aside
+
+    # --- API keys
+
+    def create(
+        self, digest: str, name: str, principal: str, scopes: tuple[str, ...], expires_at: datetime | None, actor: Actor
+    ) -> Key:  # one parameter a column
+        """Keep a new key, whose writes are attributed to ``principal``."""
+        with writing(self.engine) as connection:
+            key = keys.create(connection, digest, name, principal, scopes, expires_at, actor.principal)
+            audit.note(connection, actor, "create token", [f"{key.id} {key.name}: {' '.join(scopes)}"])
+            return key
+
+    def find(self, digest: str) -> Key | None:
+        """The key with this hash, whatever has become of it."""
+        with reading(self.engine) as connection:
+            return keys.find(connection, digest)
+
+    def every(self) -> tuple[Key, ...]:
+        """All keys, the oldest first."""
+        with reading(self.engine) as connection:
+            return keys.every(connection)
+
+    def revoke(self, identity: str, actor: Actor) -> bool:
+        """End a key; whether it was still alive. Raises :class:`modak.errors.NotFound`."""
+        with writing(self.engine) as connection:
+            ended = keys.revoke(connection, identity)
+            if ended:
+                audit.note(connection, actor, "revoke token", [identity])
+            return ended
+
+    # --- tokens of jobs
+
+    def allow_result(self, digest: str, plan_id: str, actor: Actor) -> datetime:
+        """Let whoever holds the token send one result of the plan, in the actor's name; until when.
+
+        Raises :class:`modak.errors.NotFound` for a plan that is not there.
+        """
+        with writing(self.engine) as connection:
+            self.aside.taken_along(connection, plan_id)
+            until = keys.allow_result(connection, digest, plan_id, actor.principal)
+            audit.note(connection, actor, "allow a result", [f"plan {plan_id}"])
+            return until
+
+    def result_allowed(self, digest: str, plan_id: str) -> str | None:
+        """In whose name a result of the plan is taken for this token; ``None``: for nobody's."""
+        with reading(self.engine) as connection:
+            return keys.result_allowed(connection, digest, plan_id)
+
+    # --- the trail
+
+    def note(self, actor: Actor, action: str, target: str, outcome: str) -> None:
+        """Write down what was tried and not done; what was done is written down with the change itself."""
+        with writing(self.engine, shared=True) as connection:
+            audit.note(connection, actor, action, [target], outcome)
+
+    def audit(self, cursor: str, limit: int) -> tuple[tuple[Entry, ...], str | None]:
+        """A page of the trail, the newest first, and the cursor of the next one. Raises :class:`modak.errors.RequestError`."""
+        with reading(self.engine) as connection:
+            return audit.page(connection, cursor, limit)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A job's token that a load uses up: the first load with it is kept, any other refused."""
+
+    digest: str
+    plan_id: str
+
+    def use(self, connection: Connection) -> None:
+        """Within the load's transaction. Raises :class:`modak.errors.Unauthorised` where somebody was faster."""
+        if not keys.spend(connection, self.digest, self.plan_id):
+            raise Unauthorised("the token was used")
+
+
+def names(values: Sequence[object]) -> list[str]:
+    """How the trail names systems, images, rules and the like."""
+    return [f"{type(value).__name__.lower()} {getattr(value, 'reference', None) or getattr(value, 'name', '')}" for value in values]

@@ -1,0 +1,122 @@
+"""Plans that are made while somebody holds SQLite's only write lock for long: they wait in files beside the database.
+
+Nobody waits for them, and they are found like any other plan; the next plan that is stored takes them along. PostgreSQL
+stores plans beside a load, and needs none of this.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection
+
+from modak.errors import Unavailable
+from modak.store import plans
+from modak.store.engine import Locked
+from modak.store.times import now, stored
+
+RETRY_S: Final = 1.0
+"""For how long the lock is taken to be still held, so that not every plan waits to find that out."""
+AT_ONCE: Final = 100
+"""Most plans that one plan takes along."""
+_ID: Final = re.compile(r"[0-9A-Za-z]{1,64}")
+
+
+class Aside:
+    """The plans that wait beside one database."""
+
+    def __init__(self, url: URL) -> None:
+        self._folder = Path(f"{url.database}-plans") if url.drivername == "sqlite" else None
+        self._held_until = float("-inf")
+
+    def instead(self, row: Mapping[str, Any], store: Callable[[], None]) -> None:
+        """``store`` a plan, or keep its ``row`` here where the database is locked. Raises :class:`modak.errors.Unavailable`."""
+        if self._folder is not None and time.monotonic() < self._held_until:
+            return self._put(self._folder, row)
+        try:
+            store()
+        except Locked:
+            if self._folder is None:
+                raise
+            self._held_until = time.monotonic() + RETRY_S
+            self._put(self._folder, row)
+
+    def taken_along(self, connection: Connection, plan_id: str | None = None) -> list[Path]:
+        """Store plans that wait (or the one), within the connection's transaction; :meth:`drop` their files when that is committed."""
+        taken = []
+        for file in islice(self._files(plan_id), AT_ONCE):
+            if row := _row(file):
+                plans.save(connection, row)
+            taken.append(file)
+        return taken
+
+    def drop(self, files: list[Path]) -> None:
+        """Remove the files of plans that are stored, and the folder with the last one."""
+        for file in files:
+            with suppress(OSError):  # another process was faster
+                file.unlink()
+        if files and self._folder is not None:
+            with suppress(OSError):  # others have come meanwhile
+                self._folder.rmdir()
+
+    def find(self, plan_id: str) -> dict[str, Any] | None:
+        """The row of a plan that waits. Look here first: a plan leaves when it has arrived in the database."""
+        return next((row for file in self._files(plan_id) if (row := _row(file))), None)
+
+    def every(self) -> list[dict[str, Any]]:
+        """The rows of all plans that wait."""
+        return [row for file in self._files() if (row := _row(file))]
+
+    def _files(self, plan_id: str | None = None) -> Iterator[Path]:
+        """The files of all plans, or of one."""
+        if self._folder is None:
+            return
+        try:
+            names = [plan_id] if plan_id is not None else [file.name for file in self._folder.iterdir()]
+        except OSError:
+            return
+        yield from (self._folder / name for name in names if _ID.fullmatch(name))
+
+    @staticmethod
+    def _put(folder: Path, row: Mapping[str, Any]) -> None:
+        """Write a file and give it its name at last, so that nobody reads half of it."""
+        half = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}")
+        try:
+            half.write_text(json.dumps(row), encoding="utf-8")
+            _moved_into(folder, half, row["id"])
+        except OSError as error:
+            with suppress(OSError):
+                half.unlink()
+            raise Unavailable(f"the database is held by another process, and no plan can be kept in {folder}: {error.strerror}") from None
+
+
+def _moved_into(folder: Path, half: Path, name: str) -> None:
+    """Give a file its place; once more, where another process removed the empty folder in between."""
+    for last in (False, True):
+        folder.mkdir(exist_ok=True)
+        try:
+            half.rename(folder / name)
+        except FileNotFoundError:
+            if last:
+                raise
+        else:
+            return
+
+
+def _row(file: Path) -> dict[str, Any] | None:
+    """What a file holds; ``None`` where it is gone, has expired, or is of another version of MODAK."""
+    try:
+        row = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(row, dict) or row.keys() != plans.COLUMNS:
+        return None
+    return row if row["expires_at"] is None or row["expires_at"] >= stored(now()) else None

@@ -1,0 +1,56 @@
+"""The audit trail: a row for every change of the data, written in the transaction of the change. Nothing changes or deletes one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select
+
+from modak.errors import RequestError
+from modak.store.schema import audit
+from modak.store.times import instant, now, stored
+
+LONGEST_TARGET = 2000
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who changes something: a principal, and the request that asked for it (empty: the command line)."""
+
+    principal: str
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the trail."""
+
+    id: int
+    at: datetime
+    principal: str
+    request_id: str
+    action: str
+    target: str
+    outcome: str
+
+
+def note(connection: Connection, actor: Actor, action: str, targets: Sequence[str], outcome: str = "done") -> None:
+    """Add a line, within the connection's transaction."""
+    target = ", ".join(targets)
+    shown = target if len(target) <= LONGEST_TARGET else f"{target[:LONGEST_TARGET]}… ({len(targets)})"
+    values = {"principal": actor.principal[:200], "request_id": actor.request_id[:64], "action": action, "outcome": outcome[:64]}
+    connection.execute(insert(audit).values(at=stored(now()), target=shown, **values))
+
+
+def page(connection: Connection, cursor: str, limit: int) -> tuple[tuple[Entry, ...], str | None]:
+    """Lines, the newest first, after the one that ``cursor`` names; and the cursor of the page after them, where there is one."""
+    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise RequestError("`next` of the answer before", field="cursor")
+    wanted = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
+    rows = connection.execute(wanted.where(audit.c.id < int(cursor)) if cursor else wanted).all()
+    entries = tuple(
+        Entry(row.id, instant(row.at), row.principal, row.request_id, row.action, row.target, row.outcome) for row in rows[:limit]
+    )
+    return entries, str(entries[-1].id) if len(rows) > limit else None

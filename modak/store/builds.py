@@ -1,0 +1,173 @@
+"""Builds of images, shared by every process that uses the database: who asks joins, who builds claims, who is gone is replaced."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from sqlalchemy import Engine, Row, delete, insert, select, update
+
+from modak.errors import Conflict, NotFound
+from modak.facts import Image
+from modak.store import audit, catalogue, versions
+from modak.store.audit import Actor
+from modak.store.engine import reading, writing
+from modak.store.schema import builds
+from modak.store.times import instant, now, stored
+
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+LIVING: Final = ("queued", "running")
+KEPT: Final = 500
+"""Finished builds that are remembered."""
+MOST_ATTEMPTS: Final = 3
+"""How often a build is begun anew after its builder died."""
+_NOTHING_YET: Final = {"attempts": 0, "cancel": 0, "builder": "", "beat_at": 0, "step": "", "message": "", "log": "", "result": "{}"}
+
+
+@dataclass(frozen=True)
+class Build:
+    """One build as the database knows it."""
+
+    id: str
+    key: str
+    state: State
+    order: Mapping[str, Any]
+    requested_by: str
+    requested_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempts: int
+    cancel: bool
+    builder: Mapping[str, Any]
+    """Who works on it: ``host``, ``pid`` and ``started`` of the builder, ``group`` and ``group_started`` of its tool."""
+    beat_at: datetime
+    step: str
+    message: str
+    log: str
+    result: Mapping[str, Any]
+
+    @property
+    def living(self) -> bool:
+        """Whether it still waits or runs."""
+        return self.state in LIVING
+
+
+@dataclass(frozen=True)
+class Builds:
+    """The builds of a database. Every method is one transaction."""
+
+    engine: Engine
+
+    def ask(self, key: str, order: Mapping[str, Any], actor: Actor) -> Build:
+        """The living build with this key, or a new one that waits for a builder."""
+        with writing(self.engine) as connection:
+            there = select(builds).where(builds.c.key == key, builds.c.state.in_(LIVING), builds.c.cancel == 0)
+            row = connection.execute(there).first()
+            if row is None:
+                old = select(builds.c.id).where(builds.c.state.not_in(LIVING)).order_by(builds.c.requested_at.desc()).offset(KEPT)
+                connection.execute(delete(builds).where(builds.c.id.in_(list(connection.execute(old).scalars()))))
+                values = {"id": secrets.token_hex(8), "key": key, "state": "queued", "order": json.dumps(order), **_NOTHING_YET}
+                connection.execute(insert(builds).values(**values, requested_by=actor.principal, requested_at=stored(now())))
+                audit.note(connection, actor, "build image", [f"{order['name']} for {order['runtime']}, build {values['id']}"])
+                row = connection.execute(select(builds).where(builds.c.id == values["id"])).one()
+            return _build(row)
+
+    def get(self, build_id: str) -> Build:
+        """A build. Raises :class:`modak.errors.NotFound`."""
+        with reading(self.engine) as connection:
+            row = connection.execute(select(builds).where(builds.c.id == build_id)).first()
+        if row is None:
+            raise NotFound(f"no build {build_id[:80]!a}", field="id")
+        return _build(row)
+
+    def newest(self, limit: int = 100, *, key: str | None = None, states: Sequence[State] = ()) -> tuple[Build, ...]:
+        """The newest builds, the newest first; only those with that key, or in one of those states."""
+        wanted = select(builds).order_by(builds.c.requested_at.desc(), builds.c.id).limit(limit)
+        wanted = wanted.where(builds.c.key == key) if key else wanted
+        wanted = wanted.where(builds.c.state.in_(states)) if states else wanted
+        with reading(self.engine) as connection:
+            return tuple(_build(row) for row in connection.execute(wanted))
+
+    def claim(self, builder: Mapping[str, Any]) -> Build | None:
+        """The build that waits longest, from now on this builder's; ``None``: none waits."""
+        with writing(self.engine) as connection:
+            first = select(builds.c.id).where(builds.c.state == "queued").order_by(builds.c.requested_at, builds.c.id)
+            build_id = connection.execute(first.limit(1)).scalar()
+            if build_id is None:
+                return None
+            moment = stored(now())
+            values = {"state": "running", "builder": json.dumps(builder), "started_at": moment, "beat_at": moment, "log": "", "step": ""}
+            connection.execute(update(builds).where(builds.c.id == build_id).values(**values, attempts=builds.c.attempts + 1))
+            return _build(connection.execute(select(builds).where(builds.c.id == build_id)).one())
+
+    def beat(self, build_id: str, *, step: str, log: str) -> bool:
+        """Say that the builder lives, and how far it is; whether somebody wants the build to stop."""
+        with writing(self.engine, shared=True) as connection:
+            connection.execute(update(builds).where(builds.c.id == build_id).values(step=step, log=log, beat_at=stored(now())))
+            return bool(connection.execute(select(builds.c.cancel).where(builds.c.id == build_id)).scalar())
+
+    def works(self, build_id: str, builder: Mapping[str, Any]) -> None:
+        """Remember which processes work on the build, so that whoever comes after a dead builder can end them."""
+        with writing(self.engine, shared=True) as connection:
+            connection.execute(update(builds).where(builds.c.id == build_id).values(builder=json.dumps(builder)))
+
+    def finish(
+        self,
+        build_id: str,
+        state: State,
+        *,
+        message: str = "",
+        log: str = "",
+        result: Mapping[str, Any] | None = None,
+        image: Image | None = None,
+    ) -> None:
+        """The end of a build, together with the catalogue's new entry where there is one."""
+        with writing(self.engine) as connection:
+            if image is not None and catalogue.add(connection, [image], "builder", replace=True):
+                audit.note(connection, Actor("builder"), "add", [f"{image.reference}, build {build_id}"])
+                versions.bump(connection)
+            values = {"state": state, "message": message, "log": log, "result": json.dumps(result or {}), "finished_at": stored(now())}
+            connection.execute(update(builds).where(builds.c.id == build_id).values(**values, builder=""))
+
+    def put_back(self, build_id: str, *, died: bool = True) -> None:
+        """A build whose builder is gone waits again, unless it was to stop anyway or several builders ``died`` of it."""
+        with writing(self.engine) as connection:
+            row = connection.execute(select(builds).where(builds.c.id == build_id, builds.c.state == "running")).first()
+            if row is None:
+                return
+            values: dict[str, Any] = {"state": "queued", "attempts": row.attempts - (not died)}
+            if row.cancel:
+                values = {"state": "cancelled", "finished_at": stored(now())}
+            elif died and row.attempts >= MOST_ATTEMPTS:
+                message = f"its builder died {row.attempts} times" + (f", the last time in the step: {row.step}" if row.step else "")
+                values = {"state": "failed", "message": message, "finished_at": stored(now())}
+            connection.execute(update(builds).where(builds.c.id == build_id).values(**values, builder=""))
+
+    def cancel(self, build_id: str, actor: Actor) -> Build:
+        """One that waits is cancelled at once, one that runs by its builder.
+
+        Raises :class:`modak.errors.Conflict` for one that has ended.
+        """
+        build = self.get(build_id)
+        with writing(self.engine) as connection:
+            waits = {"state": "cancelled", "cancel": 1, "finished_at": stored(now())}
+            at_once = connection.execute(update(builds).where(builds.c.id == build_id, builds.c.state == "queued").values(**waits))
+            soon = connection.execute(update(builds).where(builds.c.id == build_id, builds.c.state == "running").values(cancel=1))
+            if at_once.rowcount or soon.rowcount:
+                audit.note(connection, actor, "cancel build", [build_id])
+        if not (at_once.rowcount or soon.rowcount):
+            raise Conflict(f"the build is {build.state} already", field="id")
+        return self.get(build_id)
+
+
+def _build(row: Row[Any]) -> Build:
+    values = dict(row._mapping)
+    for name in ("requested_at", "started_at", "finished_at", "beat_at"):
+        values[name] = None if values[name] is None else instant(values[name])
+    for name in ("order", "result"):
+        values[name] = json.loads(values[name])
+    return Build(**values | {"cancel": bool(row.cancel), "builder": json.loads(row.builder or "{}")})

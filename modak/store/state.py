@@ -1,0 +1,43 @@
+"""What operators watch: counts and times of the database as a whole, read at once from indexes and small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Select, func, select
+
+from modak.store.curves import FITTED_BY
+from modak.store.schema import builds, loads, models, series
+from modak.store.times import instant
+
+
+@dataclass(frozen=True)
+class State:
+    """Counts; and the newest load in seconds since 1970, ``None`` where nothing was loaded."""
+
+    series: int
+    stale_series: int
+    """Series whose results changed since they were fitted: the next question about them fits them."""
+    models: int
+    newest_load: float | None
+    builds: Mapping[str, int]
+    """How many builds are in each state."""
+
+
+def state(connection: Connection) -> State:
+    """The state as this transaction sees it."""
+
+    def count(query: Select[int]) -> int:
+        return connection.execute(query).scalar_one()
+
+    fresh = select(func.count()).select_from(series).where(series.c.fitted == series.c.changed, series.c.fitted_by == FITTED_BY)
+    every = count(select(func.count()).select_from(series))
+    newest = connection.execute(select(func.max(loads.c.loaded_at))).scalar()
+    return State(
+        series=every,
+        stale_series=every - count(fresh),
+        models=count(select(func.count()).select_from(models)),
+        newest_load=None if newest is None else instant(newest).timestamp(),
+        builds={row[0]: row[1] for row in connection.execute(select(builds.c.state, func.count()).group_by(builds.c.state))},
+    )

@@ -1,0 +1,31 @@
+"""Results that tell what switches do: of applications that were run with a compiler, in reduced precision or in a build from source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+from sqlalchemy import Connection, or_, select
+
+from modak.facts import Result
+from modak.store.results import values
+from modak.store.schema import series
+from modak.store.series import COLUMNS, from_row
+
+MOST_SERIES: Final = 2_000
+MOST_RESULTS: Final = 10_000
+"""More do not change what is told: 120 pairs are heard."""
+
+
+def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:
+    """Results of all applications that have some with one of these names, the newest series first; up to a bound."""
+    with_one = or_(
+        series.c.compiler.in_(compilers),
+        series.c.precision.in_(precisions),
+        *(series.c.params.like(f'%"build": "{name}"%') for name in builds),
+    )
+    applications = select(series.c.application).where(with_one).distinct()
+    chosen = select(series.c.id, *(series.c[name] for name in COLUMNS)).where(series.c.application.in_(applications))
+    rows = connection.execute(chosen.order_by(series.c.id.desc()).limit(MOST_SERIES)).all()
+    return tuple(islice(values(connection, {row.id: from_row(row) for row in rows}), MOST_RESULTS)) if rows else ()

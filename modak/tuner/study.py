@@ -1,0 +1,229 @@
+"""A study in a folder: Optuna's journal of the trials, and a slip of paper in each trial's own folder.
+
+The journal is a text file that is only appended to and written through, so that what was told survives the end of the process, also on
+a network file system. One process at a time works in a folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from modak.errors import Conflict, DataError
+from modak.tuning.space import Parameter, Point, Space
+from modak.tuning.start import Start
+
+if TYPE_CHECKING:
+    import optuna
+
+JOURNAL: Final = "study.journal"
+NAME: Final = "modak"
+SEED: Final = 20_190_301
+STARTUP: Final = 6
+"""Random trials before the sampler trusts what it saw."""
+
+State = Literal["waiting", "running", "complete", "failed", "ended"]
+"""``ended``: it took so long that it was ended; it gave no number."""
+
+
+@dataclass(frozen=True)
+class Slip:
+    """What is known of a run: written before and after it."""
+
+    why: str = ""
+    job: str | None = None
+    nodes: int = 1
+    limit_s: float | None = None
+    began: float | None = None
+    """Seconds since the epoch when it was first seen to run."""
+    seconds: float | None = None
+    """From its begin to its end."""
+    value: float | None = None
+    fault: str = ""
+    done: bool = False
+
+    @property
+    def node_hours(self) -> float:
+        """What it took."""
+        return self.nodes * (self.seconds or 0.0) / 3600
+
+    @classmethod
+    def read(cls, folder: Path) -> Slip:
+        """The slip in a run's folder; an empty one where there is none."""
+        try:
+            return cls(**json.loads((folder / "slip.json").read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return cls()
+
+    def write(self, folder: Path) -> Slip:
+        """Put it there, whole."""
+        folder.mkdir(parents=True, exist_ok=True)
+        new = folder / ".slip.json"
+        new.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        new.replace(folder / "slip.json")
+        return self
+
+    def having(self, folder: Path, **changed: Any) -> Slip:
+        """The slip with changes, written."""
+        return replace(self, **changed).write(folder)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A trial: its number, its point, how it stands, its cost, and what is known of its run."""
+
+    number: int
+    point: Point
+    state: State
+    cost: float | None
+    slip: Slip
+
+
+class Study:
+    """The trials of a folder. Costs are such that less is better."""
+
+    def __init__(self, folder: Path, space: Space, study: optuna.Study) -> None:
+        self.folder = folder
+        self.space = space
+        self._study = study
+
+    def place(self, number: int) -> Path:
+        """The folder of a trial."""
+        return self.folder / f"trial-{number:04d}"
+
+    def enqueue(self, start: Start) -> None:
+        """Try this point before the sampler's own, unless it is waiting or was tried already."""
+        names = [_key(parameter) for parameter in self.space.parameters]
+        self._study.enqueue_trial(dict(zip(names, start.point, strict=True)), user_attrs={"why": start.why}, skip_if_exists=True)
+
+    def suggest(self, point: Point, why: str) -> None:
+        """Try this point next."""
+        self.enqueue(Start(point, why))
+
+    def waiting(self) -> bool:
+        """Whether points were enqueued that have not begun."""
+        from optuna.trial import TrialState
+
+        return bool(self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,)))
+
+    def ask(self) -> tuple[int, Point, str]:
+        """The next trial: its number, its point, and why that one."""
+        trial = self._study.ask({_key(parameter): _distribution(parameter) for parameter in self.space.parameters})
+        point = tuple(int(trial.params[_key(parameter)]) for parameter in self.space.parameters)
+        return trial.number, point, str(trial.user_attrs.get("why", "proposed by the sampler"))
+
+    def tell(self, number: int, cost: float | None, *, ended: bool = False) -> None:
+        """How a trial came out."""
+        from optuna.trial import TrialState
+
+        if cost is not None:
+            self._study.tell(number, cost)
+        else:
+            self._study.tell(number, state=TrialState.PRUNED if ended else TrialState.FAIL)
+
+    def records(self) -> list[Record]:
+        """All trials that have begun, in their order."""
+        from optuna.trial import TrialState
+
+        names: dict[TrialState, State] = {
+            TrialState.RUNNING: "running",
+            TrialState.COMPLETE: "complete",
+            TrialState.FAIL: "failed",
+            TrialState.PRUNED: "ended",
+        }
+        keys = [_key(parameter) for parameter in self.space.parameters]
+        return [
+            Record(
+                trial.number,
+                tuple(int(trial.params[key]) for key in keys),
+                names[trial.state],
+                trial.value if trial.state == TrialState.COMPLETE else None,
+                Slip.read(self.place(trial.number)),
+            )
+            for trial in self._study.get_trials(deepcopy=False)
+            if trial.state in names and all(key in trial.params for key in keys)
+        ]
+
+
+@contextmanager
+def opened(folder: Path, space: Space, identity: str, starts: Sequence[Start]) -> Iterator[Study]:
+    """The study of a folder, made with ``starts`` waiting where there is none.
+
+    Raises :class:`modak.errors.Conflict` where another process works there, :class:`modak.errors.DataError` where the folder's study is of
+    another request.
+    """
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with _alone(folder):
+        journal = folder / JOURNAL
+        _mend(journal)
+        lock: Any = _Held()
+        storage = JournalStorage(JournalFileBackend(str(journal), lock_obj=lock))
+        sampler = optuna.samplers.TPESampler(seed=SEED, n_startup_trials=STARTUP)
+        study = optuna.create_study(storage=storage, study_name=NAME, sampler=sampler, load_if_exists=True)
+        known = study.user_attrs.get("identity")
+        if known not in (None, identity):
+            raise DataError("this folder's study is of another request or space; name another folder", field=str(folder))
+        found = Study(folder, space, study)
+        if known is None:
+            for start in starts:
+                found.enqueue(start)
+            study.set_user_attr("identity", identity)
+        yield found
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """While the body runs, no other process may enter; the end of the process, whatever ends it, lets go."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Conflict("another modak tune works in this folder", field=str(folder)) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class _Held:
+    """Optuna's lock of the journal, which the folder's own makes needless: one that a killed process left would cost half a minute."""
+
+    def acquire(self) -> bool:
+        """Always."""
+        return True
+
+    def release(self) -> None:
+        """Nothing to do."""
+
+
+def _mend(journal: Path) -> None:
+    """Take away a last line that was cut short: nobody was told that it was written."""
+    if not journal.exists():
+        return
+    content = journal.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if whole != content:
+        os.truncate(journal, len(whole))
+
+
+def _key(parameter: Parameter) -> str:
+    return f"{parameter.kind}.{parameter.name}"
+
+
+def _distribution(parameter: Parameter) -> Any:
+    """Indices: of numbers as whole numbers, of which neighbours are alike; of texts as categories."""
+    from optuna.distributions import CategoricalDistribution, IntDistribution
+
+    last = len(parameter.values) - 1
+    return IntDistribution(0, last) if parameter.ordered else CategoricalDistribution(tuple(range(last + 1)))

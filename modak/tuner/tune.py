@@ -1,0 +1,132 @@
+"""A request and a folder -> the search, what it found, and the script of the best setting."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from modak.dsl import Configuration, Request
+from modak.errors import RequestError, Unavailable
+from modak.facts import Facts
+from modak.grammar import InsidePath
+from modak.normalise import normalise
+from modak.optimise import optimise
+from modak.service import Service
+from modak.target import resolve
+from modak.tuner.runners import runner_for
+from modak.tuner.search import Orders, Search
+from modak.tuner.study import Record, Study, opened
+from modak.tuning.asked import aim_of, grid_of, with_space
+from modak.tuning.setting import setting_of
+from modak.tuning.start import starts
+from modak.tuning.trial import base_of, identity, set_to
+from modak.tuning.verdict import gain
+
+BASE: Final = "base.json"
+
+
+def tune(
+    service: Service, document: Any, folder: Path, orders: Orders, *, here: bool, strict: bool = False, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Search, or go on with the folder's search; what was found, as JSON. The best setting's script is ``folder/job.sh``.
+
+    Raises :class:`modak.errors.RequestError` for a request that names nothing to tune, and as :func:`modak.tuner.study.opened` does.
+    """
+    _needs_optuna()
+    place = _below(folder)
+    read = normalise(document, strict=strict)
+    request = with_space(read.request)
+    facts = service.facts(request.workload_name)
+    base = base_of(request, _configuration(place, request, facts))
+    space, aim = grid_of(base), aim_of(base)
+    runner = runner_for(resolve(base, facts).scheduler, here=here)
+    told = request.optimisation.autotuning
+    orders = replace(orders, budget=orders.budget or (told.budget_node_hours if told else None))
+    first = starts(base, facts, space, service.earlier(base), aim)
+    with opened(place, space, identity(base), first) as study:
+        search = Search(service, base, facts, space, aim, study, runner, orders, say)
+        stopped = search.trials()
+        return _report(search, study, stopped, [warning.model_dump() for warning in read.warnings])
+
+
+def _report(search: Search, study: Study, stopped: str, warnings: list[dict[str, str]]) -> dict[str, Any]:
+    """What was found; best and default were run again where they differ."""
+    records = study.records()
+    good = [record for record in records if record.cost is not None]
+    if not good:
+        raise RequestError(f"no trial gave a number ({stopped}); their output is in {study.folder}", field=str(study.folder))
+    best = min(good, key=lambda record: (record.cost, record.number))
+    before, after = search.confirmed(best.point) if best.point != search.space.default else ([], [])
+    factor = gain(before, after)
+    setting = set_to(search.base, search.space, best.point)
+    (study.folder / "job.sh").write_text(optimise(setting, search.facts).texts.job_script, encoding="utf-8")
+    return {
+        "folder": str(study.folder),
+        "metric": search.aim.metric,
+        "unit": search.aim.unit,
+        "better": search.aim.better,
+        "stopped": stopped,
+        "node_hours": search.used(),
+        "trials": [_trial(search, record) for record in records],
+        "best": _trial(search, best),
+        "default": next((_trial(search, one) for one in good if one.point == search.space.default), None),
+        "gain": asdict(factor) if factor else None,
+        "setting": setting_of(setting).model_dump(mode="json"),
+        "layout": search.space.of_kind("layout", best.point),
+        "script": str(study.folder / "job.sh"),
+        "notes": search.notes,
+        "warnings": warnings,
+    }
+
+
+def _trial(search: Search, record: Record) -> dict[str, Any]:
+    slip = record.slip
+    return {
+        "number": record.number,
+        "state": record.state,
+        "setting": search.space.values(record.point),
+        "value": slip.value,
+        "unit": search.aim.unit,
+        "basis": "measured" if slip.value is not None else "none",
+        "nodes": slip.nodes,
+        "node_hours": slip.node_hours,
+        "job": slip.job,
+        "why": slip.why,
+        "fault": slip.fault,
+    }
+
+
+def _configuration(place: Path, request: Request, facts: Facts) -> Configuration:
+    """What the plan of the request chose when the search began."""
+    kept = place / BASE
+    if kept.exists():
+        return Configuration.model_validate(json.loads(kept.read_text(encoding="utf-8")))
+    chosen = optimise(request, facts).plan.configuration
+    place.mkdir(parents=True, exist_ok=True)
+    kept.write_text(chosen.model_dump_json(), encoding="utf-8")
+    return chosen
+
+
+def _below(folder: Path) -> Path:
+    """The folder as a path below this one, where the jobs are submitted from.
+
+    Raises :class:`modak.errors.RequestError` for one elsewhere, or whose name a script cannot hold.
+    """
+    try:
+        inside = (Path.cwd() / folder).resolve().relative_to(Path.cwd().resolve()).as_posix()
+        return Path(TypeAdapter(InsidePath).validate_python(inside))
+    except (ValueError, ValidationError):
+        text = "a folder below this one, of letters, digits and ._+@-: the jobs start here and write there"
+        raise RequestError(text, field="--output") from None
+
+
+def _needs_optuna() -> None:
+    try:
+        import optuna  # noqa: F401 - whether it is there
+    except ImportError:
+        raise Unavailable("Optuna is not installed: pip install 'modak[tune]'", field="modak tune") from None

@@ -1,0 +1,78 @@
+"""What a request asks a tuner for: what may be changed, and what trials are compared by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from modak import dsl, metrics
+from modak.dsl import Request, Setting
+from modak.errors import RequestError
+from modak.tuning import cresta
+from modak.tuning.space import FIELD, Space, space_of
+
+WALL_TIME: Final = "wall_time"
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The metric that trials are compared by."""
+
+    metric: str
+    unit: str
+    better: str
+
+    def cost(self, value: float) -> float:
+        """A number of which less is better: what a throughput takes for one of its units."""
+        return value if self.better == "lower" else 1.0 / value
+
+
+def with_space(request: Request) -> Request:
+    """The request with the space, command and metric of its tuner's text, where it has no space of its own.
+
+    Raises :class:`modak.errors.RequestError` for a request that names nothing to tune.
+    """
+    tuning = request.optimisation.autotuning
+    if tuning is None or (tuning.space is None and not tuning.input):
+        example = '{"space": {"environment": {"OMP_NUM_THREADS": [1, 2, 4]}}}'
+        raise RequestError(f"says what may be changed, for instance {example}", field="optimisation.autotuning")
+    if tuning.space is not None:
+        return request
+    text = cresta.read(tuning.input or "")
+    workload = request.optimisation.workload
+    told = tuning.model_copy(update={"space": text.space, "setting": tuning.setting if tuning.setting.environment else text.setting})
+    metric = workload.metric or text.metric
+    optimisation = {"autotuning": told, "workload": workload.model_copy(update={"metric": metric})}
+    command = {} if request.application.command else {"executable": text.command}
+    return request.model_copy(
+        update={
+            "application": request.application.model_copy(update=command),
+            "optimisation": request.optimisation.model_copy(update=optimisation),
+        }
+    )
+
+
+def aim_of(request: Request) -> Aim:
+    """The metric that the request's program prints, else the time of its run."""
+    printed = request.optimisation.workload.metric
+    kind = metrics.metric(printed.name, printed.unit) if printed else metrics.metric(WALL_TIME)
+    return Aim(kind.name, kind.unit, kind.better)
+
+
+def grid_of(base: Request) -> Space:
+    """The grid of a base request; its own counts and setting are the defaults."""
+    tuning = base.optimisation.autotuning
+    counts = {
+        "node_count": base.job_options.node_count,
+        "process_count_per_node": base.job_options.process_count_per_node,
+        "threads": base.application.threads,
+    }
+    return space_of(space_asked(base), tuning.setting if tuning else Setting(), counts)
+
+
+def space_asked(request: Request) -> dsl.Space:
+    """The space as the request writes it. Raises :class:`modak.errors.RequestError` where it has none."""
+    tuning = request.optimisation.autotuning
+    if tuning is None or tuning.space is None:
+        raise RequestError("names what may be changed", field=FIELD)
+    return tuning.space

@@ -1,0 +1,187 @@
+"""The text input of CRESTA's autotuner, read for its parameters.
+
+The grammar follows the examples that came with the tuner (project CRESTA, work package 3; a copy lies in the published MODAK's repository,
+`Performance-Model/cresta-tune/examples`): sections ``begin NAME`` … ``end NAME``, one statement a line, ``!`` starts a comment.
+Parameters become exported variables of their names, which the run command may use. What has no counterpart here is refused by its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from modak import dsl, words
+from modak.errors import Fault, RequestError
+from modak.faults import faults_of
+
+FIELD: Final = "optimisation.autotuning.input"
+SUPPORTED: Final = (
+    "supported: 'begin configuration' with 'begin tune' (mode: tune, scope, target: min|max, metric-source: runtime|stdout, "
+    "metric-regexp), 'begin parameters' with 'begin typing' (int, real, label NAME) and 'begin constraints' (range NAME a,b,c | m-n | "
+    "m:n:k, default VALUE; depends), and 'begin run' (command)"
+)
+_STATEMENT: Final = re.compile(r"([A-Za-z][A-Za-z-]*):?\s*(.*)")
+_ITEMS: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[^,\s]+")
+_COUNTED: Final = re.compile(r"(-?[0-9]+)(?:-|:)([0-9]+)(?::([0-9]+))?")
+_EMPTY: Final = ("", "true", "echo")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A statement: its number in the text, the sections that it stands in, its first word and the rest."""
+
+    number: int
+    place: str
+    name: str
+    rest: str
+
+
+@dataclass(frozen=True)
+class Cresta:
+    """What a text says. ``metric`` ``None``: the run's time; ``command`` empty: none is given."""
+
+    space: dsl.Space
+    setting: dsl.Setting
+    command: tuple[words.Word, ...] = ()
+    metric: dsl.PrintedMetric | None = None
+
+
+def read(text: str) -> Cresta:
+    """Parameters, metric and run command of a text.
+
+    Raises :class:`modak.errors.RequestError` with a fault a line, and what is supported.
+    """
+    faults: list[Fault] = []
+    lines = list(_lines(text, faults))
+    types = {line.rest: line.name for line in lines if line.place == "parameters.typing"}
+    ranges = {line.rest.split(None, 1)[0]: line for line in lines if line.name == "range" and line.place == "parameters.constraints"}
+    tune = {line.name: line.rest for line in lines if line.place == "configuration.tune"}
+    scope = tune.get("scope", " ".join(types)).split()
+    faults += [fault for line in lines if (fault := _unsupported(line, types))]
+    faults += [_fault(0, f"{name} is in the scope and has no type and range") for name in scope if name not in types or name not in ranges]
+    values: dict[str, tuple[dsl.Value, ...]] = {}
+    defaults: dict[str, dsl.Value] = {}
+    for name in scope:
+        if name in ranges and name in types:
+            values[name], default = _range(ranges[name], types[name], faults)
+            defaults |= {} if default is None else {name: default}
+    metric = _metric(tune, faults)
+    if not values and not faults:
+        faults.append(_fault(0, "no parameter is named"))
+    if faults:
+        raise RequestError(faults=[*faults, Fault(FIELD, SUPPORTED)])
+    return _checked(values, defaults, _command(lines, values), metric)
+
+
+def _lines(text: str, faults: list[Fault]) -> Iterator[Line]:
+    place: list[str] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        bare = raw.strip()
+        if not bare or bare.startswith("!"):
+            continue
+        found = _STATEMENT.fullmatch(bare)
+        if found is None:
+            faults.append(_fault(number, f"{bare!a:.60} is no statement"))
+        elif found[1] == "begin":
+            place.append(found[2])
+        elif found[1] == "end":
+            if not place or place.pop() != found[2]:
+                faults.append(_fault(number, f"'end {found[2]:.30}' ends no section that is open: write 'end NAME'"))
+        else:
+            yield Line(number, ".".join(place), found[1], found[2])
+    if place:
+        faults.append(_fault(0, f"'begin {place[-1]:.30}' is not ended"))
+
+
+_KNOWN: Final = {
+    "configuration.tune": {"mode", "scope", "target", "metric-source", "metric-placement", "metric-regexp"},
+    "parameters.typing": {"int", "real", "label"},
+    "parameters.constraints": {"range", "depends"},
+    "build": {"command"},
+    "run": {"command"},
+}
+
+
+def _unsupported(line: Line, types: dict[str, str]) -> Fault | None:
+    """What is wrong with a statement's place or kind."""
+    if line.name not in _KNOWN.get(line.place, ()):
+        return _fault(line.number, f"'{line.name:.30}' in section {line.place or 'none'!r} is not supported")
+    if line.name == "mode" and line.rest != "tune":
+        return _fault(line.number, f"mode {line.rest!a:.30} is not supported")
+    if line.place == "build" and any(f"${name}" in line.rest for name in types):
+        return _fault(line.number, "parameters of the build are not supported: every trial runs the same program")
+    return None
+
+
+def _range(line: Line, kind: str, faults: list[Fault]) -> tuple[tuple[dsl.Value, ...], dsl.Value | None]:
+    """Values of ``range NAME …``, and the default where one is named."""
+    said, _, default = line.rest.partition(" default ")
+    text = said.split(None, 1)[1] if len(said.split(None, 1)) > 1 else ""
+    counted = _COUNTED.fullmatch(text.strip()) if kind == "int" else None
+    try:
+        if counted:
+            low, high, step = int(counted[1]), int(counted[2]), int(counted[3] or 1)
+            if step < 1 or low > high or (high - low) // step >= 1000:
+                raise ValueError
+            values: tuple[dsl.Value, ...] = tuple(range(low, high + 1, step))
+        else:
+            values = tuple(_value(item, kind) for item in _ITEMS.findall(text))
+        return values, _value(default.strip(), kind) if default else None
+    except ValueError:
+        faults.append(_fault(line.number, f"{text!a:.60} is no range of {kind}s of at most 1000 values"))
+        return (), None
+
+
+def _value(text: str, kind: str) -> dsl.Value:
+    bare = text.strip("\"'")
+    return int(bare) if kind == "int" else float(bare.replace("d", "e").replace("D", "e")) if kind == "real" else bare
+
+
+def _metric(tune: dict[str, str], faults: list[Fault]) -> dsl.PrintedMetric | None:
+    """The number that the program prints; ``None``: its time, which less of is better."""
+    source, target = tune.get("metric-source", "runtime"), tune.get("target", "min")
+    if source == "runtime" and target == "min":
+        return None
+    if source != "stdout" or target not in ("min", "max"):
+        faults.append(_fault(0, f"metric-source {source!a:.30} with target {target!a:.30} is not supported"))
+        return None
+    pattern = extended(tune.get("metric-regexp", ""))
+    name, unit = ("throughput", "1/s") if target == "max" else ("step_time", "s")
+    try:
+        return dsl.PrintedMetric(name=name, unit=unit, pattern=pattern)
+    except ValidationError as error:
+        faults += [_fault(0, f"metric-regexp: {fault.message}") for fault in faults_of(error)]
+        return None
+
+
+def extended(pattern: str) -> str:
+    r"""A Perl-like pattern as an extended regular expression, as far as ``\d``, ``\s``, ``\S`` and ends of lines go.
+
+    >>> extended(r"(\d\S+)\s*\Z")
+    '([0-9][^ ]+)[ ]*$'
+    """
+    for old, new in ((r"\d", "[0-9]"), (r"\s", "[ ]"), (r"\S", "[^ ]"), (r"\Z", "$"), (r"\A", "^")):
+        pattern = pattern.replace(old, new)
+    return pattern
+
+
+def _command(lines: list[Line], values: dict[str, tuple[dsl.Value, ...]]) -> tuple[words.Word, ...]:
+    """The run command with ``$NAME`` as ``${NAME}``."""
+    text = next((line.rest for line in lines if line.place == "run" and line.name == "command"), "")
+    braced = re.sub(r"\$([A-Za-z_][A-Za-z0-9_]*)", r"${\1}", text)
+    return () if braced in _EMPTY else words.command(braced, field=FIELD, names=tuple(values))
+
+
+def _checked(values: dict[str, Any], defaults: dict[str, Any], command: tuple[words.Word, ...], metric: dsl.PrintedMetric | None) -> Cresta:
+    try:
+        return Cresta(dsl.Space(environment=values), dsl.Setting(environment=defaults), command, metric)
+    except ValidationError as error:
+        raise RequestError(faults=[*faults_of(error, FIELD), Fault(FIELD, SUPPORTED)]) from None
+
+
+def _fault(number: int, message: str) -> Fault:
+    return Fault(f"{FIELD}: line {number}" if number else FIELD, message)

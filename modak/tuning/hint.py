@@ -1,0 +1,20 @@
+"""What the answer to a request says of tuning: that it is possible, and over what; or why it is not."""
+
+from __future__ import annotations
+
+from modak.dsl import Request
+from modak.errors import RequestError
+from modak.tuning.asked import grid_of, with_space
+
+
+def hint(request: Request) -> tuple[str, ...]:
+    """One sentence where tuning is asked for: a job script runs one setting, the job's own."""
+    if not request.optimisation.enable_autotuning:
+        return ()
+    try:
+        space = grid_of(with_space(request))
+    except RequestError as stands:
+        first = stands.faults[0]
+        return (f"autotuning: not possible as it stands ({first.field}: {first.message}); the script runs the job's own setting",)
+    names = ", ".join(parameter.name for parameter in space.parameters)
+    return (f"autotuning: 'modak tune' looks for better values of {names} ({space.size} settings); the script runs the job's own",)

@@ -1,0 +1,47 @@
+"""A setting in a job: exported variables, options after the command, and both as parameters of its result."""
+
+from __future__ import annotations
+
+from modak.dsl import Request, Setting, Value
+from modak.words import Word
+
+
+def setting_of(request: Request) -> Setting:
+    """The values that the request's job runs with."""
+    tuning = request.optimisation.autotuning
+    return tuning.setting if tuning else Setting()
+
+
+def exported(request: Request) -> dict[str, str]:
+    """Variables of the setting; they go before those of rules, launchers and frameworks."""
+    return {name: shown(value) for name, value in setting_of(request).environment.items()}
+
+
+def option_words(request: Request) -> tuple[Word, ...]:
+    """``--name value``, or ``--name=value`` where the name ends so."""
+    pairs = ((name, shown(value)) for name, value in setting_of(request).options.items())
+    return tuple(word for name, value in pairs for word in ((f"{name}{value}",) if name.endswith("=") else (name, value)))
+
+
+def recorded(request: Request) -> dict[str, Value]:
+    """The setting as parameters of the results table."""
+    setting = setting_of(request)
+    return {column(name): value for name, value in {**setting.environment, **setting.options}.items()}
+
+
+def column(name: str) -> str:
+    """What the results table calls a parameter, after ``params.``.
+
+    >>> column("--batch-size"), column("NB=")
+    ('batch-size', 'NB')
+    """
+    return name.lstrip("-").rstrip("=")
+
+
+def shown(value: Value) -> str:
+    """A value as a program reads it; numbers without a fraction have no point.
+
+    >>> shown(8), shown(0.5), shown(2.0), shown("close")
+    ('8', '0.5', '2', 'close')
+    """
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

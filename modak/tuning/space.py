@@ -1,0 +1,118 @@
+"""The parameters that a tuner may change, each with its values in order: a finite grid, whose points are tuples of indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Final, Literal
+
+from modak import dsl
+from modak.dsl import Value, Values
+from modak.errors import RequestError
+
+FIELD: Final = "optimisation.autotuning.space"
+MOST_VALUES: Final = 1000
+MOST_PARAMETERS: Final = 50
+LAYOUT: Final[Mapping[str, str]] = {"node_count": "nodes", "process_count_per_node": "ranks_per_node", "threads": "threads_per_rank"}
+"""Counts of a request, and their columns in the results table."""
+
+Kind = Literal["environment", "options", "layout"]
+Point = tuple[int, ...]
+"""An index into the values of each parameter."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One thing that a tuner may change. The values keep their order; ``default`` is the index of the job's own."""
+
+    kind: Kind
+    name: str
+    values: tuple[Value, ...]
+    default: int = 0
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the values are numbers that rise or fall: neighbours are then alike."""
+        numbers = [value for value in self.values if not isinstance(value, str)]
+        return len(numbers) == len(self.values) and numbers in (sorted(numbers), sorted(numbers, reverse=True))
+
+
+@dataclass(frozen=True)
+class Space:
+    """All parameters: the grid of their values."""
+
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def size(self) -> int:
+        """Points of the grid."""
+        return math.prod(len(one.values) for one in self.parameters)
+
+    @property
+    def default(self) -> Point:
+        """The job's own setting."""
+        return tuple(one.default for one in self.parameters)
+
+    def points(self, most: int) -> Iterator[Point]:
+        """At most so many points: all of them, or evenly spread ones in the order of the grid."""
+        every = product(*(range(len(one.values)) for one in self.parameters))
+        return islice(every, 0, None, max(1, -(-self.size // most)))
+
+    def values(self, point: Point) -> dict[str, Value]:
+        """Parameter -> value at a point."""
+        return {one.name: one.values[index] for one, index in zip(self.parameters, point, strict=True)}
+
+    def of_kind(self, kind: Kind, point: Point) -> dict[str, Value]:
+        """The same for one kind of parameter."""
+        return {one.name: one.values[index] for one, index in zip(self.parameters, point, strict=True) if one.kind == kind}
+
+
+def space_of(asked: dsl.Space, setting: dsl.Setting, counts: Mapping[str, int | None]) -> Space:
+    """The grid of a request's space. ``setting`` and ``counts`` (by :data:`LAYOUT`'s names) are the job's own: its defaults.
+
+    Raises :class:`modak.errors.RequestError` for an empty space, a range without a step and a count that is none.
+    """
+    own: Mapping[str, Mapping[str, Value | None]] = {"environment": setting.environment, "options": setting.options, "layout": counts}
+    sections: tuple[tuple[Kind, Mapping[str, Values]], ...] = (
+        ("environment", asked.environment),
+        ("options", asked.options),
+        ("layout", {str(name): values for name, values in asked.layout.items()}),
+    )
+    found = [_parameter(kind, name, values, own[kind].get(name)) for kind, named in sections for name, values in named.items()]
+    if not found:
+        raise RequestError("names at least one parameter: environment, options or layout", field=FIELD)
+    if len(found) > MOST_PARAMETERS:
+        raise RequestError(f"at most {MOST_PARAMETERS} parameters", field=FIELD)
+    return Space(tuple(found))
+
+
+def _parameter(kind: Kind, name: str, asked: Values, own: Value | None) -> Parameter:
+    field = f"{FIELD}.{kind}.{name}"
+    values = tuple(dict.fromkeys(expanded(asked, field)))
+    if kind == "layout" and any(not isinstance(value, int) or value < 1 for value in values):
+        raise RequestError("counts: whole numbers from 1", field=field)
+    return Parameter(kind, name, values, values.index(own) if own in values else 0)
+
+
+def expanded(asked: Values, field: str) -> tuple[Value, ...]:
+    """The values of a list or of steps. Raises :class:`modak.errors.RequestError` for steps that lead nowhere, or too far."""
+    if isinstance(asked, tuple):
+        return asked
+    if (asked.step is None) == (asked.factor is None):
+        raise RequestError("either step or factor, beside low and high", field=field)
+    if asked.high < asked.low or (asked.factor is not None and asked.low <= 0):
+        raise RequestError("low is at most high, and above 0 where factor is given", field=field)
+    count = _steps(asked)
+    if count > MOST_VALUES:
+        raise RequestError(f"at most {MOST_VALUES} values; these are {count}", field=field)
+    numbers = [asked.low + at * asked.step if asked.step else asked.low * (asked.factor or 1.0) ** at for at in range(int(count))]
+    return tuple(int(number) if float(number).is_integer() else round(number, 12) for number in numbers)
+
+
+def _steps(asked: dsl.Steps) -> float:
+    """Values from low to high, the last one included where a step meets it."""
+    if asked.step is not None:
+        return math.floor((asked.high - asked.low) / asked.step + 1e-9) + 1
+    return math.floor(math.log(asked.high / asked.low) / math.log(asked.factor or 2.0) + 1e-9) + 1

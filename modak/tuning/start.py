@@ -1,0 +1,101 @@
+"""Where a search begins: the job's own setting, what the models predict to be best, and the best that was measured before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from modak.dsl import Request
+from modak.errors import ModakError
+from modak.facts import Facts, Result
+from modak.metrics import metric
+from modak.optimise import choice_of, decide
+from modak.perfmodel.predict import same_name
+from modak.tuning.asked import Aim
+from modak.tuning.setting import column, shown
+from modak.tuning.space import LAYOUT, Point, Space
+from modak.tuning.trial import trial_of
+
+MOST_LAYOUTS: Final = 64
+"""Layouts that the models are asked about."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A point to try first, and why."""
+
+    point: Point
+    why: str
+
+
+def starts(base: Request, facts: Facts, space: Space, results: Iterable[Result], aim: Aim) -> tuple[Start, ...]:
+    """Points to try before any search, each once."""
+    found = [Start(space.default, "the job's own setting"), *_predicted(base, facts, space), *_measured(base, space, results, aim)]
+    first: dict[Point, Start] = {}
+    for start in found:
+        first.setdefault(start.point, start)
+    return tuple(first.values())
+
+
+def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
+    """The layout that the models predict to be fastest, where they have evidence of several."""
+    layouts = sorted({_layout(space, point) for point in space.points(MOST_LAYOUTS)})
+    if len(layouts) < 2:
+        return []
+    timed = []
+    for point in layouts[:MOST_LAYOUTS]:
+        try:
+            decision = decide(trial_of(base, space, point, "trial"), facts)
+        except ModakError:  # such a layout does not fit the system
+            continue
+        predicted = choice_of(decision, decision.best).prediction
+        if predicted.value is not None and predicted.lower is not None and predicted.upper is not None:
+            interval = f"{predicted.lower:.3g} to {predicted.upper:.3g} s at {predicted.level:.0%}, basis: {predicted.basis}"
+            timed.append((predicted.value, point, f"the models predict {predicted.value:.3g} s ({interval}), the least of all layouts"))
+    return [Start(point, why) for _, point, why in sorted(timed)[:1]]
+
+
+def _layout(space: Space, point: Point) -> Point:
+    """The point with everything but its layout as the job has it."""
+    pairs = zip(space.parameters, point, strict=True)
+    return tuple(index if parameter.kind == "layout" else parameter.default for parameter, index in pairs)
+
+
+def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) -> list[Start]:
+    """The best setting among results of the same application on the same system that tell every parameter."""
+    known = [
+        (aim.cost(result.value), point)
+        for result in results
+        if result.series.metric == aim.metric and result.suspect is None and _same_place(base, result) and (point := _point(space, result))
+    ]
+    if not known:
+        return []
+    cost, point = min(known)
+    value = aim.cost(cost)
+    unit = metric(aim.metric, aim.unit).unit
+    return [Start(point, f"the best of {len(known)} earlier results: {aim.metric} {value:.4g} {unit} (basis: measured)")]
+
+
+def _same_place(base: Request, result: Result) -> bool:
+    return base.target.name is None or same_name(result.series.system) == same_name(base.target.name)
+
+
+def _point(space: Space, result: Result) -> Point | None:
+    """The point that a result was measured at; ``None`` where it lies on none."""
+    indices: list[int] = []
+    for parameter in space.parameters:
+        told = (
+            getattr(result.layout, LAYOUT[parameter.name])
+            if parameter.kind == "layout"
+            else result.series.params.get(column(parameter.name))
+        )
+        at = _index([shown(value) for value in parameter.values], None if told is None else str(told))
+        if at is None:
+            return None
+        indices.append(at)
+    return tuple(indices)
+
+
+def _index(values: Sequence[str], told: str | None) -> int | None:
+    return values.index(told) if told in values else None

@@ -1,0 +1,92 @@
+"""What trials so far say of those not run: a Gaussian process over the grid, and how much is still to be gained.
+
+Log costs are modelled with a squared exponential kernel whose length, and the noise of repeats, are those of a small table
+under which the trials are most likely; the scale follows in closed form (C. E. Rasmussen, C. K. I. Williams: Gaussian Processes
+for Machine Learning, 2006, sections 2.2 and 5.4.1). Numbers lie on their rank from 0 to 1; texts are 1 apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from modak.tuning.space import Point, Space
+
+Array = npt.NDArray[np.float64]
+LENGTHS = (0.15, 0.3, 0.6, 1.2, 2.4)
+NOISES = (0.02, 0.05, 0.1, 0.2)
+"""Standard deviations of repeats, relative to the scale of differences between settings."""
+LEAST_SCALE = 0.03
+"""Replicates of published runs differ by as much: a scale below it says nothing."""
+MOST_POINTS = 4096
+REACH = 1.645
+"""Standard deviations to the end of the interval that a value exceeds with probability 0.95."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The most promising point that was not tried. Gains are factors by which its cost may lie below the best one's."""
+
+    point: Point
+    gain: float
+    """Expected."""
+    most: float
+    """At the far end of the predicted interval: more is not to be hoped for (probability 0.95)."""
+
+
+def promise(space: Space, tried: Sequence[tuple[Point, float]], besides: Collection[Point] = ()) -> Promise | None:
+    """The untried point with the largest possible gain, of a grid of more than :data:`MOST_POINTS` among an even part of it.
+
+    ``tried`` are points with their costs, which are positive; ``besides`` are points that are not asked about, either. ``None``: there is
+    no other, or nothing was tried.
+    """
+    done = {point for point, _ in tried} | set(besides)
+    rest = [point for point in space.points(MOST_POINTS) if point not in done]
+    if not rest or not tried:
+        return None
+    mean, deviation = _posterior(space, [point for point, _ in tried], np.log([cost for _, cost in tried]), rest)
+    best = float(np.log(min(cost for _, cost in tried)))
+    index = int(np.argmin(mean - REACH * deviation))
+    return Promise(rest[index], float(np.exp(best - mean[index])), float(np.exp(best - mean[index] + REACH * deviation[index])))
+
+
+def _posterior(space: Space, points: Sequence[Point], log_cost: Array, rest: Sequence[Point]) -> tuple[Array, Array]:
+    """Mean and standard deviation of the log cost at ``rest``."""
+    known, asked = _features(space, points), _features(space, rest)
+    centre = float(log_cost.mean())
+    fits = [_fit(known, log_cost - centre, length, noise) for length in LENGTHS for noise in NOISES]
+    _, length, noise, scale = max(fits)
+    factor = np.linalg.cholesky(_kernel(known, known, length) + noise**2 * np.eye(len(points)))
+    across = np.linalg.solve(factor, _kernel(known, asked, length))
+    mean = centre + across.T @ np.linalg.solve(factor, log_cost - centre)
+    variance = np.maximum(1.0 + noise**2 - (across**2).sum(axis=0), noise**2)
+    return mean, scale * np.sqrt(variance)
+
+
+def _fit(known: Array, residual: Array, length: float, noise: float) -> tuple[float, float, float, float]:
+    """Log likelihood of a length and a noise, with the scale that makes it largest."""
+    factor = np.linalg.cholesky(_kernel(known, known, length) + noise**2 * np.eye(len(known)))
+    white = np.linalg.solve(factor, residual)
+    scale = max(float(np.sqrt(white @ white / len(known))), LEAST_SCALE)
+    fit = -0.5 * float(white @ white) / scale**2 - float(np.log(np.diag(factor)).sum()) - len(known) * float(np.log(scale))
+    return fit, length, noise, scale
+
+
+def _kernel(one: Array, other: Array, length: float) -> Array:
+    distance = ((one[:, None, :] - other[None, :, :]) ** 2).sum(axis=2)
+    return np.asarray(np.exp(-0.5 * distance / length**2))
+
+
+def _features(space: Space, points: Sequence[Point]) -> Array:
+    """One row a point: the rank of ordered values, else one column a value (of half a unit squared each)."""
+    columns = []
+    for place, parameter in enumerate(space.parameters):
+        index = np.array([point[place] for point in points], dtype=np.float64)
+        if parameter.ordered:
+            columns.append((index / max(1, len(parameter.values) - 1))[:, None])
+        else:
+            columns.append((index[:, None] == np.arange(len(parameter.values))) / np.sqrt(2.0))
+    return np.hstack(columns)

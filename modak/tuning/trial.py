@@ -1,0 +1,117 @@
+"""One point of the grid as a request of its own, and what its run came to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from modak import metrics
+from modak.dsl import Configuration, JobOptions, Objective, Request, Setting
+from modak.nextruns import switched
+from modak.tuning.asked import Aim, aim_of, grid_of, space_asked
+from modak.tuning.space import LAYOUT, Point, Space
+
+LEAST_LIMIT_S: Final = 60
+"""Schedulers count limits in minutes."""
+PATIENCE: Final = 3.0
+"""A trial is ended after so many times the best time (of the default, at first): no metric that it could still print would count."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to. ``value`` ``None``: it gave no number, and ``why`` says why."""
+
+    value: float | None
+    seconds: float | None
+    why: str = ""
+
+
+def base_of(request: Request, chosen: Configuration) -> Request:
+    """The request with what its plan chose: every trial differs from it by its point alone.
+
+    Ranks in a node that are tuned leave threads to follow from them, where neither the request nor the space says them.
+    """
+    layout = space_asked(request).layout
+    follows = "process_count_per_node" in layout and "threads" not in layout and request.application.threads is None
+    options = {"node_count": chosen.nodes, "process_count_per_node": chosen.ranks_per_node, "request_gpus": chosen.gpus_per_node or None}
+    free = {"core_count": None, "core_count_per_process": None}
+    threads = None if follows else chosen.threads_per_rank
+    wishes = {"objective": Objective(), "options": switched(request, chosen.compiler)}
+    return request.model_copy(
+        update={
+            "job_options": request.job_options.model_copy(update={**options, **free}),
+            "application": request.application.model_copy(update={"mpi_ranks": None, "threads": threads, "minimal_efficiency": None}),
+            "optimisation": request.optimisation.model_copy(update=wishes),
+        }
+    )
+
+
+def set_to(base: Request, space: Space, point: Point) -> Request:
+    """The base request with the values of a point."""
+    tuning = base.optimisation.autotuning
+    own = tuning.setting if tuning else Setting()
+    setting = Setting(
+        environment={**own.environment, **space.of_kind("environment", point)}, options={**own.options, **space.of_kind("options", point)}
+    )
+    counts: dict[str, Any] = space.of_kind("layout", point)
+    threads = {"threads": counts.pop("threads")} if "threads" in counts else {}
+    told = tuning.model_copy(update={"setting": setting}) if tuning else None
+    return base.model_copy(
+        update={
+            "job_options": base.job_options.model_copy(update=counts),
+            "application": base.application.model_copy(update=threads),
+            "optimisation": base.optimisation.model_copy(update={"autotuning": told}),
+        }
+    )
+
+
+def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: float | None = None) -> Request:
+    """The request of a trial whose files go into ``folder``, below where it is submitted; ``limit_s``: when it is ended, at the latest."""
+    request = set_to(base, space, point)
+    options = {**_limit(base.job_options, limit_s), "standard_output_file": f"{folder}/output", "standard_error_file": None}
+    return request.model_copy(
+        update={
+            "job_options": request.job_options.model_copy(update={**options, "combine_stdout_stderr": True}),
+            "application": request.application.model_copy(update={"result_file": f"{folder}/result"}),
+        }
+    )
+
+
+def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
+    """What a result file says of the metric."""
+    if document is None:
+        return Outcome(None, None, "no result file was written")
+    seconds, status = document.get("seconds"), document.get("exit_status")
+    if status != 0:
+        return Outcome(None, seconds, f"the run ended with status {status}")
+    found = [one for one in document.get("results", ()) if one.get("metric") == aim.metric]
+    if not found:
+        return Outcome(None, seconds, f"the output has no {aim.metric}" if seconds else "the run took no time that could be measured")
+    kind = metrics.metric(aim.metric, found[0].get("unit"))
+    return Outcome(metrics.to_base(float(found[0]["value"]), found[0].get("unit"), kind), seconds)
+
+
+def identity(base: Request) -> str:
+    """Text that tells studies apart: what runs, and what may be changed."""
+    grid = grid_of(base)
+    parts = {
+        "command": base.model_dump(mode="json")["application"],
+        "space": [[one.kind, one.name, list(one.values), one.default] for one in grid.parameters],
+        "layout": {name: getattr(base.job_options, name, None) for name in LAYOUT},
+        "aim": [aim_of(base).metric, aim_of(base).unit],
+    }
+    return json.dumps(parts, sort_keys=True)
+
+
+def limit_of(best_s: float | None) -> float | None:
+    """Seconds after which a trial is ended, from the best time so far; ``None``: the plan's own limit holds."""
+    return None if best_s is None else max(LEAST_LIMIT_S, PATIENCE * best_s)
+
+
+def _limit(options: JobOptions, limit_s: float | None) -> dict[str, int]:
+    if limit_s is None:
+        return {}
+    asked = options.wall_time_limit
+    return {"wall_time_limit": min(asked or int(limit_s) + 1, int(limit_s) + 1)}

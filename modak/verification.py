@@ -1,0 +1,240 @@
+"""What an image is asked when it is run, and what its answers say of its labels.
+
+:func:`modak.probe.probe` writes a program for the image's own shell; :func:`read` reads what it printed, :func:`judge` holds the
+labels against it, and :func:`measured` makes labels of it. Running it is the shell's business (:mod:`modak.builds.verify`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from packaging.version import InvalidVersion, Version
+from pydantic import ValidationError
+
+from modak.errors import DataError
+from modak.facts import ImageLabels
+from modak.faults import faults_of
+from modak.probe import MARK, UNDECIDED, Claims
+
+Verdict = Literal["holds", "refuted", "unknown"]
+_MPI: Final = {
+    "openmpi": re.compile(r"Open MPI\)? v?([0-9][0-9.]*[0-9])"),
+    "intel-mpi": re.compile(r"Intel\(R\) MPI Library.*?Version ([0-9][0-9.]*)", re.DOTALL),
+    "mvapich": re.compile(r"MVAPICH2? Version:?\s+([0-9][0-9.]*[0-9])"),
+    "mpich": re.compile(r"(?:MPICH|HYDRA build details:\s*)\s*Version:?\s+([0-9][0-9.]*[0-9])"),
+}
+"""How each MPI's own programs tell their version; MVAPICH and Intel MPI also say MPICH."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a piece of Python ended inside the image; a status below zero is a signal, for instance an illegal instruction."""
+
+    status: int
+    out: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the image said of itself. ``None`` and missing keys: it said nothing."""
+
+    ran: bool = False
+    architecture: str | None = None
+    processor_flags: frozenset[str] = frozenset()
+    """Of the machine that it ran on, as ``/proc/cpuinfo`` names them."""
+    mpi_library: str | None = None
+    """A file that may be one, whether or not anything tells its version."""
+    mpi: Mapping[str, str] = field(default_factory=dict)
+    """The version of each MPI family that told one; the family that users get comes first."""
+    python: str | None = None
+    says: Mapping[str, str] = field(default_factory=dict)
+    checks: Mapping[str, Check] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One label, and what running the image says of it."""
+
+    label: str
+    verdict: Verdict
+    claimed: str = ""
+    seen: str = ""
+
+    def __str__(self) -> str:
+        claim = f"claimed {self.claimed}, " if self.claimed and self.claimed != self.seen else ""
+        return f"{self.label}: {claim}{'seen ' + self.seen if self.seen else 'nothing seen'}: {self.verdict}"
+
+
+def read(output: str) -> Seen:
+    """What the probe printed; lines of anything else in the image are passed over."""
+    found: dict[str, Any] = {"checks": {}, "says": {}}
+    texts: list[str] = []
+    for line in output.splitlines():
+        if not line.startswith(MARK):
+            continue
+        try:
+            name, value = json.loads(line.removeprefix(MARK))
+        except (ValueError, TypeError):
+            continue
+        if isinstance(value, dict):
+            found["checks"][name] = Check(int(value.get("status", 1)), str(value.get("out", "")), str(value.get("why", "")))
+        elif name == "mpi":
+            texts.append(str(value))
+        elif name == "flags":
+            found["processor_flags"] = frozenset(str(value).lstrip(": ").split())
+        elif name in ("ran", "architecture", "python", "mpi_library"):
+            found[name] = value
+    said = found["checks"].get("framework", Check(1)).out.rpartition(MARK)[2]
+    if said:
+        found["says"] = json.loads(said)
+    found["mpi"] = _mpi(texts)
+    return Seen(**found)
+
+
+def _mpi(texts: list[str]) -> dict[str, str]:
+    """Family and version of each MPI that spoke; a text is of the first family that it fits."""
+    found: dict[str, str] = {}
+    for text in texts:
+        for family, pattern in _MPI.items():
+            if told := pattern.search(text):
+                found.setdefault(family, told[1])
+                break
+    return found
+
+
+def judge(claims: Claims, seen: Seen) -> tuple[Finding, ...]:
+    """A finding for each label that is claimed, in the order of the labels."""
+    if not seen.ran:
+        return (Finding("image", "refuted", seen="no sign of life: its shell did not run"),)
+    found = (judged for check in _JUDGES for judged in check(claims, seen))
+    return tuple(found)
+
+
+def measured(claims: Claims, seen: Seen) -> ImageLabels:
+    """Labels from running the image; what running it cannot tell (the source, GPU capabilities) is as claimed.
+
+    Raises :class:`modak.errors.DataError` where the image does not even tell its framework's version.
+    """
+    refuted = {finding.label for finding in judge(claims, seen) if finding.verdict == "refuted"}
+    version = _public(seen.says.get("version")) or (None if "framework" in seen.checks else claims.get("version"))
+    if "framework" in refuted or "image" in refuted or not version:
+        why = next((str(finding) for finding in judge(claims, seen) if finding.verdict == "refuted"), "it tells no version")
+        raise DataError(f"it does not carry {claims['framework']}: {why}", field="framework")
+    claimed = claims.get("mpi")
+    mpi = claimed if claimed in seen.mpi or (not seen.mpi and seen.mpi_library) else next(iter(seen.mpi), None)
+    values = {
+        **claims,
+        "version": version,
+        "compilers": [name for name in claims.get("compilers", ()) if f"compiler {name}" not in refuted],
+        "distribution": [name for name in claims.get("distribution", ()) if f"distribution {name}" not in refuted],
+        "architecture": seen.architecture,
+        "mpi": mpi,
+        "mpi_version": seen.mpi.get(mpi or "", claims.get("mpi_version")) if mpi else None,
+        "python": ".".join(seen.python.split(".")[:2]) if seen.python else None,
+        "cuda": seen.says.get("cuda") or None if seen.says else claims.get("cuda"),
+        "microarchitecture": None if "microarchitecture" in refuted else claims.get("microarchitecture"),
+    }
+    try:
+        return ImageLabels.model_validate({name: value for name, value in values.items() if value is not None})
+    except ValidationError as wrong:
+        raise DataError(faults=faults_of(wrong, model=ImageLabels)) from None
+
+
+def _framework(claims: Claims, seen: Seen) -> Iterator[Finding]:
+    """It can be imported, it computes, and it is of that version."""
+    loaded, worked = seen.checks.get("framework"), seen.checks.get("exercise")
+    name = claims["framework"]
+    if loaded is None or worked is None:
+        yield Finding("framework", "unknown", name)
+        return
+    bad = next((check for check in (loaded, worked) if check.status), None)
+    yield Finding("framework", "refuted" if bad else "holds", name, _ending(bad) if bad else name)
+    version = _public(seen.says.get("version"))
+    if claims.get("version") and not loaded.status:
+        yield _compared("version", claims["version"], version)
+
+
+def _compilers(claims: Claims, seen: Seen) -> Iterator[Finding]:
+    for kind, names in (("compiler", claims.get("compilers", ())), ("distribution", claims.get("distribution", ()))):
+        for name in names:
+            check = seen.checks.get(f"{kind} {name}")
+            if check is None or check.status == UNDECIDED:
+                yield Finding(f"{kind} {name}", "unknown")
+            else:
+                yield Finding(f"{kind} {name}", "refuted" if check.status else "holds", seen=_ending(check) if check.status else "at work")
+
+
+def _libraries(claims: Claims, seen: Seen) -> Iterator[Finding]:
+    """MPI and Python; a version is as long as it is claimed: 3.12 holds for 3.12.3."""
+    if claims.get("mpi"):
+        silent = not seen.mpi and seen.mpi_library
+        verdict: Verdict = "unknown" if silent else "holds" if claims["mpi"] in seen.mpi else "refuted"
+        yield Finding("mpi", verdict, claims["mpi"], seen.mpi_library or "" if silent else ", ".join(seen.mpi) or "none")
+        if claims.get("mpi_version") and claims["mpi"] in seen.mpi:
+            yield _compared("mpi_version", claims["mpi_version"], seen.mpi[claims["mpi"]], prefix=True)
+    if claims.get("python"):
+        yield _compared("python", claims["python"], seen.python, prefix=True)
+    if claims.get("cuda") and seen.says:
+        yield _compared("cuda", claims["cuda"], seen.says.get("cuda"), prefix=True)
+
+
+def _processor(claims: Claims, seen: Seen) -> Iterator[Finding]:
+    """Architecture; and that what it is compiled for is what it says, where this machine can run it at all."""
+    if claims.get("architecture"):
+        same = seen.architecture == claims["architecture"]
+        yield Finding("architecture", "holds" if same else "refuted", claims["architecture"], seen.architecture or "")
+    target = claims.get("microarchitecture")
+    if not target:
+        return
+    import archspec.cpu
+
+    known = archspec.cpu.TARGETS.get(target)
+    lacking = sorted(set(known.features) - _features(seen.processor_flags)) if known else []
+    flags = [word for word in re.split(r"[\s,]+", seen.says.get("flags", "")) if word.startswith(("-march=", "-mcpu="))]
+    if known and flags and not _same_target(known, flags[0]):
+        yield Finding("microarchitecture", "refuted", target, f"built with {flags[0]}")
+    elif lacking:
+        yield Finding("microarchitecture", "unknown", target, f"this machine lacks {' '.join(lacking[:4])}")
+    else:
+        yield Finding("microarchitecture", "holds" if flags else "unknown", target, f"it runs{', built with ' + flags[0] if flags else ''}")
+
+
+def _features(flags: frozenset[str]) -> set[str]:
+    """archspec's names for what ``/proc/cpuinfo`` lists: ``pni`` is SSE3."""
+    return {*flags, *(("sse3",) if "pni" in flags or "ssse3" in flags else ())}
+
+
+def _same_target(known: Any, flag: str) -> bool:
+    """Whether some version of some compiler is told that flag for the target."""
+    return any(flag in str(entry) or flag.partition("=")[2] == entry.get("name", known.name).replace("_", "-")
+               for entries in known.compilers.values() for entry in entries)  # fmt: skip
+
+
+_JUDGES: Final[tuple[Callable[[Claims, Seen], Iterator[Finding]], ...]] = (_framework, _compilers, _libraries, _processor)
+
+
+def _compared(label: str, claimed: str, seen: str | None, *, prefix: bool = False) -> Finding:
+    if not seen:
+        return Finding(label, "unknown", claimed)
+    length = len(Version(claimed).release) if prefix else None
+    same = Version(claimed).release == Version(seen).release[:length] if prefix else Version(claimed) == Version(seen)
+    return Finding(label, "holds" if same else "refuted", claimed, seen)
+
+
+def _public(version: str | None) -> str | None:
+    """``2.13.0`` of ``2.13.0+cpu``; ``None`` for what is no version."""
+    try:
+        return Version(version).public if version else None
+    except InvalidVersion:
+        return None
+
+
+def _ending(check: Check) -> str:
+    if check.status < 0:
+        return f"an end by signal {-check.status}{' (an instruction that this processor lacks)' if check.status == -4 else ''}"
+    return check.why or f"exit status {check.status}"

@@ -1,0 +1,103 @@
+"""What if: a request with something changed, and two choices held against each other. Documents are JSON values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from modak.errors import RequestError, unknown
+
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "system": ("target", "name"),
+    "partition": ("job_options", "partition"),
+    "nodes": ("job_options", "node_count"),
+    "ranks": ("job_options", "process_count_per_node"),
+    "threads": ("application", "threads"),
+    "gpus": ("job_options", "request_gpus"),
+    "objective": ("optimisation", "objective", "minimise"),
+    "deadline": ("optimisation", "objective", "deadline"),
+    "max_nodes": ("optimisation", "objective", "max_nodes"),
+    "min_efficiency": ("optimisation", "objective", "min_efficiency"),
+    "budget_node_hours": ("optimisation", "objective", "budget_node_hours"),
+    "confidence": ("optimisation", "objective", "confidence"),
+    "epochs": ("optimisation", "workload", "epochs"),
+    "batch_size": ("optimisation", "workload", "batch_size"),
+    "precision": ("optimisation", "workload", "precision"),
+    "opt_build": ("optimisation", "enable_opt_build"),
+}
+"""Short names of what is changed most, and where it stands in the job; other fields go by their dotted path."""
+WORDS: Final[Mapping[str, bool]] = {"true": True, "on": True, "false": False, "off": False}
+
+
+def changed(document: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The request with ``NAME=VALUE[,NAME=VALUE...]`` put into its job.
+
+    Raises :class:`modak.errors.RequestError` for text that is none, naming it and what is allowed.
+
+    >>> changed({"job": {}}, "nodes=8,system=zenith")
+    {'job': {'job_options': {'node_count': 8}, 'target': {'name': 'zenith'}}}
+    """
+    for part in text.split(","):
+        name, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or not name or not value:
+            raise RequestError(f"{part!r} is no NAME=VALUE, for instance nodes=64,threads=12", field="--compare")
+        path = NAMES.get(name) or (tuple(name.split(".")) if "." in name else None)
+        if path is None:
+            raise RequestError(unknown("name", name, (*NAMES, "a field's dotted path")), field="--compare")
+        document = with_value(document, ("job", *path), _value(value))
+    return dict(document)
+
+
+def without_constraints(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The request without deadline, budget and least efficiency."""
+    paths = (NAMES["deadline"], NAMES["budget_node_hours"], NAMES["min_efficiency"], ("application", "minimal_efficiency"))
+    found: Any = document
+    for path in paths:
+        found = with_value(found, ("job", *path), None)
+    return dict(found)
+
+
+def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
+    """``document`` with ``value`` at ``path``; what is no object on the way cannot take it."""
+    if not path:
+        return value
+    if document is not None and not isinstance(document, Mapping):
+        raise RequestError("an object", field=path[0])
+    told = document or {}
+    return {**told, path[0]: with_value(told.get(path[0]), path[1:], value)}
+
+
+def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """How the second choice compares with the first: time with the interval of the ratio, node-hours, the global batch.
+
+    Choices are as ``recommend`` answers them. The two intervals are taken as independent, so that of the ratio is wide enough where
+    both predictions err alike.
+    """
+    times = [choice["prediction"].get("value") for choice in (one, other)]
+    if None in times:
+        return ("the times cannot be compared: one of them is unknown (basis: none)",)
+    ratio = times[1] / times[0]
+    reach = math.hypot(*(math.log(choice["prediction"]["upper"] / choice["prediction"]["value"]) for choice in (one, other)))
+    low, high, level = ratio * math.exp(-reach), ratio * math.exp(reach), one["prediction"]["level"]
+    clear = "" if low > 1 or high < 1 else "; the interval holds 1, so either may be faster"
+    rests = " and ".join(dict.fromkeys(choice["prediction"]["basis"] for choice in (one, other)))
+    hours = other["node_hours"] / one["node_hours"]
+    lines = [f"B takes {ratio:.2f} x the time of A ({level:.0%} interval {low:.2f} to {high:.2f}; {rests}){clear}"]
+    lines.append(f"B takes {hours:.2f} x the node-hours of A")
+    batches = [choice["configuration"].get("workers") for choice in (one, other)]
+    if None not in batches and batches[0] != batches[1]:
+        lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training that changes the global batch, and what an epoch is worth")
+    return tuple(lines)
+
+
+def _value(text: str) -> Any:
+    """A switch, a number, or the text as it is."""
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

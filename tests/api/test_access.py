@@ -1,0 +1,319 @@
+"""Who may call what: scopes and routes, tokens that are wrong, rates, and what a refused caller learns."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from modak.api import create_app
+from modak.api.access import scope_of
+from modak.api.limits import CALLERS, RateLimit, caller
+from modak.auth import SCOPES, tokens
+from modak.settings import Settings
+from modak.store.audit import Actor
+from tests.auth.provider import AUDIENCE, Provider, running
+
+OUTSIDE = ("203.0.113.5", 50_000)
+WANTED = {
+    ("GET", "/health"): None,
+    ("GET", "/ready"): None,
+    ("GET", "/audit"): "admin",
+    ("GET", "/builds/{id}/log"): "admin",
+    ("POST", "/results"): "load",
+    ("POST", "/plans/{id}/token"): "load",
+    ("POST", "/plans/{id}/result"): "result",
+    **dict.fromkeys(
+        (
+            *(("POST", "/optimise"), ("POST", "/recommendations"), ("POST", "/predictions"), ("POST", "/sizings")),
+            *(("POST", "/get_image"), ("POST", "/get_build"), ("POST", "/get_optimisation"), ("POST", "/get_job_content")),
+        ),
+        "optimise",
+    ),
+}
+"""What is neither read by everybody nor changed by administrators alone."""
+
+
+class Site:
+    """A service on a database of its own, with a key for each scope."""
+
+    def __init__(self, database: Path, **settings: Any) -> None:
+        self.app = create_app(Settings(database_url=f"sqlite:///{database}", **settings))
+        self.web = TestClient(self.app, raise_server_exceptions=False)
+        made = {scope: self.app.state.keys.create(scope, [scope], None, Actor("test")) for scope in SCOPES}
+        self.keys = {scope: token for scope, (token, _) in made.items()}
+        self.ids = {scope: key.id for scope, (_, key) in made.items()}
+
+    def call(self, method: str, path: str, token: str | None = None, **more: Any) -> Any:
+        """A request, with a token where one is given."""
+        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        return self.web.request(method, path, headers=headers | more.pop("headers", {}), **more)
+
+    def from_outside(self, client: tuple[str, int] = OUTSIDE) -> TestClient:
+        """A client at another address than this machine's."""
+        return TestClient(self.app, raise_server_exceptions=False, client=client)
+
+
+@pytest.fixture
+def site(own_database: Path) -> Site:
+    """A service of this test's own, as it is by default."""
+    return Site(own_database)
+
+
+@pytest.fixture(scope="module")
+def shared(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A service whose data no test of this module changes."""
+    file = tmp_path_factory.mktemp("shared") / "modak.db"
+    shutil.copy(packaged_database.with_name("never-opened.db"), file)
+    return Site(file)
+
+
+def routes() -> list[tuple[str, str]]:
+    """Every method and path of the OpenAPI document."""
+    paths = create_app(Settings(database_url="sqlite:///unused.db")).openapi()["paths"]
+    return sorted((method.upper(), path) for path, operations in paths.items() for method in operations)
+
+
+def test_every_route_has_its_scope() -> None:
+    """Reading takes `read`, asking `optimise`, results `load`; whatever is not named takes `admin`, also what is added tomorrow."""
+    for method, path in routes():
+        wanted = WANTED.get((method, path), "read" if method == "GET" else "admin")
+        assert (method, path, scope_of(method, path.replace("{id}", "x"))) == (method, path, wanted)
+    assert set(WANTED) <= set(routes())
+    assert scope_of("POST", "/tomorrow") == scope_of("BREW", "/coffee") == "admin"
+
+
+@pytest.mark.parametrize("holder", [None, *SCOPES])
+def test_a_scope_opens_its_own_routes_alone(shared: Site, holder: str | None) -> None:
+    """401 for nobody, 403 for somebody without the scope; never a look at the body first. What is open stays open to every token."""
+    for method, path in routes():
+        needed, at = scope_of(method, path.replace("{id}", "x")), path.replace("{id}", "x").replace("{name}", "x").replace("{kind}", "x")
+        allowed = needed in (None, "read", "optimise", holder) or holder == "admin" or (needed == "result" and holder == "load")
+        status = shared.call(method, at, shared.keys[holder] if holder else None, content=b"\xff" * 100).status_code
+        assert (status in (401, 403)) != allowed, (method, path, status)
+        assert allowed or status == (403 if holder else 401)
+
+
+@pytest.mark.parametrize("holder", [None, *SCOPES])
+def test_reading_and_asking_can_be_closed(own_database: Path, document: dict[str, Any], holder: str | None) -> None:
+    """By a setting; whether the service runs is still told to everybody."""
+    site = Site(own_database, anonymous=False)
+    token = site.keys[holder] if holder else None
+    refused = 403 if holder else 401
+    assert site.call("GET", "/systems", token).status_code == (200 if holder in ("read", "admin") else refused)
+    assert site.call("POST", "/recommendations", token, json=document).status_code == (200 if holder in ("optimise", "admin") else refused)
+    assert site.call("GET", "/openapi.json", token).status_code == (200 if holder in ("read", "admin") else refused)
+    assert site.call("GET", "/health", token).status_code == 200
+
+
+WRONG = {
+    "made up": tokens.new(tokens.KEY),
+    "of another checksum": tokens.new(tokens.KEY)[:-1] + "!",
+    "nonsense": "nonsense",
+    "an empty one": "",
+    "a blank": " ",
+    "a quote": "' OR 1=1 --",
+    "very long": "modak_" + "x" * 7000,
+    "a JSON Web Token where there is no issuer": "a.b.c",
+    "a job's": tokens.new(tokens.JOB),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize(("method", "path"), [("GET", "/systems"), ("POST", "/results"), ("POST", "/plans/x/result"), ("GET", "/health")])
+def test_a_wrong_token_is_401_everywhere(shared: Site, what: str, method: str, path: str) -> None:
+    """Also where none is needed: who sends one means it. The answer is the same for all of them."""
+    answer = shared.call(method, path, WRONG[what], content=b"{}")
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.json()["errors"] == [{"field": "", "message": "the token is unknown, has expired or was revoked"}]
+
+
+def test_a_token_that_is_not_ascii_is_401(shared: Site) -> None:
+    """Headers are bytes; any may come."""
+    answer = shared.web.get("/systems", headers=[(b"authorization", b"Bearer modak_\xff\xfe")])
+    assert answer.status_code == 401
+
+
+def test_two_authorisations_are_none(shared: Site) -> None:
+    """400: which of them a proxy looked at, nobody knows."""
+    sent = [("Authorization", f"Bearer {shared.keys[scope]}") for scope in ("read", "admin")]
+    assert shared.web.get("/audit", headers=sent).status_code == 400
+
+
+@pytest.mark.parametrize("header", ["Basic YTpi", "Negotiate x", "modak"])
+def test_another_scheme_is_a_proxys_own_affair(shared: Site, header: str) -> None:
+    """It opens nothing, and closes nothing that is open."""
+    assert shared.web.get("/systems", headers={"Authorization": header}).status_code == 200
+    assert shared.web.post("/results", headers={"Authorization": header}).status_code == 401
+
+
+@pytest.mark.parametrize("place", ["?token={}", "?access_token={}", "?api_key={}", "?Authorization=Bearer%20{}"])
+def test_a_token_in_an_address_is_ignored(shared: Site, place: str) -> None:
+    """Addresses end up in logs."""
+    assert shared.web.post("/results" + place.format(shared.keys["admin"])).status_code == 401
+
+
+@pytest.mark.parametrize("name", ["X-API-Key", "X-Forwarded-User", "X-Remote-User", "Cookie"])
+def test_no_other_header_says_who_one_is(shared: Site, name: str) -> None:
+    """Whatever it holds."""
+    assert shared.web.post("/results", headers={name: shared.keys["admin"]}).status_code == 401
+
+
+def test_a_revoked_token_ends_at_once(site: Site) -> None:
+    """Its replay is 401, though it was good a moment before."""
+    assert site.call("GET", "/audit", site.keys["admin"]).status_code == 200
+    site.app.state.keys.revoke(site.ids["admin"], Actor("test"))
+    assert site.call("GET", "/audit", site.keys["admin"]).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "path", ["/results/", "//results", "/results/%2e%2e/results", "/RESULTS", "/optimise/", "/optimise;x", "/health/../audit"]
+)
+def test_another_spelling_of_a_path_opens_nothing(shared: Site, path: str) -> None:
+    """It is another path, and closed."""
+    assert shared.web.post(path).status_code in (401, 404)
+    assert shared.web.get("/audit" + path).status_code == 404
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "BREW"])
+def test_another_method_is_closed(shared: Site, method: str) -> None:
+    """401 for nobody; 405 for an administrator, since nothing answers there."""
+    assert shared.call(method, "/systems").status_code == 401
+    assert shared.call(method, "/systems", shared.keys["admin"]).status_code == 405
+
+
+def test_refusals_of_principals_are_noted(site: Site) -> None:
+    """Who tried what, under the request's own id; a stranger writes nothing into the database."""
+    answer = site.call("POST", "/rules", site.keys["load"], json={}, headers={"X-Request-Id": "try-1"})
+    site.call("POST", "/rules", json={})
+    lines = site.call("GET", "/audit", site.keys["admin"]).json()["items"]
+    assert answer.status_code == 403
+    assert [(line["principal"], line["action"], line["outcome"], line["request_id"]) for line in lines[:1]] == [
+        ("key:load", "POST /rules", "refused", "try-1")
+    ]
+    assert sum(line["outcome"] == "refused" for line in lines) == 1
+
+
+def test_no_answer_holds_a_token(shared: Site) -> None:
+    """Nor does the trail."""
+    texts = [shared.call("GET", path, token).text for path in ("/audit", "/systems", "/nothing") for token in shared.keys.values()]
+    assert not [text for text in texts for token in shared.keys.values() if token[6:] in text]
+
+
+# --- an issuer
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    """A provider of this test's own."""
+    with running() as started:
+        yield started
+
+
+def test_an_issuers_token_is_its_subjects(own_database: Path, provider: Provider) -> None:
+    """Wrong audience 401, wrong scope 403, the right ones in; what it does is attributed to it. No issuer: 503."""
+    site = Site(own_database, oidc_issuer=provider.address, oidc_audience=AUDIENCE)
+    row = "application,metric,value\nx,wall_time,5\n"
+    csv = {"content": row, "headers": {"Content-Type": "text/csv"}}
+    assert site.call("POST", "/results", provider.token(aud="else"), **csv).status_code == 401
+    assert site.call("POST", "/results", provider.token(scope="modak:read"), **csv).status_code == 403
+    assert site.call("POST", "/results", provider.token(), **csv).status_code == 200
+    trail = site.call("GET", "/audit", provider.token(scope="modak:admin")).json()["items"]
+    assert [(line["principal"], line["outcome"]) for line in trail[:2]] == [("oidc:ada", "done"), ("oidc:ada", "refused")]
+    provider.broken = True
+    other = Site(own_database, oidc_issuer=provider.address, oidc_audience=AUDIENCE)
+    answer = other.call("POST", "/results", provider.token(), **csv)
+    assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
+    assert other.call("GET", "/systems").status_code == 200
+
+
+# --- rates
+
+
+def test_an_address_that_asks_too_often_waits(own_database: Path) -> None:
+    """429 with the seconds to wait, for this address alone, and for nobody on this machine."""
+    site = Site(own_database, rate_per_minute=3)
+    outside = site.from_outside()
+    assert [outside.get("/health").status_code for _ in range(4)] == [200, 200, 200, 429]
+    late = outside.get("/systems")
+    assert late.status_code == 429
+    assert 0 < int(late.headers["retry-after"]) <= 21
+    assert site.from_outside(("203.0.113.6", 1)).get("/health").status_code == 200
+    assert {site.from_outside(("127.0.0.1", 1)).get("/health").status_code for _ in range(9)} == {200}
+
+
+def test_a_principal_has_a_rate_of_its_own(own_database: Path) -> None:
+    """Wherever it comes from, and beside those without a token at the same address."""
+    site = Site(own_database, rate_per_minute=2)
+    mine = {"Authorization": f"Bearer {site.keys['read']}"}
+    here, there = site.from_outside(), site.from_outside(("203.0.113.6", 1))
+    assert [client.get("/health", headers=mine).status_code for client in (here, there, here)] == [200, 200, 429]
+    assert here.get("/health").status_code == 200
+
+
+def test_guessing_tokens_is_counted(own_database: Path) -> None:
+    """By the address, whatever was guessed; then nothing is looked up for it any more."""
+    site = Site(own_database, rate_per_minute=3)
+    outside = site.from_outside()
+    guesses = [outside.get("/health", headers={"Authorization": f"Bearer {tokens.new(tokens.KEY)}"}).status_code for _ in range(5)]
+    assert guesses == [401, 401, 401, 429, 429]
+    assert outside.get("/health", headers={"Authorization": f"Bearer {site.keys['read']}"}).status_code == 429
+
+
+def test_a_forwarded_address_is_believed_from_named_proxies_alone(own_database: Path) -> None:
+    """Else anybody could be anyone, and have a rate for each."""
+    rated = {"rate_per_minute": 1, "trusted_proxies": "10.0.0.0/8"}
+    site = Site(own_database, **rated)
+
+    def ask(peer: str, forwarded: str) -> int:
+        client = site.from_outside((peer, 1))
+        return int(client.get("/health", headers={"X-Forwarded-For": forwarded}).status_code)
+
+    assert [ask("10.0.0.5", "198.51.100.1"), ask("10.0.0.5", "198.51.100.2"), ask("10.0.0.5", "198.51.100.1")] == [200, 200, 429]
+    assert [ask("203.0.113.9", "198.51.100.3"), ask("203.0.113.9", "198.51.100.4")] == [200, 429]
+    assert ask("10.0.0.5", "127.0.0.1, 198.51.100.1") == 429
+
+
+def test_a_bucket_fills_again() -> None:
+    """At the rate of the setting, up to it and no further."""
+    now = [0.0]
+    limit = RateLimit(60, lambda: now[0])
+    assert [limit.take("a") for _ in range(61)] == [0] * 60 + [2]
+    now[0] = 2.5
+    assert [limit.take("a") for _ in range(3)] == [0, 0, 1]
+    now[0] = 1e6
+    assert [limit.take("a") for _ in range(61)].count(0) == 60
+
+
+def test_counting_callers_takes_no_more_room_than_it_has() -> None:
+    """Millions of addresses: those that come most are still counted."""
+    limit = RateLimit(2, lambda: 0.0)
+    limit.take("busy")
+    limit.take("busy")
+    for number in range(3 * CALLERS):
+        limit.take(f"address {number}")
+    assert len(limit._left) <= CALLERS
+    assert limit.take("busy") > 0
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("203.0.113.5", "203.0.113.5"),
+        ("2001:db8::1", "2001:db8::"),
+        ("2001:db8::ffff:1", "2001:db8::"),
+        ("::ffff:203.0.113.5", "203.0.113.5"),
+        ("::1", ""),
+        ("127.8.9.1", ""),
+        ("::ffff:127.0.0.1", ""),
+        (None, ""),
+    ],
+)
+def test_what_counts_as_one_caller(host: str | None, counted: str) -> None:
+    """An IPv6 network is one: whoever has an address there has them all."""
+    assert caller(host) == counted

@@ -1,0 +1,79 @@
+"""The command line writes to a service as it does to its own database."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.cli import main
+from tests.api.test_access import Site
+from tests.api.test_access_writes import RULE
+
+EXAMPLE = Path(__file__).parents[2] / "examples/3dgan-supermuc-ng.json"
+ROWS = "application,nodes,metric,value,unit\nsolver,1,wall_time,100,s\n"
+
+
+@pytest.fixture
+def remote(own_database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A service on the loopback interface that the command line is told of, without a token yet."""
+    import uvicorn
+
+    site = Site(own_database)
+    server = uvicorn.Server(uvicorn.Config(site.app, host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    monkeypatch.setenv("MODAK_SERVER", f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
+    yield site
+    server.should_exit = True
+    thread.join()
+
+
+def test_results_rules_and_confirmations_reach_the_service(
+    remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a token of the right scope; without one, or with another, one line says why not."""
+    (tmp_path / "a.csv").write_text(ROWS)
+    (tmp_path / "b.csv").write_text(ROWS.replace("100", "101"))
+    (tmp_path / "notes.md").write_text("not a table")
+    (tmp_path / "rule.json").write_text(json.dumps({"rules": [RULE]}))
+    assert main(["load", str(tmp_path / "a.csv")]) == 1
+    assert "send a token" in capsys.readouterr().err
+    monkeypatch.setenv("MODAK_TOKEN", remote.keys["load"])
+    assert main(["load", str(tmp_path / "a.csv"), "--map", "nodes=nodes", "--json"]) == 0
+    assert main(["load", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 0
+    told = capsys.readouterr()
+    assert "2 rows read, 1 new, 1 there already" in told.out
+    assert main(["rules", "add", str(tmp_path / "rule.json")]) == 1
+    assert "scope" in capsys.readouterr().err
+    monkeypatch.setenv("MODAK_TOKEN", remote.keys["admin"])
+    assert main(["rules", "add", str(tmp_path / "rule.json")]) == 0
+    assert main(["results", "confirm", "1"]) == 0
+    assert main(["audit"]) == 0
+    shown = capsys.readouterr().out
+    assert "key:load" in shown
+    assert "rule quiet" in shown
+
+
+@pytest.mark.parametrize(("scope", "files"), [("load", 1), ("read", 0), (None, 0)])
+def test_a_token_for_the_result_is_written_beside_the_script(
+    remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: str | None, files: int
+) -> None:
+    """For its owner's eyes alone, where the caller may load; it lets the result come back once."""
+    if scope:
+        monkeypatch.setenv("MODAK_TOKEN", remote.keys[scope])
+    assert main(["optimise", str(EXAMPLE), "-o", str(tmp_path)]) == 0
+    plan = json.loads((tmp_path / "response.json").read_text())["job"]["plan"]["id"]
+    found = list(tmp_path.glob("*.token"))
+    assert [file.name for file in found] == [f"modak-{plan}.token"] * files
+    for file in found:
+        assert file.stat().st_mode & 0o777 == 0o600
+        report: dict[str, Any] = {"modak_result": 1, "plan": plan, "exit_status": 1, "results": []}
+        assert remote.call("POST", f"/plans/{plan}/result", file.read_text().strip(), json=report).status_code == 200

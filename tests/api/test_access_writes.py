@@ -1,0 +1,271 @@
+"""What changes the data over HTTP: it does what the command line does, in the name of the caller, and no more than was said."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.cli import main
+from modak.returned import results_of
+from tests.api.test_access import Site
+
+CSV = {"Content-Type": "text/csv"}
+HEADER = "application,nodes,metric,value,unit\n"
+ROWS = HEADER + "solver,1,wall_time,100,s\nsolver,2,wall_time,52,s\nsolver,4,wall_time,27,s\n"
+IMAGE = {
+    "reference": "docker://example/solver:1.0",
+    "source": "this test",
+    "labels": {"framework": "tensorflow", "version": "1.0", "source": "hub"},
+}
+VALUES = count(1000)
+"""Seconds, other ones for each run."""
+RULE = {"name": "quiet", "title": "says nothing", "source": "this test", "environment": {"QUIET": "1"}}
+
+
+@pytest.fixture(scope="module")
+def system() -> dict[str, Any]:
+    """A system as a document, of hardware that is known."""
+    return {
+        "name": "annex",
+        "title": "an annex",
+        "site": "here",
+        "scheduler": "slurm",
+        "partitions": [{"name": "cpu", "nodes": 4, "node": {"processor": "xeon-platinum-8174", "sockets": 2, "cores": 48}}],
+        "runtimes": [{"name": "apptainer"}],
+        "sources": [{"fields": ["*"], "citation": "made for this test"}],
+    }
+
+
+@pytest.fixture
+def site(own_database: Path) -> Site:
+    """A service of this test's own."""
+    return Site(own_database)
+
+
+@pytest.fixture(scope="module")
+def shared(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A service to which several tests add results, each its own."""
+    file = tmp_path_factory.mktemp("shared") / "modak.db"
+    shutil.copy(packaged_database.with_name("never-opened.db"), file)
+    return Site(file)
+
+
+def planned(site: Site, document: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    """A plan: its id, a token for its result, and the report that its script would write."""
+    job = site.call("POST", "/optimise", json=document).json()["job"]
+    plan, record = job["plan"]["id"], re.search(r"^MODAK_RECORD='(.*)'$", job["job_content"], re.MULTILINE)
+    assert record
+    run = json.loads(f"{{{record[1]}}}") | {
+        "metric": "wall_time",
+        "unit": "s",
+        "value": next(VALUES),
+        "measured_at": "2026-01-01T00:00:00Z",
+    }
+    token = site.call("POST", f"/plans/{plan}/token", site.keys["load"]).json()["token"]
+    return plan, token, {"modak_result": 1, "plan": plan, "exit_status": 0, "seconds": 1234.5, "host": "n1", "job": "7", "results": [run]}
+
+
+def test_results_are_loaded_in_the_callers_name(site: Site) -> None:
+    """Counts, duplicates and the version of the data; the same again adds nothing; the trail says who."""
+    first = site.call("POST", "/results", site.keys["load"], content=ROWS, headers=CSV).json()
+    again = site.call("POST", "/results", site.keys["load"], content=ROWS, headers=CSV).json()
+    assert (first["rows"], first["new"], first["duplicates"]) == (3, 3, 0)
+    assert (again["rows"], again["new"], again["duplicates"], again["version"]) == (3, 0, 3, first["version"])
+    assert first["version"] == site.call("GET", "/ready").json()["data"]
+    line = site.call("GET", "/audit", site.keys["admin"]).json()["items"][0]
+    assert (line["principal"], line["action"], line["target"]) == ("key:load", "load results", "body.csv (3 of 3 rows)")
+
+
+def test_results_come_as_records_and_as_files_of_a_form(site: Site) -> None:
+    """All files of a form or none of them."""
+    records = [{"application": "solver", "nodes": 8, "metric": "wall_time", "value": 14, "unit": "s"}]
+    assert site.call("POST", "/results", site.keys["load"], json=records).json()["new"] == 1
+    files = [("file", ("a.csv", ROWS)), ("file", ("../../b.csv", HEADER + "solver,16,wall_time,8,s\n"))]
+    told = site.call("POST", "/results", site.keys["load"], files=files).json()
+    assert [(file["name"], file["new"]) for file in told["files"]] == [("a.csv", 3), ("b.csv", 1)]
+    broken = site.call("POST", "/results", site.keys["load"], files=[*files[:1], ("file", ("c.csv", HEADER + "solver,0,wall_time,8,s\n"))])
+    assert (broken.status_code, broken.json()["errors"][0]["field"]) == (422, "c.csv:2")
+
+
+def test_columns_are_renamed_and_filled(site: Site) -> None:
+    """As `--map` and `--set` do; `dry_run` stores nothing."""
+    query = {"map": "app=application", "set": ["system=zenith", "metric=wall_time"], "dry_run": "true"}
+    text = "app,nodes,value,unit\nsolver,1,100,s\n"
+    assert site.call("POST", "/results", site.keys["load"], content=text, headers=CSV, params=query).json()["new"] == 1
+    assert site.call("GET", "/results?application=solver").json()["items"] == []
+    site.call("POST", "/results", site.keys["load"], content=text, headers=CSV, params=query | {"dry_run": "false"})
+    (item,) = site.call("GET", "/results?application=solver").json()["items"]
+    assert (item["system"], item["metric"]) == ("zenith", "wall_time")
+
+
+def test_a_row_takes_the_place_of_another_where_that_is_said(site: Site) -> None:
+    """`replace`, as on the command line."""
+    for value, told in (("100", {}), ("90", {"replace": "true"})):
+        site.call("POST", "/results", site.keys["load"], content=f"{HEADER}solver,1,wall_time,{value},s\n", headers=CSV, params=told)
+    assert [item["value"] for item in site.call("GET", "/results?application=solver").json()["items"]] == [90]
+
+
+def test_suspicious_results_are_confirmed_by_administrators(site: Site) -> None:
+    """Whoever loads does not vouch for himself."""
+    slip = ROWS + "solver,4,wall_time,27000,s\n"
+    site.call("POST", "/results", site.keys["load"], content=slip, headers=CSV)
+    doubted = [item["id"] for item in site.call("GET", "/results?application=solver").json()["items"] if item.get("suspect")]
+    assert site.call("POST", "/results/confirmations", site.keys["load"], json={"results": doubted}).status_code == 403
+    assert site.call("POST", "/results/confirmations", site.keys["admin"], json={"results": doubted}).json() == {"confirmed": len(doubted)}
+    assert doubted
+    assert not any(item.get("suspect") for item in site.call("GET", "/results?application=solver").json()["items"])
+
+
+@pytest.mark.parametrize(
+    "sent", [{}, [], {"results": []}, {"results": [0]}, {"results": [-1]}, {"results": [2**63]}, {"results": [True]}, {"results": ["1"]},
+             {"results": [1.5]}, {"results": 1}, {"results": [1], "more": 1}, {"results": [1] * 1001}],
+)  # fmt: skip
+def test_numbers_of_results_are_numbers(shared: Site, sent: Any) -> None:
+    """422, with the field."""
+    answer = shared.call("POST", "/results/confirmations", shared.keys["admin"], json=sent)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "results")
+
+
+@pytest.mark.parametrize(("kind", "key"), [("systems", "name"), ("images", "reference"), ("rules", "name")])
+def test_knowledge_is_added_by_administrators(site: Site, system: dict[str, Any], kind: str, key: str) -> None:
+    """201, then 200 for the same, 409 for another of its name, 201 where replacing is said; alone or in an array, as in files."""
+    item = {"systems": system, "images": IMAGE, "rules": RULE}[kind]
+    changed = {**item, **({"labels": {**IMAGE["labels"], "version": "1.1"}} if kind == "images" else {"title": "another"})}  # type: ignore[dict-item]
+    admin = site.keys["admin"]
+    sent = [(item, ""), ({kind: [item]}, ""), (changed, ""), (changed, "?replace=true")]
+    assert [site.call("POST", f"/{kind}{query}", admin, json=one).status_code for one, query in sent] == [201, 200, 409, 201]
+    assert site.call("GET", f"/{kind}/{item[key]}").json() | changed == site.call("GET", f"/{kind}/{item[key]}").json()
+    assert site.call("GET", "/audit", admin).json()["items"][0]["principal"] == "key:admin"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"),
+    [
+        ("systems", {}),
+        ("systems", []),
+        ("systems", {"systems": {}}),
+        ("systems", {"systems": [], "images": []}),
+        ("images", {"reference": "docker://$(pwned)", "labels": {}}),
+        ("images", {**IMAGE, "more": 1}),
+        ("rules", {"name": "x", "title": "t", "script": "if true; then"}),
+        ("rules", {"name": "x", "title": "t", "environment": {"PATH": "/pwned"}}),
+        ("rules", {"name": "x\n#SBATCH --wrap=pwned", "title": "t", "environment": {"A": "1"}}),
+        ("rules", {"name": "x", "title": "t"}),
+        ("rules", {"name": "x", "title": "t", "script": "rm -rf {{ undefined }}/*"}),
+        ("rules", "text"),
+    ],
+)
+def test_knowledge_that_is_wrong_is_refused(shared: Site, kind: str, sent: Any) -> None:
+    """422 with fields, even from an administrator: such a rule would break every later script."""
+    answer = shared.call("POST", f"/{kind}", shared.keys["admin"], json=sent)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["errors"]
+
+
+def test_a_jobs_result_comes_back_once(shared: Site, document: dict[str, Any]) -> None:
+    """In the name of whoever asked for the token; the replay is 401."""
+    plan, token, report = planned(shared, document)
+    assert shared.call("POST", f"/plans/{plan}/result", token, json=report).json()["new"] == 1
+    assert shared.call("POST", f"/plans/{plan}/result", token, json=report).status_code == 401
+    line = shared.call("GET", "/audit", shared.keys["admin"]).json()["items"][0]
+    assert (line["principal"], line["action"], line["target"]) == ("key:load", "load results", f"plan {plan} (1 of 1 rows)")
+    (item,) = [
+        one for one in shared.call("GET", "/results?metric=wall_time").json()["items"] if one["value"] == report["results"][0]["value"]
+    ]
+    assert item["source"] == f"job 7, plan {plan}"
+
+
+def test_a_jobs_token_does_nothing_else(shared: Site, document: dict[str, Any]) -> None:
+    """Neither another plan's result, nor a load, nor a look at anything."""
+    plan, token, report = planned(shared, document)
+    for method, path in (
+        ("POST", "/plans/other/result"),
+        ("POST", "/results"),
+        ("GET", f"/plans/{plan}"),
+        ("POST", f"/plans/{plan}/token"),
+    ):
+        assert shared.call(method, path, token, json=report).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"modak_result": 2},
+        {"plan": "other"},
+        {"results": "text"},
+        {"results": [5]},
+        {"results": [{}]},
+        {"results": [{"application": "another"}]},
+        {"results": [{"nodes": 4096}]},
+        {"results": [{"more": "pwned"}]},
+        {"results": [{"value": -1}]},
+        {"results": [{"value": "1; pwned"}]},
+        {"results": [{"metric": "no metric\n"}]},
+        {"results": [{"measured_at": "yesterday"}]},
+        {"results": [{}, {}, {}]},
+    ],
+)
+def test_a_report_is_held_against_its_plan(shared: Site, document: dict[str, Any], changed: dict[str, Any]) -> None:
+    """Another plan, another application or layout, more rows than a script writes: refused, and the token is still good."""
+    plan, token, report = planned(shared, document)
+    results = changed.get("results")
+    if isinstance(results, list):
+        base = report["results"][0]
+        whole = len(results) == 3 or results == [5]
+        changed = {"results": results if whole else [base | one if one else {} for one in results]}
+    assert shared.call("POST", f"/plans/{plan}/result", token, json=report | changed).status_code == 422
+    assert shared.call("POST", f"/plans/{plan}/result", token, json=report).json()["new"] == 1
+
+
+def test_a_failed_run_stores_nothing_and_spends_nothing(shared: Site, document: dict[str, Any]) -> None:
+    """It may be requeued, and succeed."""
+    plan, token, report = planned(shared, document)
+    failed = shared.call("POST", f"/plans/{plan}/result", token, json=report | {"exit_status": 137, "results": []})
+    assert (failed.status_code, failed.json()["new"]) == (200, 0)
+    assert shared.call("POST", f"/plans/{plan}/result", token, json=report).json()["new"] == 1
+
+
+def test_a_plan_without_an_application_learns_nothing() -> None:
+    """Its script says so, too."""
+    report = {"modak_result": 1, "plan": "p", "exit_status": 0, "results": []}
+    assert results_of(report, "p", "MODAK_RECORD=''\n") == ()
+
+
+def test_a_token_for_a_plan_that_is_not_there_is_404(shared: Site) -> None:
+    """Whatever the path holds."""
+    for plan in ("nothing", "x" * 500, "%00", "..%2f.."):
+        assert shared.call("POST", f"/plans/{plan}/token", shared.keys["load"]).status_code in (404, 422)
+
+
+def test_the_command_line_makes_and_ends_tokens(
+    own_database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The token is the one line of standard output; `list` shows all but it; `audit` shows who did it."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
+    assert main(["token", "create", "ci", "--scope", "load", "--scope", "read", "--days", "30"]) == 0
+    made = capsys.readouterr()
+    token = made.out.strip()
+    identity = re.search(r"token (\w+) for ci may read, load", made.err)
+    assert identity
+    site = Site(own_database)
+    assert site.call("POST", "/results", token, content=ROWS, headers=CSV).json()["new"] == 3
+    assert main(["token", "list", "--json"]) == 0
+    listed = capsys.readouterr().out
+    assert token not in listed
+    assert json.loads(listed)[0]["state"] == "works"
+    assert main(["token", "revoke", identity[1]]) == 0
+    capsys.readouterr()
+    assert main(["audit", "--json"]) == 0
+    actions = [(line["principal"].split(":")[0], line["action"]) for line in json.loads(capsys.readouterr().out)["items"]]
+    assert [action for action in actions if action[1] in ("revoke token", "load results")] == [
+        ("local", "revoke token"),
+        ("key", "load results"),
+    ]
+    assert main(["token", "revoke", "nothing"]) == 1
+    assert main(["token", "create", "ci", "--scope", "root"]) == 1

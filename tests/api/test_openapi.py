@@ -1,0 +1,41 @@
+"""Requests that the OpenAPI document suggests, sound and broken ones: every answer is documented, and none is a fault of ours."""
+
+from __future__ import annotations
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import Config, GenerationMode
+from starlette.testclient import TestClient
+
+from modak.api import create_app
+from modak.settings import Settings
+
+OPERATIONS = [
+    (path, method)
+    for path, operations in create_app(Settings(database_url="sqlite:///nowhere.db")).openapi()["paths"].items()
+    for method in operations
+]
+MEANING = ["2xx", "400", "401", "403", "404", "409", "422"]
+"""A schema says what a document looks like; whether it makes sense (a system that is known, counts that fit together) it cannot."""
+
+
+@pytest.fixture(scope="session")
+def described(web: TestClient) -> schemathesis.BaseSchema:
+    """The service as it describes itself; every check of schemathesis is on."""
+    config = Config.from_dict({"checks": {"positive_data_acceptance": {"expected-statuses": MEANING}}})
+    return schemathesis.openapi.from_asgi("/openapi.json", web.app, config=config)
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=lambda word: word.strip("/").replace("/", "-"))
+def test_every_answer_is_documented(described: schemathesis.BaseSchema, path: str, method: str) -> None:
+    """No 5xx; status, headers, type and body as described; a broken request is refused."""
+    operation = described[path][method]
+    sound, broken = (operation.as_strategy(generation_mode=mode) for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE))
+
+    @settings(max_examples=8, suppress_health_check=list(HealthCheck))
+    @given(sound | broken)
+    def check(case: schemathesis.Case) -> None:
+        case.call_and_validate()
+
+    check()

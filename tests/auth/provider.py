@@ -1,0 +1,88 @@
+"""An OpenID Connect provider of the tests' own on the loopback interface: it signs tokens with its own keys and publishes them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+AUDIENCE = "modak-test"
+KEYS = {name: rsa.generate_private_key(65537, 2048) for name in ("first", "second")}
+CURVE = ec.generate_private_key(ec.SECP256R1())
+
+
+class Provider:
+    """The provider: what it publishes can be changed while it runs, and everything that it was asked for is counted."""
+
+    def __init__(self, server: ThreadingHTTPServer) -> None:
+        self.address = f"http://127.0.0.1:{server.server_address[1]}"
+        self.names = ["first"]
+        self.issuer = self.address
+        self.keys_at = f"{self.address}/keys"
+        self.broken = False
+        self.asked: Counter[str] = Counter()
+
+    def document(self, path: str) -> Any:
+        """What is answered at a path; ``None``: 404."""
+        if path == "/.well-known/openid-configuration":
+            return {"issuer": self.issuer, "jwks_uri": self.keys_at, "id_token_signing_alg_values_supported": ["none", "HS256"]}
+        if path == "/keys":
+            public = [json.loads(RSAAlgorithm.to_jwk(KEYS[name].public_key())) | {"kid": name, "use": "sig"} for name in self.names]
+            curve = json.loads(ECAlgorithm.to_jwk(CURVE.public_key())) | {"kid": "curve"}
+            odd = [
+                {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
+                {"kty": "RSA", "kid": "broken"},
+                {"kty": "EC", "kid": "enc", "use": "enc"},
+            ]
+            return {"keys": [*public, curve, *odd]}
+        return None
+
+    def claims(self, **changed: Any) -> dict[str, Any]:
+        """Claims of a good token for a loader; ``None`` leaves one out."""
+        now = int(time.time())
+        told = {"iss": self.address, "aud": AUDIENCE, "sub": "ada", "iat": now, "exp": now + 300, "scope": "openid modak:load"}
+        return {name: value for name, value in (told | changed).items() if value is not None}
+
+    def token(self, *, key: Any = None, algorithm: str = "RS256", header: dict[str, Any] | None = None, **changed: Any) -> str:
+        """A signed token; by default a good one."""
+        named = {name: value for name, value in ({"kid": "first"} | (header or {})).items() if value is not None}
+        return jwt.encode(self.claims(**changed), key or KEYS["first"], algorithm, named)
+
+
+@contextmanager
+def running() -> Iterator[Provider]:
+    """A provider that answers."""
+    provider: Provider
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            provider.asked[self.path] += 1
+            found = None if provider.broken else provider.document(self.path)
+            body = json.dumps(found).encode()
+            self.send_response(500 if provider.broken else 200 if found else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    provider = Provider(server)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield provider
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

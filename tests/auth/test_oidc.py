@@ -1,0 +1,202 @@
+"""Tokens of an issuer: who is believed, and when the issuer is asked."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterator
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from modak.auth import oidc
+from modak.errors import DataError, Unauthorised, Unavailable
+from tests.auth.provider import AUDIENCE, CURVE, KEYS, Provider, running
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    """A provider of this test's own."""
+    with running() as started:
+        yield started
+
+
+@pytest.fixture
+def issuer(provider: Provider) -> oidc.Issuer:
+    """What believes it."""
+    return oidc.Issuer(provider.address, AUDIENCE)
+
+
+def unsigned(provider: Provider, algorithm: str) -> str:
+    """A token that says of itself that it needs no signature."""
+    parts = ({"alg": algorithm, "typ": "JWT", "kid": "first"}, provider.claims())
+    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts) + "."
+
+
+def with_public_key_as_secret(provider: Provider) -> str:
+    """HS256, with the published key as the secret."""
+    import hashlib
+    import hmac
+
+    secret = KEYS["first"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    parts = [{"alg": "HS256", "typ": "JWT", "kid": "first"}, provider.claims()]
+    text = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
+    signature = hmac.new(secret, text.encode(), hashlib.sha256).digest()
+    return f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
+def tampered(token: str) -> str:
+    """The same signature under other claims."""
+    head, body, signature = token.split(".")
+    claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))) | {"scope": "modak:admin"}
+    return f"{head}.{base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b'=').decode()}.{signature}"
+
+
+NOW = int(time.time())
+HOSTILE: dict[str, Callable[[Provider], str]] = {
+    "not signed": lambda p: unsigned(p, "none"),
+    "not signed, in capitals": lambda p: unsigned(p, "nOnE"),
+    "signed with the public key as a secret": with_public_key_as_secret,
+    "signed by another": lambda p: p.token(key=KEYS["second"]),
+    "signed with a shared secret": lambda p: p.token(key="secret" * 10, algorithm="HS256", header={"kid": "shared"}),
+    "of another algorithm than its key": lambda p: p.token(algorithm="PS256"),
+    "of an algorithm that is not pinned": lambda p: p.token(algorithm="RS512"),
+    "changed": lambda p: tampered(p.token()),
+    "cut off": lambda p: p.token()[:-10],
+    "without a key's name": lambda p: p.token(header={"kid": None}),
+    "with its own key": lambda p: p.token(key=KEYS["second"], header={"kid": "mine", "jwk": {"kty": "RSA"}}),
+    "with an address of keys": lambda p: p.token(key=KEYS["second"], header={"kid": "x", "jku": "http://169.254.169.254/keys"}),
+    "with a critical header": lambda p: p.token(header={"crit": ["exp"], "exp": 1}),
+    "with a path as a key's name": lambda p: p.token(header={"kid": "../../etc/passwd"}),
+    "expired": lambda p: p.token(exp=NOW - 3600),
+    "from the future": lambda p: p.token(iat=NOW + 3600),
+    "not yet valid": lambda p: p.token(nbf=NOW + 3600),
+    "for another audience": lambda p: p.token(aud="someone-else"),
+    "for nobody": lambda p: p.token(aud=None),
+    "of another issuer": lambda p: p.token(iss="https://evil.example.org"),
+    "of no issuer": lambda p: p.token(iss=None),
+    "without an end": lambda p: p.token(exp=None),
+    "without a beginning": lambda p: p.token(iat=None),
+    "of nobody": lambda p: p.token(sub=None),
+    "of an empty subject": lambda p: p.token(sub=""),
+    "of a subject with a newline": lambda p: p.token(sub="ada\nadmin"),
+    "of a subject that is a number": lambda p: p.token(sub=5),
+    "with an end that is text": lambda p: p.token(exp="tomorrow"),
+    "with an end that is NaN": lambda p: p.token(exp=float("nan")),
+    "longer than any": lambda p: p.token(note="x" * 9000),
+    "no token": lambda p: "a.b.c",
+    "of lone halves": lambda p: "\udc00.a.b",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_token_is_nobodys(provider: Provider, issuer: oidc.Issuer, what: str) -> None:
+    """All of them are refused with the same words, while a good one is let in."""
+    assert issuer.principal(provider.token()).name == "oidc:ada"
+    with pytest.raises(Unauthorised) as caught:
+        issuer.principal(HOSTILE[what](provider))
+    assert str(caught.value) == "the token is unknown, has expired or was revoked"
+
+
+@pytest.mark.parametrize(("key", "name", "algorithm"), [(KEYS["first"], "first", "RS256"), (CURVE, "curve", "ES256")])
+def test_a_good_token_is_its_subjects(provider: Provider, issuer: oidc.Issuer, key: object, name: str, algorithm: str) -> None:
+    """Under the name of the subject, with the scopes that the claim lists; other words mean nothing."""
+    token = provider.token(key=key, algorithm=algorithm, header={"kid": name}, scope="openid load modak:load modak:everything modak:read")
+    found = issuer.principal(token)
+    assert (found.name, found.scopes) == ("oidc:ada", frozenset(("load", "read")))
+
+
+@pytest.mark.parametrize(
+    ("claim", "scopes"), [("modak:load", {"load"}), (["modak:load", 5], {"load"}), ({"modak:load": 1}, set()), (None, set())]
+)
+def test_scopes_come_as_text_or_as_a_list(provider: Provider, claim: object, scopes: set[str]) -> None:
+    """Under whatever claim the settings name."""
+    issuer = oidc.Issuer(provider.address, AUDIENCE, "roles")
+    assert issuer.principal(provider.token(roles=claim, scope="modak:admin")).scopes == scopes
+
+
+def test_clocks_may_differ_by_half_a_minute(provider: Provider, issuer: oidc.Issuer) -> None:
+    """Ended 30 seconds ago, or begun 30 seconds from now."""
+    for changed in ({"exp": int(time.time()) - 30}, {"iat": int(time.time()) + 30}):
+        assert issuer.principal(provider.token(**changed)).name == "oidc:ada"
+
+
+def test_the_issuer_is_asked_once(provider: Provider, issuer: oidc.Issuer) -> None:
+    """For its keys; every further token is checked from memory, also while the issuer is down."""
+    issuer.principal(provider.token())
+    provider.broken = True
+    for subject in ("ada", "bob"):
+        issuer.principal(provider.token(sub=subject))
+    assert provider.asked == {"/.well-known/openid-configuration": 1, "/keys": 1}
+
+
+def test_a_new_key_is_looked_for(provider: Provider, issuer: oidc.Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a token names it, once a minute has passed since the last look."""
+    issuer.principal(provider.token())
+    provider.names.append("second")
+    token = provider.token(key=KEYS["second"], header={"kid": "second"})
+    with pytest.raises(Unauthorised):
+        issuer.principal(token)
+    monkeypatch.setattr(oidc, "AGAIN_S", 0.0)
+    assert issuer.principal(token).name == "oidc:ada"
+
+
+def test_unknown_keys_do_not_make_us_ask(provider: Provider, issuer: oidc.Issuer) -> None:
+    """A hundred tokens with made-up keys: the issuer is asked once."""
+    for number in range(100):
+        with pytest.raises(Unauthorised):
+            issuer.principal(provider.token(key=KEYS["second"], header={"kid": f"made-up-{number}"}))
+    assert provider.asked["/keys"] == 1
+
+
+def test_an_issuer_that_does_not_answer_is_503(provider: Provider, issuer: oidc.Issuer) -> None:
+    """Neither let in nor refused; and it is not asked again for every request."""
+    provider.broken = True
+    for _ in range(5):
+        with pytest.raises(Unavailable):
+            issuer.principal(provider.token())
+    assert sum(provider.asked.values()) == 1
+
+
+def test_nothing_listens() -> None:
+    """A refused connection is the same."""
+    with pytest.raises(Unavailable):
+        oidc.Issuer("http://127.0.0.1:9", AUDIENCE).principal(jwt.encode({}, KEYS["first"], "RS256", {"kid": "a"}))
+
+
+def test_keys_are_believed_for_an_hour(provider: Provider, issuer: oidc.Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After that they are fetched anew; where that fails, nobody is let in."""
+    token = provider.token()
+    issuer.principal(token)
+    monkeypatch.setattr(oidc, "FRESH_S", -1.0)
+    monkeypatch.setattr(oidc, "PATIENCE_S", 0.0)
+    issuer.principal(token)
+    assert provider.asked["/keys"] == 2
+    provider.broken = True
+    with pytest.raises(Unavailable):
+        issuer.principal(token)
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "http://192.0.2.1/keys", "gopher://127.0.0.1/keys", "ftp://127.0.0.1/keys"])
+def test_keys_come_from_https_or_this_machine(provider: Provider, issuer: oidc.Issuer, address: str) -> None:
+    """Whatever the discovery document says."""
+    provider.keys_at = address
+    with pytest.raises(Unavailable):
+        issuer.principal(provider.token())
+
+
+def test_another_issuers_discovery_document_is_not_believed(provider: Provider, issuer: oidc.Issuer) -> None:
+    """It has to name the issuer that the settings name."""
+    provider.issuer = "https://evil.example.org"
+    with pytest.raises(Unavailable):
+        issuer.principal(provider.token())
+
+
+@pytest.mark.parametrize(("issuer", "audience", "field"), [("https://a.example", "", "AUDIENCE"), ("http://a.example", "x", "ISSUER")])
+def test_settings_that_would_not_do_are_refused(issuer: str, audience: str, field: str) -> None:
+    """At the start of the service, by name."""
+    with pytest.raises(DataError) as caught:
+        oidc.check(issuer, audience)
+    assert caught.value.faults[0].field == f"MODAK_OIDC_{field}"

@@ -1,0 +1,132 @@
+"""Recipes of users, translated for the other runtime, or refused."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from modak.builds.conversion import converted
+from modak.builds.own import readable
+from modak.convertible import refusals
+from modak.errors import RequestError
+
+DOCKERFILE = """\
+FROM ubuntu:24.04
+# a comment
+RUN echo one && \\
+    echo "two  blanks" '$HOME'
+COPY a.txt /opt/a.txt
+ENV NAME="two words"
+WORKDIR /opt
+RUN for i in 1 2; do echo "$NAME $i"; done; pwd
+LABEL modak.framework=mpi
+CMD ["bash"]
+"""
+DEFINITION = """\
+Bootstrap: docker
+From: ubuntu:24.04
+
+%post
+    for i in 1 2; do
+    echo "a  $i" 'b'
+    done
+
+%environment
+    export A=b
+
+%labels
+    modak.framework mpi
+"""
+SAYS = "one\ntwo  blanks $HOME\ntwo words 1\ntwo words 2\n/opt\n"
+
+
+def test_a_dockerfile_as_a_definition() -> None:
+    """Its commands print what Docker's would, with their variables set; run here by the shell that Apptainer runs them with."""
+    text = converted(DOCKERFILE, "dockerfile", "Dockerfile")
+    assert text.startswith("Bootstrap: docker\nFrom: ubuntu:24.04\n")
+    assert "%files\n    a.txt /opt/a.txt\n" in text
+    assert "modak.framework mpi" in text
+    post = text.split("%post\n")[1].split("%labels")[0]
+    assert subprocess.run(["/bin/sh", "-e", "-c", post], capture_output=True, text=True, timeout=30).stdout == SAYS
+
+
+def test_a_definition_as_a_dockerfile() -> None:
+    """``%post`` is one script, as it was: loops and quotes stay whole."""
+    found = converted(DEFINITION, "definition", "x.def")
+    (run,) = (line for line in found.splitlines() if line.startswith("RUN "))
+    assert subprocess.run(["/bin/sh", "-c", run[4:]], capture_output=True, text=True, timeout=30).stdout == "a  1 b\na  2 b\n"
+    assert ("ENV A=b" in found, "LABEL modak.framework=mpi" in found) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            'RUN ["a", "b"]',
+            "RUN --mount=type=cache,target=/x true",
+            "RUN cat <<EOF",
+            "COPY --chown=1:1 a b",
+            'COPY ["a b", "c"]',
+            "COPY a b c",
+        ),
+        *("ADD https://x.org/a.tgz /a", "FROM second", "ARG A=1", 'SHELL ["bash"]', "STOPSIGNAL 9", "HEALTHCHECK CMD true", "USER 1000"),
+        *("LABEL a=b c=d", "ENV A b", "ENV A=1 B=2", "VOLUME /x", "ONBUILD RUN true", "COPY *.txt /x", "# syntax=docker/dockerfile:1"),
+    ],
+)
+def test_what_spython_mangles_in_a_dockerfile_is_refused(line: str) -> None:
+    """By its line."""
+    with pytest.raises(RequestError, match=r"Dockerfile: line 2: .* cannot be translated into a definition file"):
+        converted(f"FROM ubuntu:24.04\n{line}\n", "dockerfile", "Dockerfile")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "%setup\n    true",
+            "%startscript\n    true",
+            "%appinstall x\n    true",
+            "%arguments\n    A=1",
+            "%test\n    true",
+            "%post -c bash\n    true",
+        ),
+        *(
+            "%environment\n    if true; then export A=1; fi",
+            "%environment\n    export A=$(id)",
+            "%files\n    a",
+            "%files from build\n    a b",
+        ),
+        *("%post\n    cat <<EOF\n    EOF", "%post\n    echo a \\\n    b", "%post\n    echo bootstrap: x"),
+    ],
+)
+def test_what_spython_mangles_in_a_definition_is_refused(text: str) -> None:
+    """By its line."""
+    assert refusals(f"Bootstrap: docker\nFrom: ubuntu:24.04\n{text}\n", "definition")
+
+
+@pytest.mark.parametrize(
+    "header", ["Bootstrap: localimage\nFrom: x.sif", "Bootstrap: docker\nFrom: a\nStage: b", "Bootstrap: docker\nFrom: Ubuntu"]
+)
+def test_a_header_that_spython_loses_is_refused(header: str) -> None:
+    """Other sources of a base image, stages, capitals."""
+    assert refusals(f"{header}\n%post\n    true\n", "definition")
+
+
+def test_the_kind_of_a_recipe_chooses_the_runtime(tmp_path: Path) -> None:
+    """Unless another one is asked for: then it is translated."""
+    file = tmp_path / "Dockerfile"
+    file.write_text(DOCKERFILE)
+    assert readable(file, None) == (DOCKERFILE, "charliecloud")
+    text, runtime = readable(file, "singularity")
+    assert (runtime, bool(re.match("Bootstrap", text))) == ("apptainer", True)
+
+
+@pytest.mark.parametrize("content", [b"print('hello')\n", b"\xff\xfe", b""])
+def test_what_is_no_recipe_is_refused(tmp_path: Path, content: bytes) -> None:
+    """In one line that names the file."""
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(RequestError, match=r"/x: is (no text|neither)"):
+        readable(tmp_path / "x", None)

@@ -1,0 +1,103 @@
+"""Recipes for a site without internet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from modak.builds.order import Site, of_recipe, of_text
+from modak.errors import RequestError
+from modak.offline import Mirrors, bases, hosts, offline
+from modak.recipes import Extras, Hardware, Recipe, plan
+
+DOCKERFILE = "FROM a/b:1 AS build\nRUN true\nFROM ubuntu:24.04\nRUN pip3 install --index-url https://x.org/whl torch\n"
+DEFINITION = (
+    "Bootstrap: docker\nFrom: ubuntu:24.04\n%post\n    . /.singularity.d/env/10-docker*.sh\n\n"
+    "%post\n    pip3 install --index-url https://x.org/whl torch\n"
+)
+
+
+def made() -> Recipe:
+    """PyTorch from wheels."""
+    found = plan("pytorch", "2.13.*", "pip", Hardware(), Extras())
+    assert found is not None
+    return found
+
+
+def test_a_definition_takes_wheels_from_a_folder() -> None:
+    """Copied in, used alone, and removed; no index is asked."""
+    text = offline(DEFINITION, "definition", Mirrors(wheels="/site/wheels"))
+    assert "%files\n    /site/wheels /opt/modak-wheels\n" in text
+    assert "export PIP_NO_INDEX=1" in text
+    assert "index-url" not in text
+    assert text.endswith("rm -rf /opt/modak-wheels\n")
+
+
+def test_a_dockerfile_takes_wheels_from_its_context() -> None:
+    """In its last stage alone, and as arguments of the build, which the image does not keep."""
+    text = offline(DOCKERFILE, "dockerfile", Mirrors(wheels="/site/wheels"))
+    assert text.index("FROM ubuntu") < text.index("ARG PIP_NO_INDEX=1") < text.index("COPY . /opt/modak-wheels") < text.index("RUN pip3")
+    assert "ENV PIP" not in text
+
+
+@pytest.mark.parametrize(("text", "form"), [(DEFINITION, "definition"), (DOCKERFILE, "dockerfile")])
+def test_an_index_replaces_every_other(text: str, form: str) -> None:
+    """Also the one that a command names: it would win over the variable."""
+    found = offline(text, form, Mirrors(index="https://mirror.site/simple"))  # type: ignore[arg-type]
+    assert found.count("--index-url https://mirror.site/simple") == 1
+    assert hosts(found) == ("mirror.site",)
+
+
+def test_base_images_are_those_of_registries() -> None:
+    """A stage of the file is none."""
+    assert (bases(DOCKERFILE + "FROM build\n", "dockerfile"), bases(DEFINITION, "definition")) == (
+        ("a/b:1", "ubuntu:24.04"),
+        ("ubuntu:24.04",),
+    )
+
+
+def test_a_base_image_comes_from_the_sites_folder(tmp_path: Path) -> None:
+    """A file for Apptainer, without the line that only images of registries need; imported under its name for Charliecloud."""
+    (tmp_path / "ubuntu-24.04.sif").touch()
+    (tmp_path / "ubuntu-24.04.tar.gz").touch()
+    text = of_recipe(made(), "apptainer", Site(bases=str(tmp_path))).text
+    assert f"Bootstrap: localimage\nFrom: {tmp_path}/ubuntu-24.04.sif\n" in text
+    assert "10-docker" not in text
+    assert of_recipe(made(), "charliecloud", Site(bases=str(tmp_path))).bases == ((f"{tmp_path}/ubuntu-24.04.tar.gz", "ubuntu:24.04"),)
+
+
+def test_a_base_image_that_the_site_lacks_is_named(tmp_path: Path) -> None:
+    """With the file that it has to be."""
+    with pytest.raises(RequestError, match=r"MODAK_BASE_IMAGES_DIR: .* has no ubuntu-24\.04\.sif or the directory ubuntu-24\.04"):
+        of_recipe(made(), "apptainer", Site(bases=str(tmp_path)))
+
+
+def test_offline_without_anything_to_build_from_is_refused() -> None:
+    """It says what can be named."""
+    with pytest.raises(RequestError, match="MODAK_WHEELS_DIR, MODAK_PACKAGE_INDEX or MODAK_BASE_IMAGES_DIR"):
+        of_recipe(made(), "apptainer", Site())
+
+
+def test_one_recipe_is_one_key() -> None:
+    """For each runtime, and for each site."""
+    keys = [of_recipe(made(), runtime).key for runtime in ("apptainer", "singularity", "charliecloud")]
+    assert keys[0] == keys[1] != keys[2]
+    assert of_recipe(made(), "apptainer", Site(index="https://mirror.site")).key != keys[0]
+
+
+@pytest.mark.parametrize("section", ["%setup", "%pre"])
+def test_no_recipe_runs_on_the_machine_that_builds(tmp_path: Path, section: str) -> None:
+    """Whoever wrote it."""
+    with pytest.raises(RequestError, match="outside of any container"):
+        of_text(f"Bootstrap: docker\nFrom: x\n{section}\n  rm -rf /\n%labels\n modak.framework mpi\n", "apptainer", "x", tmp_path)
+
+
+def test_a_recipe_says_what_its_image_carries(tmp_path: Path) -> None:
+    """In labels; without a framework nobody could ask for it."""
+    text = "FROM x\nLABEL modak.framework=pytorch modak.compilers=jit,inductor \\\n modak.mpi=openmpi\n"
+    assert of_text(text, "charliecloud", "x", tmp_path).claims == {
+        "framework": "pytorch", "source": "pip", "mpi": "openmpi", "compilers": ["jit", "inductor"]
+    }  # fmt: skip
+    with pytest.raises(RequestError, match=r"add modak\.framework"):
+        of_text("FROM x\n", "charliecloud", "x", tmp_path)

@@ -1,0 +1,135 @@
+"""Tools as processes, and what is kept of what they print."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.builds import process
+from modak.builds.apptainer import Apptainer
+from modak.builds.charliecloud import Charliecloud
+from modak.builds.log import FIRST, LAST, LONGEST_LINE, Log
+from modak.builds.tools import environment
+
+
+class Stop(Exception):
+    """Somebody wants it to stop."""
+
+
+def run(folder: Path, script: str, **more: Any) -> tuple[int, str]:
+    """A shell script; its status and what it printed."""
+    told = bytearray()
+    values = {"heard": told.extend, "watch": lambda: None, "begun": lambda group: None, "limit_s": 60.0, **more}
+    status = process.run(["/bin/sh", "-c", script], environment=environment("/bin/sh", folder), folder=folder, **values)
+    return status, told.decode()
+
+
+def test_both_streams_and_the_status_come_through(tmp_path: Path) -> None:
+    """In the order in which they were written."""
+    assert run(tmp_path, "echo a; echo b >&2; echo c; exit 3") == (3, "a\nb\nc\n")
+
+
+def test_a_stop_ends_every_process_of_the_group(tmp_path: Path) -> None:
+    """Also those in the background that pay no heed to being asked."""
+    groups: list[process.Process] = []
+
+    def watch() -> None:
+        if (tmp_path / "ready").exists():
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(tmp_path, "(trap '' TERM; touch ready; sleep 600) & sleep 600", watch=watch, begun=groups.append)
+    assert process.members(groups[0].pid) == []
+    assert not groups[0].alive
+
+
+def test_what_a_tool_leaves_in_the_background_ends_with_it(tmp_path: Path) -> None:
+    """Though it holds on to the output."""
+    groups: list[process.Process] = []
+    assert run(tmp_path, "sleep 600 & echo done", begun=groups.append)[1] == "done\n"
+    assert process.members(groups[0].pid) == []
+
+
+def test_a_tool_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    """By the limit."""
+    with pytest.raises(TimeoutError, match=r"no end within 0\.1 s"):
+        run(tmp_path, "sleep 600", limit_s=0.1)
+
+
+def test_a_process_is_not_mistaken_for_a_later_one() -> None:
+    """The same number, started at another time."""
+    here = process.this()
+    assert here.alive
+    assert not process.Process(here.pid, here.started + 1).alive
+
+
+def test_tools_see_no_secret_and_no_setting_of_pips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proxies and their own settings they do see."""
+    for name in ("MODAK_TOKEN", "PIP_INDEX_URL", "PYTHONPATH", "LD_PRELOAD", "AWS_SECRET_ACCESS_KEY", "https_proxy", "CH_IMAGE_STORAGE"):
+        monkeypatch.setenv(name, "x")
+    found = environment("/opt/tool/bin/tool", tmp_path)
+    assert {name for name, value in found.items() if value == "x"} == {"https_proxy", "CH_IMAGE_STORAGE"}
+    assert found["PATH"].startswith("/opt/tool/bin:")
+
+
+@given(st.lists(st.binary(max_size=3000), max_size=30))
+def test_a_log_is_bounded_and_printable(pieces: list[bytes]) -> None:
+    """Whatever a tool prints."""
+    log = Log()
+    for piece in pieces:
+        log.feed(piece * 40)
+    text = log.text()
+    assert len(text) <= FIRST + LAST + 3 * LONGEST_LINE
+    assert all(letter.isprintable() or letter in "\n\t" or letter.isspace() or not letter.isascii() for letter in text)
+
+
+def test_a_log_keeps_the_beginning_and_the_end() -> None:
+    """And says how much is missing between them."""
+    log = Log()
+    for number in range(20_000):
+        log.feed(b"line %d of many\n" % number)
+    lines = log.text().splitlines()
+    assert (lines[0], lines[-1]) == ("line 0 of many", "line 19999 of many")
+    (gap,) = (line for line in lines if line.startswith("…"))
+    assert len(lines) - 1 + int(gap.split()[1]) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("builder", "line", "step", "fault"),
+    [
+        (Apptainer(), "+ pip3 install torch", "%post: pip3 install torch", None),
+        (Apptainer(), "INFO:    Running post scriptlet", "%post", None),
+        (Apptainer(), "INFO:    Creating SIF file...", "Creating SIF file...", None),
+        (Apptainer(), "FATAL:   While performing build: no such image", None, "While performing build: no such image"),
+        (Charliecloud(), "  3. RUN.F pip3 install torch", "3. RUN.F pip3 install torch", None),
+        (Charliecloud(), "  1* FROM debian:12", "1. FROM debian:12", None),
+        (Charliecloud(), "error: build failed: RUN command exited with 7", None, "build failed: RUN command exited with 7"),
+        (Charliecloud(), "Get:1 http://deb.debian.org bookworm", None, None),
+    ],
+)
+def test_steps_and_faults_are_read_from_what_tools_print(
+    builder: Apptainer | Charliecloud, line: str, step: str | None, fault: str | None
+) -> None:
+    """As Apptainer 1.4 and Charliecloud 0.31 print them."""
+    assert (builder.step(line), builder.fault(line)) == (step, fault)
+
+
+def test_a_builder_ends_at_once_where_another_one_is_at_work(tmp_path: Path) -> None:
+    """The lock goes with its process."""
+    take = "with turn(Path(sys.argv[1])) as lock: print(lock is not None, flush=True); sys.stdin.read()"
+    hold = f"import sys; from pathlib import Path; from modak.builds.worker import turn\n{take}"
+    words = [sys.executable, "-c", hold, str(tmp_path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ}) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "True\n"
+        second = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        first.kill()
+    third = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert (second.stdout, third.stdout) == ("False\n", "True\n")

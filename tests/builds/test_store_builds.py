@@ -1,0 +1,127 @@
+"""Builds in the database: joined, claimed, taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.errors import Conflict, NotFound
+from modak.store import open_store
+from modak.store.audit import Actor
+from modak.store.builds import KEPT, MOST_ATTEMPTS, Builds
+from modak.store.migrate import upgrade
+
+ADA = Actor("ada")
+ORDER = {"name": "x", "runtime": "apptainer"}
+BUILDER = {"host": "here", "process": {"pid": 1, "started": 2}}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def builds(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Builds]:
+    """An empty database."""
+    url = f"sqlite:///{tmp_path}/a.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        yield store.builds
+
+
+def test_orders_with_one_key_are_one_build(builds: Builds) -> None:
+    """Also those that come at once; another key is another build."""
+    with ThreadPoolExecutor(4) as pool:
+        asked = list(pool.map(lambda _: builds.ask("a", ORDER, ADA).id, range(8)))
+    assert len(set(asked)) == 1
+    assert builds.ask("b", ORDER, ADA).id != asked[0]
+
+
+def test_a_build_has_one_builder(builds: Builds) -> None:
+    """The oldest first, and each once, however many builders come."""
+    first = [builds.ask(key, ORDER, ADA).id for key in "abcd"]
+    with ThreadPoolExecutor(4) as pool:
+        claimed = list(pool.map(lambda _: builds.claim(BUILDER), range(6)))
+    assert sorted(build.id for build in claimed if build) == sorted(first)
+    assert claimed.count(None) == 2
+
+
+def test_a_finished_build_is_not_joined(builds: Builds) -> None:
+    """It keeps its log, its message and its result."""
+    before = builds.ask("a", ORDER, ADA)
+    builds.claim(BUILDER)
+    assert builds.beat(before.id, step="install", log="so far\n") is False
+    builds.finish(before.id, "failed", message="why", log="all\n", result={"files": []})
+    found = builds.get(before.id)
+    assert (found.state, found.step, found.message, found.log, found.result, found.living) == (
+        "failed",
+        "install",
+        "why",
+        "all\n",
+        {"files": []},
+        False,
+    )
+    assert builds.ask("a", ORDER, ADA).id != before.id
+
+
+def test_cancelling(builds: Builds) -> None:
+    """One that waits is gone at once, one that runs is told at its next beat; nobody joins it any more."""
+    waiting = builds.ask("a", ORDER, ADA)
+    assert builds.cancel(waiting.id, ADA).state == "cancelled"
+    running = builds.ask("b", ORDER, ADA)
+    builds.claim(BUILDER)
+    assert builds.cancel(running.id, ADA).state == "running"
+    assert builds.beat(running.id, step="", log="") is True
+    assert builds.ask("b", ORDER, ADA).id != running.id
+    with pytest.raises(Conflict, match="cancelled already"):
+        builds.cancel(waiting.id, ADA)
+
+
+def test_a_build_whose_builders_die_is_given_up(builds: Builds) -> None:
+    """After some attempts; it names the step that was last seen."""
+    build_id = builds.ask("a", ORDER, ADA).id
+    for _ in range(MOST_ATTEMPTS):
+        assert builds.get(build_id).state == "queued"
+        builds.claim(BUILDER)
+        builds.beat(build_id, step="RUN make", log="")
+        builds.put_back(build_id)
+    assert (builds.get(build_id).state, "RUN make" in builds.get(build_id).message) == ("failed", True)
+
+
+def test_a_builder_that_was_asked_to_go_counts_for_nothing(builds: Builds) -> None:
+    """Its build may be put back any number of times; one that was to stop anyway is cancelled."""
+    build_id = builds.ask("a", ORDER, ADA).id
+    for _ in range(MOST_ATTEMPTS + 1):
+        builds.claim(BUILDER)
+        builds.put_back(build_id, died=False)
+    assert builds.get(build_id).state == "queued"
+    builds.claim(BUILDER)
+    builds.cancel(build_id, ADA)
+    builds.put_back(build_id)
+    assert builds.get(build_id).state == "cancelled"
+
+
+def test_old_builds_are_forgotten(builds: Builds) -> None:
+    """Finished ones, beyond a number."""
+    first = builds.ask("first", ORDER, ADA).id
+    builds.cancel(first, ADA)
+    from sqlalchemy import insert
+
+    from modak.store.engine import writing
+    from modak.store.schema import builds as table
+
+    row: dict[str, Any] = {
+        "key": "k",
+        "state": "done",
+        "order": "{}",
+        "requested_by": "ada",
+        "requested_at": 1 << 60,
+        "attempts": 0,
+        "cancel": 0,
+    }
+    texts = {"builder": "", "beat_at": 0, "step": "", "message": "", "log": "", "result": "{}"}
+    with writing(builds.engine) as connection:
+        connection.execute(insert(table), [{**row, **texts, "id": f"{number:x}"} for number in range(KEPT)])
+    builds.ask("next", ORDER, ADA)
+    with pytest.raises(NotFound, match="no build"):
+        builds.get(first)

@@ -1,0 +1,146 @@
+"""What an image's answers say of its labels."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from modak.errors import DataError
+from modak.facts import Image, ImageLabels
+from modak.images import Wanted, catalogue, choose
+from modak.probe import MARK, Claims, probe
+from modak.verification import Check, Seen, judge, measured, read
+
+CLAIMS: Claims = {
+    "framework": "pytorch",
+    "version": "2.13.0",
+    "source": "pip",
+    "compilers": ["inductor"],
+    "python": "3.12",
+    "mpi": "openmpi",
+}
+FINE = Check(0)
+
+
+def seen(**other: Any) -> Seen:
+    """An image that carries all of it."""
+    values: dict[str, Any] = {
+        "ran": True,
+        "architecture": "x86_64",
+        "mpi": {"openmpi": "4.1.8"},
+        "python": "3.12.3",
+        "says": {"version": "2.13.0+cpu"},
+        "checks": {"framework": FINE, "exercise": FINE, "compiler inductor": FINE},
+    }
+    return Seen(**(values | other))
+
+
+def verdicts(claims: Claims, found: Seen) -> dict[str, str]:
+    """The verdict on each label."""
+    return {finding.label: finding.verdict for finding in judge(claims, found)}
+
+
+def test_labels_that_hold() -> None:
+    """A version's local part is the builder's own; 3.12 holds for 3.12.3."""
+    assert set(verdicts({**CLAIMS, "mpi_version": "4.1"}, seen()).values()) == {"holds"}
+
+
+@pytest.mark.parametrize(
+    ("label", "other"),
+    [
+        ("version", {"says": {"version": "2.12.0"}}),
+        ("python", {"python": "3.11.2"}),
+        ("mpi", {"mpi": {"mpich": "4.0.2"}}),
+        ("mpi", {"mpi": {}}),
+        ("compiler inductor", {"checks": {"framework": FINE, "exercise": FINE, "compiler inductor": Check(1, why="no compiler")}}),
+        ("framework", {"checks": {"framework": Check(1, why="no module"), "exercise": Check(1)}}),
+        ("framework", {"checks": {"framework": FINE, "exercise": Check(-4)}}),
+    ],
+)
+def test_labels_that_are_refuted(label: str, other: dict[str, Any]) -> None:
+    """Each by its own answer, and the others stand."""
+    assert verdicts(CLAIMS, seen(**other))[label] == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("label", "claims", "other"),
+    [
+        ("compiler inductor", CLAIMS, {"checks": {"framework": FINE, "exercise": FINE, "compiler inductor": Check(75)}}),
+        ("mpi", CLAIMS, {"mpi": {}, "mpi_library": "/usr/lib/libmpi.so.40"}),
+        ("microarchitecture", {**CLAIMS, "microarchitecture": "skylake_avx512"}, {"processor_flags": frozenset(("sse2",))}),
+    ],
+)
+def test_what_cannot_be_told_is_unknown(label: str, claims: Claims, other: dict[str, Any]) -> None:
+    """It is no reason to give an image up."""
+    assert verdicts(claims, seen(**other))[label] == "unknown"
+
+
+@pytest.mark.parametrize(("flag", "verdict"), [("-march=skylake-avx512", "holds"), ("-march=haswell", "refuted")])
+def test_the_processor_that_it_was_compiled_for(flag: str, verdict: str) -> None:
+    """Where the framework shows its build's flags, and this machine can run them."""
+    import archspec.cpu
+
+    able = frozenset(archspec.cpu.TARGETS["skylake_avx512"].features)
+    found = seen(processor_flags=able, says={"version": "2.13.0", "flags": f"CXX_FLAGS= {flag} -O2"})
+    assert verdicts({**CLAIMS, "microarchitecture": "skylake_avx512"}, found)["microarchitecture"] == verdict
+
+
+def test_an_image_that_does_not_run() -> None:
+    """Says nothing of its labels, and is refuted as a whole."""
+    assert verdicts(CLAIMS, read("sh: not found\n")) == {"image": "refuted"}
+
+
+def test_labels_are_what_was_seen() -> None:
+    """Not what was asked for: another Python, a compiler that does not work, an MPI that nobody spoke of."""
+    checks = {"framework": FINE, "exercise": FINE, "compiler inductor": Check(1)}
+    made = measured({**CLAIMS, "mpi": None}, seen(python="3.11.2", checks=checks, mpi={"mpich": "4.0.2"}))
+    assert (made.python, made.compilers, made.mpi, made.mpi_version) == ("3.11", (), "mpich", "4.0.2")
+
+
+def test_an_image_without_its_framework_gets_no_labels() -> None:
+    """The message says why."""
+    with pytest.raises(DataError, match=r"does not carry pytorch: framework: .*no module"):
+        measured(CLAIMS, seen(checks={"framework": Check(1, why="no module"), "exercise": Check(1)}))
+
+
+def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
+    """Here on this machine, whose Python has no such framework; quotes in what programs print do no harm."""
+    ran = subprocess.run(["/bin/sh", "-c", probe(CLAIMS)], capture_output=True, text=True, timeout=100)
+    found = read(ran.stdout)
+    assert (found.ran, ran.stderr) == (True, "")
+    assert found.processor_flags
+    assert set(found.checks) == {"framework", "exercise", "compiler inductor"}
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "version"),
+    [
+        ("Open MPI v4.1.4  http://www.open-mpi.org/community/help/", "openmpi", "4.1.4"),
+        ("mpirun (Open MPI) 5.0.6", "openmpi", "5.0.6"),
+        ("MPICH Version:     4.0.2 MPICH Release date: Thu Apr  7", "mpich", "4.0.2"),
+        ("HYDRA build details:     Version:                                 3.3.2", "mpich", "3.3.2"),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.14 Build 20241121", "intel-mpi", "2021.14"),
+        ("MVAPICH2 Version:      2.3.7 MVAPICH2 Release date: x MPICH Version: 3.2.1", "mvapich", "2.3.7"),
+    ],
+)
+def test_every_mpi_tells_its_version_in_its_own_way(text: str, family: str, version: str) -> None:
+    """As their own programs print it."""
+    assert read(f"{MARK}{json.dumps(['mpi', text])}\n").mpi == {family: version}
+
+
+def test_lines_of_others_are_passed_over() -> None:
+    """An image may print what it likes."""
+    assert read(f'{MARK}not json\n{MARK}3\nmodak\n{MARK}["ran", true]\n').ran
+
+
+def test_a_refuted_image_serves_nobody() -> None:
+    """Though it is the only one that claims what is wanted; the answer says why it is left out."""
+    image = Image(reference="a.sif", labels=ImageLabels(framework="pytorch", version="2.13.0", source="pip"), source="here")
+    wanted = Wanted(framework="pytorch", runtime="apptainer")
+    assert choose(catalogue([image]), wanted).image == image
+    left = choose(catalogue([image.model_copy(update={"refuted": ("2026-11-21 on n1: version",)})]), wanted)
+    assert left.image is None
+    assert "did not carry its labels" in " ".join(left.decisions)

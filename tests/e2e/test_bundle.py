@@ -1,0 +1,51 @@
+"""MODAK packed for a machine that reaches no package index, and unpacked there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+ROOT = Path(__file__).parents[2]
+
+
+def run(words: Sequence[str | Path], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A program's end, with its output."""
+    whole = os.environ | environment
+    return subprocess.run([str(word) for word in words], cwd=folder, env=whole, capture_output=True, text=True, timeout=500)
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that ``make bundle`` packs."""
+    folder = tmp_path_factory.mktemp("bundle")
+    made = run(["make", "bundle", f"BUNDLE={folder}/modak-bundle", f"BIN={Path(sys.executable).parent}", "--assume-old=.venv/dev"], ROOT)
+    assert made.returncode == 0, made.stderr[-2000:]
+    subprocess.run(["tar", "-xf", folder / "modak-bundle.tar", "-C", folder], check=True, timeout=60)
+    return folder / "modak-bundle"
+
+
+def test_a_bundle_installs_where_no_index_is_reached(unpacked: Path, tmp_path: Path) -> None:
+    """In an empty folder, with every way to an index closed; what is installed answers."""
+    closed = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "HOME": str(tmp_path)}
+    done = run(["sh", unpacked / "install.sh", "here", sys.executable], tmp_path, **closed)
+    assert done.returncode == 0, done.stderr
+    asked = run([tmp_path / "here/bin/modak", "validate", ROOT / "examples/3dgan-supermuc-ng.json"], tmp_path)
+    assert asked.returncode == 0, asked.stderr
+
+
+def test_a_damaged_bundle_is_refused(unpacked: Path, tmp_path: Path) -> None:
+    """One changed byte, and nothing is installed."""
+    damaged = tmp_path / "bundle"
+    subprocess.run(["cp", "-r", unpacked, damaged], check=True, timeout=60)
+    wheel = next(damaged.glob("wheels/modak-*.whl"))
+    wheel.write_bytes(wheel.read_bytes()[:-1] + b"?")
+    refused = run(["sh", damaged / "install.sh", tmp_path / "here"], tmp_path)
+    assert refused.returncode != 0
+    assert wheel.name in refused.stdout + refused.stderr
+    assert not (tmp_path / "here").exists()

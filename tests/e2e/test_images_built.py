@@ -1,0 +1,297 @@
+"""Images built for real by Apptainer and Charliecloud, and everything that goes wrong on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.builds import process, worker
+from modak.builds.desk import Desk
+from modak.builds.order import Order, of_text
+from modak.errors import Conflict, DataError
+from modak.facts import Image, ImageLabels
+from modak.images import Wanted, catalogue, choose
+from modak.jobscript import render_build
+from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources
+from modak.settings import Settings
+from modak.store import open_store
+from modak.store.audit import Actor
+from tests.conftest import tool
+from tests.e2e.slurm import Slurm
+
+TESTER = Actor("tester")
+LABELS = "modak.framework=mpi modak.version=1.0"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tools(scratch: Path, apptainer: Path, busybox: Path) -> Iterator[None]:
+    """Both builders on PATH, storage of our own, and busybox as a base image of both."""
+    before = dict(os.environ)
+    os.environ["PATH"] = f"{apptainer.parent}:{os.environ['PATH']}"
+    os.environ["CH_IMAGE_STORAGE"] = str(scratch / "ch-image")
+    os.environ["CH_IMAGE_CACHE"] = "disabled"
+    os.environ["USER"] = "root"
+    importer = tool("Charliecloud", "ch-image")
+    subprocess.run(
+        [importer, "import", busybox, "busybox:1"],
+        check=True,
+        capture_output=True,
+        timeout=100,
+        env={**os.environ, "PATH": "/usr/bin:/bin"},
+    )
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """An empty database and an empty folder of images."""
+    yield from desk_in(tmp_path / "here")
+
+
+def desk_in(folder: Path) -> Iterator[Desk]:
+    """A site of its own."""
+    folder.mkdir()
+    url = f"sqlite:///{folder}/modak.db"
+    with open_store(url, fill=False) as store:
+        yield Desk(store, Settings(database_url=url, images_dir=str(folder / "images"), build_hours=0.05))
+
+
+def definition(base: Path, post: str = "echo made >/opt/made", labels: str = LABELS) -> str:
+    """A definition file."""
+    said = "\n".join(f"    {each.replace('=', ' ')}" for each in labels.split())
+    return f"Bootstrap: localimage\nFrom: {base}\n\n%post\n    {post}\n\n%labels\n{said}\n"
+
+
+def dockerfile(run: str = "echo made >/opt/made", labels: str = LABELS, base: str = "busybox:1") -> str:
+    """A Dockerfile."""
+    return f"FROM {base}\nENV GREETING=hello\nRUN {run}\nLABEL {labels}\n"
+
+
+def order(text: str, folder: Path, name: str = "small", **more: Any) -> Order:
+    """An order for a recipe of one's own."""
+    runtime = "apptainer" if text.startswith("Bootstrap") else "charliecloud"
+    return of_text(text, runtime, name, folder, **more)
+
+
+def built(desk: Desk, wanted: Order) -> dict[str, Any]:
+    """The order, carried out by this process: the state at its end."""
+    build = desk.store.builds.ask(wanted.key, wanted.as_json(), TESTER)
+    worker.work(desk.store.builds, desk.folder, 180)
+    return desk.state(build.id)
+
+
+def left(desk: Desk) -> list[str]:
+    """What lies in the folder of images, but for the builder's own lock and log."""
+    return sorted(each.name for each in desk.folder.iterdir() if each.name not in (".builder", "builder.log"))
+
+
+def until(true: Callable[[], bool], patience_s: float = 60) -> None:
+    """Wait for something that takes as long as it takes."""
+    deadline = time.monotonic() + patience_s
+    while not true():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.05)
+
+
+def test_a_definition_becomes_a_file_and_an_entry(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """Run, hashed and dated; nothing else is left in the folder."""
+    told = built(desk, order(definition(busybox), tmp_path))
+    assert (told["state"], left(desk)) == ("done", ["small.sif"]), told
+    (entry,) = desk.store.snapshot().images
+    assert entry.reference == str(desk.folder / "small.sif")
+    assert entry.digest == f"sha256:{hashlib.sha256(Path(entry.reference).read_bytes()).hexdigest()}"
+    assert entry.verified_on == datetime.now(UTC).date()
+    assert "apptainer 1." in (entry.verified_at or "")
+
+
+def test_a_dockerfile_becomes_a_squashfs_file_a_directory_and_an_archive(desk: Desk, tmp_path: Path) -> None:
+    """All three hold what was made, and the first one runs with the image's own variables."""
+    told = built(desk, order(dockerfile(), tmp_path, also=("directory", "tar")))
+    assert (told["state"], left(desk)) == ("done", ["small", "small.sqfs", "small.tar.gz"]), told
+    assert (desk.folder / "small/opt/made").read_text() == "made\n"
+    with tarfile.open(desk.folder / "small.tar.gz") as archive:
+        assert any(name.endswith("opt/made") for name in archive.getnames())
+    command = ["ch-run", "--unset-env=*", "--set-env", desk.folder / "small.sqfs", "--", "/bin/sh", "-c", "echo $GREETING $(cat /opt/made)"]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "hello made\n"
+
+
+@pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
+def test_a_missing_base_image(desk: Desk, tmp_path: Path, kind: str) -> None:
+    """The message says what was looked for; nothing is left."""
+    text = definition(tmp_path / "nowhere") if kind == "apptainer" else dockerfile(base="127.0.0.1:9/nowhere:1")
+    told = built(desk, order(text, tmp_path))
+    assert (told["state"], left(desk)) == ("failed", [])
+    assert "\n" not in told["message"]
+    assert "nowhere" in told["message"] + desk.log(told["id"])
+
+
+@pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
+def test_a_failing_step_is_named(desk: Desk, busybox: Path, tmp_path: Path, kind: str) -> None:
+    """With the log kept, and what was there under that name left alone."""
+    text = definition(busybox, "echo so far\n    false; sh -c 'exit 7'") if kind == "apptainer" else dockerfile("echo so far; exit 7")
+    desk.folder.mkdir(parents=True)
+    name = f"small.{'sif' if kind == 'apptainer' else 'sqfs'}"
+    (desk.folder / name).write_text("the one before")
+    told = built(desk, order(text, tmp_path))
+    assert told["state"] == "failed"
+    assert ("%post: false" if kind == "apptainer" else "RUN.F echo so far; exit 7") in told["message"], told
+    assert "so far" in desk.log(told["id"])
+    assert (left(desk), (desk.folder / name).read_text()) == ([name], "the one before")
+    assert desk.store.snapshot().images == ()
+
+
+def test_a_full_disk_is_called_that(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """A file system of two megabytes; nothing half is left on it."""
+    if os.geteuid():
+        pytest.skip("mounting a small file system takes root")
+    desk.folder.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "small", desk.folder], check=True, timeout=30)
+    try:
+        told = built(desk, order(definition(busybox, "dd if=/dev/urandom of=/opt/big bs=1M count=8"), tmp_path))
+        assert (told["state"], left(desk)) == ("failed", [])
+        assert "the disk is full" in told["message"], told
+        assert "\n" not in told["message"]
+    finally:
+        subprocess.run(["umount", "-l", desk.folder], check=True, timeout=30)
+
+
+def test_orders_for_one_recipe_are_one_build(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """Several at once, and one that comes when it is done."""
+    wanted = Order(**{**order(definition(busybox), tmp_path).as_json(), "context": "", "bases": (), "also": ()})
+    with ThreadPoolExecutor(6) as pool:
+        states = list(pool.map(lambda _: desk.ask(wanted, TESTER), range(6)))
+    assert len({each["id"] for each in states}) == 1
+    until(lambda: desk.state(states[0]["id"])["state"] == "done")
+    later = desk.ask(wanted, TESTER)
+    assert (later["id"], later["state"]) == (states[0]["id"], "done")
+    assert desk.ask(wanted, TESTER, again=True)["id"] != later["id"]
+    until(lambda: not desk.store.builds.newest(1, states=("queued", "running")))
+
+
+def sleeping(desk: Desk, wanted: Order) -> tuple[str, dict[str, Any]]:
+    """A build that a builder of its own has begun and that sleeps; the builder's and its tool's processes."""
+    told = desk.ask(wanted, TESTER)
+    until(lambda: "sleep 60" in desk.store.builds.get(told["id"]).step)
+    return told["id"], dict(desk.store.builds.get(told["id"]).builder)
+
+
+@pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
+def test_a_cancelled_build_leaves_no_process(desk: Desk, busybox: Path, tmp_path: Path, kind: str) -> None:
+    """And no file; a second cancel is refused."""
+    text = definition(busybox, "sleep 60") if kind == "apptainer" else dockerfile("sleep 60")
+    build_id, builder = sleeping(desk, order(text, tmp_path))
+    desk.cancel(build_id, TESTER)
+    until(lambda: desk.state(build_id)["state"] == "cancelled")
+    assert process.members(builder["group"]["pid"]) == []
+    until(lambda: left(desk) == [])
+    with pytest.raises(Conflict, match="cancelled already"):
+        desk.cancel(build_id, TESTER)
+
+
+def test_a_killed_builder_is_recovered(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """The next builder ends what the dead one had started, clears its folder away, and the build waits again."""
+    build_id, builder = sleeping(desk, order(definition(busybox, "sleep 60"), tmp_path))
+    os.kill(builder["process"]["pid"], signal.SIGKILL)
+    until(lambda: not process.Process(**builder["process"]).alive)
+    assert (left(desk), bool(process.members(builder["group"]["pid"]))) == ([f".build-{build_id}"], True)
+    with worker.turn(desk.folder) as lock:
+        assert lock is not None
+        worker.recover(desk.store.builds, desk.folder)
+    assert process.members(builder["group"]["pid"]) == []
+    assert (desk.store.builds.get(build_id).state, left(desk)) == ("queued", [])
+    assert desk.cancel(build_id, TESTER)["state"] == "cancelled"
+
+
+def test_a_builder_that_is_asked_to_end_puts_its_build_back(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """Without a mark against the build."""
+    build_id, builder = sleeping(desk, order(definition(busybox, "sleep 60"), tmp_path))
+    os.kill(builder["process"]["pid"], signal.SIGTERM)
+    until(lambda: desk.store.builds.get(build_id).state == "queued")
+    assert desk.store.builds.get(build_id).attempts == 0
+    until(lambda: left(desk) == [])
+    desk.cancel(build_id, TESTER)
+
+
+def test_a_build_that_does_not_carry_what_its_recipe_says_fails(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """It has no MPI: it gets neither its name nor an entry."""
+    told = built(desk, order(definition(busybox, labels=f"{LABELS} modak.mpi=openmpi"), tmp_path))
+    assert (told["state"], left(desk)) == ("failed", [])
+    assert told["message"].endswith("mpi: claimed openmpi, seen none: refuted"), told
+
+
+def test_an_image_whose_label_is_refuted_is_never_chosen_again(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """It says so with date and machine."""
+    told = built(desk, order(definition(busybox), tmp_path))
+    labels = ImageLabels(framework="pytorch", version="2.13.0", source="pip", mpi="openmpi")
+    desk.store.add([Image(reference=told["image"], labels=labels, source="a claim")], "tester", replace=True)
+    wanted = Wanted(framework="pytorch", runtime="apptainer")
+    assert choose(catalogue(desk.store.snapshot().images), wanted).image is not None
+    shown = desk.verify("small.sif", TESTER)
+    assert shown["refuted"]
+    assert {finding["label"]: finding["verdict"] for finding in shown["findings"]}["mpi"] == "refuted"
+    (entry,) = desk.store.snapshot().images
+    assert (entry.verified_on, entry.refuted[0].startswith(datetime.now(UTC).date().isoformat())) == (None, True)
+    assert choose(catalogue([entry]), wanted).image is None
+
+
+def test_a_bundle_carries_an_image_to_another_site(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """With its recipe; it runs there, and its entry names the file there."""
+    text = definition(busybox)
+    built(desk, order(text, tmp_path))
+    desk.bundle("small.sif", tmp_path / "small.tar")
+    with tarfile.open(tmp_path / "small.tar") as archive:
+        assert archive.extractfile("recipe").read().decode() == text  # type: ignore[union-attr]
+    for there in desk_in(tmp_path / "there"):
+        entry = there.unbundle(tmp_path / "small.tar", TESTER)
+        assert entry.reference == str(there.folder / "small.sif")
+        assert [finding["verdict"] for finding in there.verify("small.sif", TESTER)["findings"] if finding["label"] == "digest"] == [
+            "holds"
+        ]
+        assert there.unbundle(tmp_path / "small.tar", TESTER, replace_old=True).reference == entry.reference
+
+
+def test_a_wrong_digest_is_seen(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """A file that was changed is refuted and not bundled; a bundle that was damaged is not taken in."""
+    told = built(desk, order(definition(busybox), tmp_path))
+    desk.bundle("small.sif", tmp_path / "small.tar")
+    whole = bytearray((tmp_path / "small.tar").read_bytes())
+    whole[len(whole) // 2] ^= 1
+    (tmp_path / "damaged.tar").write_bytes(whole)
+    for there in desk_in(tmp_path / "there"):
+        with pytest.raises(DataError, match=r"damaged|instead of|is missing"):
+            there.unbundle(tmp_path / "damaged.tar", TESTER)
+        assert (left(there), there.store.snapshot().images) == ([], ())
+    with Path(told["image"]).open("ab") as image:
+        image.write(b"\0" * 4096)
+    with pytest.raises(Conflict, match="is not what the catalogue tells of"):
+        desk.bundle("small.sif", tmp_path / "again.tar")
+    assert desk.verify("small.sif", TESTER)["refuted"]
+
+
+@pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
+def test_a_build_job_makes_the_image_where_jobs_look_for_it(slurm: Slurm, busybox: Path, tmp_path: Path, kind: str) -> None:
+    """The same build as a job of the cluster; what it makes runs."""
+    file = "small.sif" if kind == "apptainer" else "small.sqfs"
+    text = definition(busybox) if kind == "apptainer" else dockerfile()
+    container = Container(runtime=kind, reference=file, file=file, to_build=True)
+    job = JobSpec(("true",), Resources(), Attributes(name="small", partition="gpu"), container=container)
+    (tmp_path / "build.sh").write_text(render_build(job, BuildSpec(definition=text), "slurm").text)
+    done = slurm.knowing(CH_IMAGE_STORAGE=os.environ["CH_IMAGE_STORAGE"], CH_IMAGE_CACHE="disabled").submit(
+        tmp_path / "build.sh", tmp_path, patience_s=200
+    )
+    assert (done.state, sorted(each.name for each in tmp_path.glob("small*"))) == ("COMPLETED", [file]), done
+    words = ["apptainer", "exec", tmp_path / file] if kind == "apptainer" else ["ch-run", tmp_path / file, "--"]
+    assert subprocess.run([*words, "cat", "/opt/made"], capture_output=True, text=True, timeout=60).stdout == "made\n"

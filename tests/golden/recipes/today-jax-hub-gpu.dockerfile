@@ -1,0 +1,13 @@
+FROM nvcr.io/nvidia/jax:24.10-py3
+# jax 0.4.33, hub, for GPUs of NVIDIA
+# NVIDIA's image, the newest whose JAX version is known; it runs on processors too
+# unpinned: the base image nvcr.io/nvidia/jax:24.10-py3 has no digest, its owner may replace it
+
+LABEL modak.accelerator=nvidia \
+    modak.compilers=xla \
+    modak.compute_capability_max=9.0 \
+    modak.compute_capability_min=5.2 \
+    modak.framework=jax \
+    modak.source=hub \
+    modak.verified=no \
+    modak.version=0.4.33

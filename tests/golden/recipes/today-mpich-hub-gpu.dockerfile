@@ -1,0 +1,21 @@
+FROM nvidia/cuda:13.0.2-devel-ubuntu24.04
+# mpich 4.2.0, hub, for GPUs of NVIDIA
+# the distribution's MPI knows nothing of GPUs: a program copies its buffers to and from the host itself
+# unpinned: the base image nvidia/cuda:13.0.2-devel-ubuntu24.04 has no digest, its owner may replace it
+# unpinned: packages of the Linux distribution are those of the day, signed by it
+
+RUN apt-get update -y && \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        build-essential \
+        ca-certificates \
+        libmpich-dev \
+        mpich && \
+    rm -rf /var/lib/apt/lists/*
+
+LABEL modak.accelerator=nvidia \
+    modak.framework=mpich \
+    modak.mpi=mpich \
+    modak.mpi_version=4.2.0 \
+    modak.source=hub \
+    modak.verified=no \
+    modak.version=4.2.0

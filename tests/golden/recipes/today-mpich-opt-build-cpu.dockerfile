@@ -1,0 +1,43 @@
+FROM ubuntu:24.04
+# mpich 5.0.2, opt-build, for processors, compiled for zen4
+# unpinned: the base image ubuntu:24.04 is named by its tag, since Charliecloud reads no digests; sha256:d1e2e92c075e5ca139d51a140fff46f84315c0fdce203eab2807c7e495eff4f9 is meant
+# unpinned: packages of the Linux distribution are those of the day, signed by it
+
+RUN apt-get update -y && \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        build-essential \
+        ca-certificates \
+        libfabric-dev \
+        libnuma-dev \
+        libucx-dev && \
+    rm -rf /var/lib/apt/lists/*
+
+# MPICH version 5.0.2
+RUN apt-get update -y && \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        file \
+        gzip \
+        make \
+        openssh-client \
+        perl \
+        tar \
+        wget && \
+    rm -rf /var/lib/apt/lists/*
+RUN mkdir -p /var/tmp && wget -q -nc -P /var/tmp https://www.mpich.org/static/downloads/5.0.2/mpich-5.0.2.tar.gz && \
+    echo '928c2f18d350a91443fe8024ad01ce2c6009e9c551e0a73e797fc567f119137d  /var/tmp/mpich-5.0.2.tar.gz' | sha256sum --check --strict - && \
+    mkdir -p /var/tmp && tar -x -f /var/tmp/mpich-5.0.2.tar.gz -C /var/tmp -z && \
+    cd /var/tmp/mpich-5.0.2 &&  CFLAGS='-O3 -march=znver4 -mtune=znver4' CXXFLAGS='-O3 -march=znver4 -mtune=znver4' ./configure --prefix=/usr/local/mpich --disable-fortran && \
+    make -j$(nproc) && \
+    make -j$(nproc) install && \
+    echo "/usr/local/mpich/lib" >> /etc/ld.so.conf.d/hpccm.conf && ldconfig && \
+    rm -rf /var/tmp/mpich-5.0.2 /var/tmp/mpich-5.0.2.tar.gz
+ENV PATH=/usr/local/mpich/bin:$PATH
+
+LABEL modak.accelerator=none \
+    modak.framework=mpich \
+    modak.microarchitecture=zen4 \
+    modak.mpi=mpich \
+    modak.mpi_version=5.0.2 \
+    modak.source=opt-build \
+    modak.verified=no \
+    modak.version=5.0.2

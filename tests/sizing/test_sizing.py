@@ -1,0 +1,207 @@
+"""How much hardware a goal needs: what a number of nodes rests on, and what is not known said to be unknown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.dsl import Request
+from modak.errors import RequestError, UnknownName
+from modak.facts import Facts
+from modak.knowledge import packaged_root, read_guide
+from modak.normalise import normalise
+from modak.sizing.answer import Figure, Platform, Sizing
+from modak.sizing.demand import asked as questions
+from modak.sizing.guide import Guide
+from modak.sizing.size import size
+from tests.conftest import ROOT
+
+REFERENCE = ("fujitsu-primeflex-small", "fujitsu-primeflex-moderate", "fujitsu-primeflex-large")
+EXAMPLES = sorted((ROOT / "examples").glob("sizing-*.json"))
+
+
+@pytest.fixture(scope="module")
+def guide() -> Guide:
+    """The packaged guidance."""
+    return read_guide(packaged_root() / "sizing/primeflex.toml")
+
+
+def asked(name: str = "sizing-moderate", **changed: Any) -> Request:
+    """An example, with values of its ``optimisation`` changed by section."""
+    document = json.loads((ROOT / f"examples/{name}.json").read_text())
+    job = document["job"]
+    for section, values in changed.items():
+        place = job if section in ("target", "job_options") else job["optimisation"]
+        place[section] = {**place.get(section, {}), **values}
+    return normalise(document).request
+
+
+@pytest.fixture(scope="module")
+def sized(known: Callable[[str | None], Facts], guide: Guide) -> Callable[..., Sizing]:
+    """The sizing of a request on the packaged facts."""
+    return lambda request: size(request, known(request.workload_name), guide)
+
+
+def figures(one: Platform) -> list[Figure]:
+    """Every number of a platform."""
+    rest = (one.gpus,) if one.gpus else ()
+    return [one.nodes, one.time, one.node_hours, one.storage.capacity, one.storage.rate, one.storage.rate_per_node, *rest]
+
+
+@pytest.fixture(scope="module")
+def everywhere(sized: Callable[..., Sizing]) -> Sizing:
+    """ResNet-50 on all systems within two days."""
+    return sized(asked(target={"name": None}))
+
+
+def platform(sizing: Sizing, system: str, partition: str) -> Platform:
+    """One of the platforms."""
+    return next(one for one in sizing.platforms if (one.system, one.partition) == (system, partition))
+
+
+def test_every_partition_of_every_system_is_sized(everywhere: Sizing, known: Callable[[str | None], Facts]) -> None:
+    """Production systems and reference configurations alike."""
+    systems = known("resnet50").systems.values()
+    assert {(one.system, one.partition) for one in everywhere.platforms} == {(s.name, p.name) for s in systems for p in s.partitions}
+
+
+def test_a_number_has_its_interval_and_says_what_it_follows_from(everywhere: Sizing) -> None:
+    """A figure without evidence has no number instead."""
+    for one in (figure for found in everywhere.platforms for figure in figures(found)):
+        assert one.why
+        assert one.unit
+        if one.value is None:
+            assert one.lower is None or one.unit in ("nodes", "GPUs")
+        else:
+            assert one.basis != "none"
+            assert one.lower is None or one.lower <= one.value
+            assert one.upper is None or one.value <= one.upper
+
+
+def test_those_that_meet_the_goal_stand_first(everywhere: Sizing) -> None:
+    """Then those that do not, then those of which nothing is known; the fewest nodes first."""
+    verdicts = [one.feasible for one in everywhere.platforms]
+    assert verdicts == sorted(verdicts, key=[True, False, None].index)
+    meets = [one for one in everywhere.platforms if one.feasible]
+    assert [one.at_nodes for one in meets] == [one.nodes.value for one in meets]
+    nodes = [one.nodes.value for one in meets]
+    assert nodes == sorted(nodes, key=lambda count: count or 0)
+
+
+def test_fewer_nodes_would_miss_the_deadline(sized: Callable[..., Sizing]) -> None:
+    """At the confidence asked for: a tighter goal takes more, and what is met with certainty takes more than what is met by half."""
+
+    def nodes(**objective: Any) -> float:
+        found = platform(sized(asked("sizing-large", objective=objective)), "fujitsu-primeflex-large", "rx2540-v100")
+        assert found.nodes.value is not None
+        return found.nodes.value
+
+    assert nodes(deadline="60:00:00") <= nodes(deadline="48:00:00") < nodes(deadline="20:00:00")
+    assert nodes(deadline="48:00:00", confidence=0.5) < nodes(deadline="48:00:00", confidence=0.9)
+
+
+def test_gpus_of_one_kind_are_worth_the_same_in_any_node(sized: Callable[..., Sizing]) -> None:
+    """V100s two or four to a node: a transfer between systems counts by GPU where the results were counted by GPU."""
+    found = sized(asked("sizing-large"))
+
+    def work(partition: str, gpus: int, peak: float) -> float:
+        """GPU-seconds, each of as many TFLOP/s."""
+        one = platform(found, "fujitsu-primeflex-large", partition)
+        return (one.time.value or 0.0) * (one.at_nodes or 0) * gpus * peak
+
+    assert 0.7 < work("rx2540-v100", 2, 14.0) / work("cx2570-v100", 4, 15.7) < 1.4
+
+
+def test_an_unknown_application_has_no_time_but_a_demand(sized: Callable[..., Sizing]) -> None:
+    """No formula replaces a measurement; what the data needs of storage follows all the same."""
+    found = sized(asked(workload={"application": "nobody-measured-this"}))
+    for one in found.platforms:
+        assert (one.feasible, one.time.value, one.time.basis, one.nodes.value) == (None, None, "none", None)
+        assert "no formula" in one.time.why
+        assert one.storage.capacity.value == pytest.approx(0.15)
+
+
+def test_a_goal_without_a_date_is_refused(sized: Callable[..., Sizing]) -> None:
+    """By the field that is missing."""
+    with pytest.raises(RequestError, match=r"optimisation\.objective\.deadline"):
+        sized(asked(objective={"deadline": None}))
+
+
+def test_an_unknown_system_is_refused(sized: Callable[..., Sizing]) -> None:
+    """With those that are known."""
+    with pytest.raises(UnknownName, match="supermuc-ng"):
+        sized(asked(target={"name": "nowhere"}))
+
+
+def test_ethernet_ends_at_eight_nodes(guide: Guide) -> None:
+    """Beyond, 100 Gbit/s."""
+    assert [guide.interconnect(nodes).name for nodes in (2, 8, 9, 64)] == ["ethernet", "ethernet", "100-gbit", "100-gbit"]
+
+
+def test_the_samples_of_storage_go_from_171_terabytes_to_4_1_petabytes(guide: Guide) -> None:
+    """The smallest that holds the data; none above the largest."""
+    found = [guide.sample(terabytes) for terabytes in (0.15, 171, 171.1, 1000, 4100, 4101)]
+    assert [one and one.name for one in found] == ["small", "small", "medium", "large", "very-large", None]
+
+
+def test_the_guidance_names_what_there_is(guide: Guide, known: Callable[[str | None], Facts]) -> None:
+    """Each variant a partition of a reference system, each question a field of the request."""
+    systems = known("resnet50").systems
+    named = {(one.system, one.partition) for one in guide.variants}
+    assert named == {(name, partition.name) for name in REFERENCE for partition in systems[name].partitions}
+    found = sized_fields(guide)
+    assert found == {"network": "resnet50", "layers": "50", "data": "150 GB", "convergence": "90", "time-to-model": "2-00:00:00"}
+
+
+def sized_fields(guide: Guide) -> dict[str, str | None]:
+    """What an example says of each question."""
+    return {one.name: one.said for one in questions(asked(), guide)}
+
+
+def test_the_rate_follows_from_data_epochs_and_time(sized: Callable[..., Sizing]) -> None:
+    """150 GB in every epoch; the slow end of the time is the low end of the rate; a node has its part."""
+    one = sized(asked()).platforms[0]
+    time, rate, each = one.time, one.storage.rate, one.storage.rate_per_node
+    read = 150 * 90
+    assert (rate.value, rate.lower, rate.upper) == pytest.approx([read / (end or 0) for end in (time.value, time.upper, time.lower)])
+    assert each.value == pytest.approx((rate.value or 0) / (one.at_nodes or 0))
+
+
+def test_a_network_too_large_for_a_gpu_is_not_promised(sized: Callable[..., Sizing]) -> None:
+    """16 bytes for each parameter, against the GPU's memory."""
+    request = asked()
+    config = request.optimisation.config.model_copy(update={"parameters": 5e9})
+    large = request.model_copy(update={"optimisation": request.optimisation.model_copy(update={"config": config})})
+    found = sized(large)
+    assert [one.feasible for one in found.platforms] == [False] * 3
+    assert all("80 GB" in one.notes[0] for one in found.platforms)
+
+
+def test_counts_of_the_request_are_left_out_with_a_word(sized: Callable[..., Sizing]) -> None:
+    """Their number is what is asked."""
+    found = sized(asked(job_options={"node_count": 2}))
+    assert [warning.field for warning in found.warnings] == ["job_options.node_count"]
+    assert found.platforms == sized(asked()).platforms
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_each_reference_configuration_has_an_example_that_it_meets(path: Path, sized: Callable[..., Sizing]) -> None:
+    """With V100s, air- and water-cooled, and with T4s; each with its network and its room for the data."""
+    found = sized(asked(path.stem))
+    assert {(one.partition, one.cooling) for one in found.platforms} == {
+        ("rx2540-v100", "air"),
+        ("rx2540-t4", "air"),
+        ("cx2570-v100", "water"),
+    }
+    assert any(one.feasible for one in found.platforms)
+    assert all(one.network and (one.network.enough or one.network.needed == "none") and one.storage.enough for one in found.platforms)
+
+
+def test_there_is_an_example_for_every_size() -> None:
+    """Small, moderate, large."""
+    targets = {json.loads(path.read_text())["job"]["target"]["name"] for path in EXAMPLES}
+    assert targets == set(REFERENCE)

@@ -1,0 +1,132 @@
+"""Plans while another process holds SQLite's write lock: nobody waits, none is lost."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from modak.dsl import Texts
+from modak.errors import NotFound, Unavailable
+from modak.store import Store, open_store, upgrade
+from modak.store.audit import Actor
+from tests.store.tables import ROWS, csv_table
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An SQLite database with results and without models."""
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as opened:
+        opened.load([csv_table(ROWS)], "me")
+        yield opened
+
+
+@pytest.fixture
+def lock(store: Store) -> Iterator[sqlite3.Connection]:
+    """Another process's write, until it is rolled back; a load that takes minutes is one."""
+    other = sqlite3.connect(str(store.engine.url.database), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    yield other
+    other.close()
+
+
+def save(store: Store, plan_id: str, expires_at: datetime | None = None) -> None:
+    """Keep a plan."""
+    store.save_plan(plan_id, {"asked": plan_id}, '{"job": {}}', Texts(f"script of {plan_id}"), data_version="1", expires_at=expires_at)
+
+
+def stored(store: Store) -> set[str]:
+    """The plans in the database itself."""
+    with sqlite3.connect(str(store.engine.url.database)) as connection:
+        return {str(row[0]) for row in connection.execute("SELECT id FROM plans")}
+
+
+def test_a_plan_is_kept_and_found_while_the_database_is_locked(store: Store, lock: sqlite3.Connection) -> None:
+    """By id and among the newest, from this process and from another one."""
+    save(store, "p1")
+    save(store, "p2")
+    assert store.script("p1") == "script of p1"
+    with open_store(str(store.engine.url), fill=False) as other:
+        assert other.plan("p2") == store.plan("p2")
+        assert [plan.id for plan in other.last_plans(1)] == ["p2"]
+    assert stored(store) == set()
+    lock.execute("ROLLBACK")
+
+
+def test_the_next_plan_takes_those_along_that_wait(store: Store, lock: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are in the database then, and nothing is left beside it."""
+    monkeypatch.setattr("modak.store.aside.RETRY_S", 0.0)
+    save(store, "p1")
+    lock.execute("ROLLBACK")
+    save(store, "p2")
+    assert stored(store) == {"p1", "p2"}
+    assert store.script("p1") == "script of p1"
+    assert not Path(f"{store.engine.url.database}-plans").exists()
+
+
+def test_a_token_is_given_for_a_plan_that_waits(store: Store, lock: sqlite3.Connection) -> None:
+    """Tokens refer to plans in the database: the plan goes there first."""
+    save(store, "p1")
+    lock.execute("ROLLBACK")
+    store.access.allow_result("0" * 64, "p1", Actor("me"))
+    assert stored(store) == {"p1"}
+
+
+def test_a_plan_that_waits_expires(store: Store, lock: sqlite3.Connection) -> None:
+    """As one in the database does."""
+    save(store, "p1", expires_at=datetime.now(UTC) - timedelta(seconds=1))
+    with pytest.raises(NotFound):
+        store.plan("p1")
+    assert store.last_plans(9) == ()
+    lock.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("plan_id", ["../outside", "..", "a/b", "", "\0"])
+def test_an_id_is_no_path(store: Store, lock: sqlite3.Connection, plan_id: str) -> None:
+    """Whatever an address holds, no file outside the folder is looked at."""
+    save(store, "p1")
+    lock.execute("ROLLBACK")
+    folder = Path(f"{store.engine.url.database}-plans")
+    (folder / "p1").rename(folder.parent / "outside")
+    with pytest.raises(NotFound):
+        store.plan(plan_id)
+
+
+def test_what_is_no_plan_is_left_out(store: Store, lock: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that another version wrote, or that was cut off, stands in nobody's way."""
+    monkeypatch.setattr("modak.store.aside.RETRY_S", 0.0)
+    save(store, "p1")
+    folder = Path(f"{store.engine.url.database}-plans")
+    (folder / "p2").write_text('{"id": "p2"}')
+    (folder / "p3").write_text('{"id": ')
+    assert [plan.id for plan in store.last_plans(9)] == ["p1"]
+    lock.execute("ROLLBACK")
+    save(store, "p4")
+    assert stored(store) == {"p1", "p4"}
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(store: Store, lock: sqlite3.Connection) -> None:
+    """Nothing is kept, and that is said."""
+    Path(f"{store.engine.url.database}-plans").write_text("in the way")
+    with pytest.raises(Unavailable, match="no plan can be kept in"):
+        save(store, "p1")
+    lock.execute("ROLLBACK")
+
+
+def test_models_are_fitted_while_somebody_loads(url: str) -> None:
+    """On either store: the answer is there; the curves are stored another time."""
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store, open_store(url, fill=False) as other:
+        store.load([csv_table(ROWS)], "me")
+
+        def ask(done: float, _rows: int) -> None:
+            if done > 0.5:
+                assert other.snapshot("3dgan").models
+                assert other.state().models == 0
+
+        store.load([csv_table(ROWS.replace("3dgan", "other"))], "me", progress=ask)
+        assert other.snapshot("3dgan").models
+        assert other.state().models

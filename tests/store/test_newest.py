@@ -1,0 +1,48 @@
+"""Facts in memory: the newest, read once, with indexes that applications share."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from modak.facts import Rule
+from modak.store import open_store
+from modak.store.newest import Newest
+from modak.store.versions import FRESH_S
+
+RULE = Rule.model_validate({"name": "new-rule", "title": "t", "source": "a test", "environment": {"A": "1"}})
+
+
+def test_facts_are_read_once_for_a_version(own_database: Path) -> None:
+    """The same value, until the data changes; then the new one, at once for who changed it."""
+    with open_store(f"sqlite:///{own_database}") as store:
+        newest = Newest(store)
+        first = newest.facts("3dgan")
+        assert newest.facts("3dgan") is first
+        assert newest.ready("3dgan") is first
+        store.add([RULE], "me")
+        assert newest.ready("3dgan") is None
+        assert RULE in newest.facts("3dgan").rules
+
+
+def test_applications_share_the_indexes(own_database: Path) -> None:
+    """A hundred thousand images are indexed once, not once an application."""
+    with open_store(f"sqlite:///{own_database}") as store:
+        newest = Newest(store)
+        one, other = newest.facts("3dgan"), newest.facts("another")
+        assert one.catalogue is other.catalogue
+        assert one.rulebook is other.rulebook
+        assert one.models
+        assert not other.models
+
+
+def test_what_another_process_changes_is_seen(own_database: Path) -> None:
+    """After the moment for which a version is taken to be the newest."""
+    url = f"sqlite:///{own_database}"
+    with open_store(url) as store, open_store(url) as other:
+        newest = Newest(store)
+        before = newest.facts(None)
+        other.add([RULE], "another")
+        time.sleep(2 * FRESH_S)
+        assert newest.facts(None).version != before.version
+        assert RULE in newest.facts(None).rules

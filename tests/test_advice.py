@@ -1,0 +1,145 @@
+"""Advice: the figures of the job at hand, each with its passage; take the passage away and the sentence goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from modak.advice import FIGURES, advise
+from modak.candidates import Shape
+from modak.chosen import Chosen
+from modak.dsl import Application, Data, JobOptions, Optimisation, Prediction, Request, Workload
+from modak.facts import Facts
+from modak.inputrate import amount
+from modak.normalise import normalise
+from modak.optimise import optimise
+from modak.target import resolve
+
+Known = Callable[[str | None], Facts]
+IMAGENET = Data(size_bytes=42e9, files=1_281_167)
+
+
+def chosen(known: Known, nodes: int = 448, batch: int | None = 16, system: str = "stampede2", data: Data | None = IMAGENET) -> Chosen:
+    """ResNet-50 on ImageNet as the guide has it: 448 nodes, two workers each, 40 s an epoch, 90 of them."""
+    workload = Workload(application="resnet50", epochs=90, samples=1_281_167, batch_size=batch)
+    request = Request(
+        application=Application(app_tag="resnet50"), optimisation=Optimisation(app_type="ai_training", data=data, workload=workload)
+    )
+    target = resolve(request.model_copy(update={"target": request.target.model_copy(update={"name": system})}), known(None))
+    told = Prediction(value=3600.0, lower=3000.0, upper=4320.0, per_unit=40.0, per="epoch", basis="measured")
+    return Chosen(request, target, Shape(2, 22, batch_size=batch), nodes, told)
+
+
+def sentences(known: Known, one: Chosen, name: str) -> tuple[str, ...]:
+    """What the rule of that name makes of the job."""
+    rules = [rule for rule in known(None).rules if rule.name == name]
+    return tuple(text for text in advise(one, rules) if text not in advise(one, ()))
+
+
+def test_the_global_batch_and_the_rate_that_goes_with_it(known: Known) -> None:
+    """The guide's own 14,336 of 896 workers with 16 each, and the linear scaling rule over five epochs."""
+    (text,) = sentences(known, chosen(known), "learning-rate-scaling")
+    assert "the global batch is 14336 (16 on each of 896 workers, 89 steps an epoch), so 896 times the rate" in text
+    assert "about 5 epochs" in text
+    assert text.endswith("]")
+    assert "PRACE guide, sections 3.3" in text
+
+
+@pytest.mark.parametrize(("nodes", "warned"), [(256, False), (257, True)])
+def test_beyond_8192_scale_may_cost_accuracy(known: Known, nodes: int, warned: bool) -> None:
+    """Up to 8,192 there was no loss with the rule."""
+    assert bool(sentences(known, chosen(known, nodes=nodes), "large-batch")) is warned
+
+
+def test_an_unknown_batch_is_said_to_be_unknown(known: Known) -> None:
+    """The factor is known, the batch is not."""
+    (text,) = sentences(known, chosen(known, batch=None), "batch-by-layout")
+    assert "896 times the batch of a worker, which neither request nor results name" in text
+
+
+def test_the_input_rate_is_that_of_the_guide(known: Known) -> None:
+    """42 GB an epoch of 40 s on 448 nodes: 1 GB/s in all, 2.3 MB/s a node."""
+    (text,) = sentences(known, chosen(known), "input-rate")
+    assert "1.05 GB/s in all, 2.34 MB/s a node (90% interval 875 MB/s to 1.26 GB/s; time measured)" in text
+
+
+def test_the_file_system_stands_beside_the_rate(known: Known) -> None:
+    """With its own figure, and the part that the job takes."""
+    (text,) = sentences(known, chosen(known, system="supermuc-ng"), "input-rate")
+    assert "hppfs gives 500 GB/s to all jobs together, so 0.0021 of it" in text
+
+
+def test_small_files_are_packed(known: Known) -> None:
+    """With their number, size and rate; large ones are left alone."""
+    (text,) = sentences(known, chosen(known), "pack-small-files")
+    assert "1,281,167 files of 32.8 kB on average, 32,029 opened a second" in text
+    assert not sentences(known, chosen(known, data=Data(size_bytes=42e9, files=100)), "pack-small-files")
+
+
+def test_a_data_set_that_fits_a_node_is_copied_there(known: Known) -> None:
+    """200 GB of local storage on Zenith hold ImageNet, and not ten times as much."""
+    assert "fit the 200 GB of storage on a node of zenith" in sentences(known, chosen(known, system="zenith"), "stage-to-the-node")[0]
+    assert not sentences(known, chosen(known, system="zenith", data=Data(size_bytes=420e9)), "stage-to-the-node")
+
+
+def test_gpfs_is_not_striped(known: Known) -> None:
+    """It does that by itself."""
+    assert not sentences(known, chosen(known, system="supermuc-ng", data=Data(size_bytes=9e13)), "stripe-large-files")
+
+
+def test_a_run_beyond_the_limit_is_a_chain_of_jobs(known: Known) -> None:
+    """As many as the upper bound needs, with checkpoints."""
+    one = chosen(known, nodes=8, system="supermuc-ng")
+    long = replace(one, prediction=one.prediction.model_copy(update={"value": 300_000.0, "lower": 250_000.0, "upper": 400_000.0}))
+    (text,) = sentences(known, long, "checkpoint-chain")
+    assert "a job here 2-00:00:00: 2 to 3 jobs" in text
+    assert not sentences(known, one, "checkpoint-chain")
+
+
+def test_a_shorter_limit_of_the_request_holds(known: Known) -> None:
+    """What the caller allows a job, not what the partition does."""
+    one = chosen(known, nodes=8)
+    asked = replace(one, request=one.request.model_copy(update={"job_options": JobOptions(wall_time_limit=1800)}))
+    assert "2 to 3 jobs" in sentences(known, asked, "checkpoint-chain")[0]
+
+
+def training(known: Known, rules: Callable[[str], bool]) -> tuple[str, ...]:
+    """The advice for 3DGAN on SuperMUC-NG with Keras and Horovod, with some of the rules."""
+    kind = {"keras": {"distribution": "horovod"}, "config": {"distributed_training": True}}
+    wanted = {
+        "app_type": "ai_training",
+        "opt_build": {"acc_type": "none"},
+        "ai_training": kind,
+        "workload": {"application": "3dgan", "epochs": 20},
+    }
+    job = {"application": {"app_tag": "3dgan", "executable": "python3 t.py"}, "target": {"name": "supermuc-ng"}, "optimisation": wanted}
+    facts = known("3dgan")
+    return optimise(normalise({"job": job}).request, replace(facts, rules=tuple(r for r in facts.rules if rules(r.name)))).plan.advice
+
+
+def test_every_passage_taken_away_takes_its_sentence_along(known: Known) -> None:
+    """Without the rules nothing of them is said; each one that speaks cites its source."""
+    full, bare = training(known, lambda _: True), training(known, lambda _: False)
+    spoken = {rule.name: rule for rule in known(None).rules if rule.advice and any(rule.advice in text for text in full)}
+    assert len(spoken) > 8
+    assert not [text for rule in spoken.values() for text in bare if rule.advice and rule.advice in text]
+    assert all(any(f"[{rule.source}]" in text for text in full) for rule in spoken.values())
+
+
+def test_one_passage_taken_away_takes_one_sentence(known: Known) -> None:
+    """The others stay as they are."""
+    full, less = training(known, lambda _: True), training(known, lambda name: name != "keras-front-end")
+    assert [text for text in full if text not in less] == [text for text in full if "4.7 times" in text] != []
+
+
+def test_figures_have_their_rule(known: Known) -> None:
+    """Every sentence that is made with figures stands in a packaged rule."""
+    assert set(FIGURES) <= {rule.name for rule in known(None).rules}
+
+
+@pytest.mark.parametrize(("number", "text"), [(0.5, "0.5 B"), (999.0, "999 B"), (1.05e9, "1.05 GB"), (2.5e13, "25 TB")])
+def test_bytes_are_said_in_three_digits(number: float, text: str) -> None:
+    """Decimal units."""
+    assert amount(number) == text

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.candidates import enumerate_candidates
+from modak.dsl import Request
+from modak.errors import ModakError
+from modak.essence import OUTFIT, essence, key, outfit_key
+from modak.facts import Facts
+from modak.normalise import normalise
+from modak.optimise import decide, optimise
+from modak.prepared import prepared
+from modak.software import choose_software
+from modak.target import resolve
+
+HERE = Path(__file__).parent
+EXAMPLES = [path for path in sorted((HERE.parent / "examples").glob("*.json")) if not path.stem.startswith("sizing")]
+DOCUMENTS = [*EXAMPLES, *sorted((HERE / "requests").glob("*.json"))]
+
+
+@pytest.fixture(scope="module")
+def known(packaged_database: Path) -> Facts:
+    """The packaged knowledge, with the models of the papers' network."""
+    from modak.store import open_store
+
+    with open_store(f"sqlite:///{packaged_database}") as store:
+        return prepared(store.snapshot("3dgan"))
+
+
+def request(path: Path, **application: Any) -> Request:
+    """A request of the examples or of the tests."""
+    document = json.loads(path.read_text())
+    document.get("job", document)["application"] |= application
+    return normalise(document).request
+
+
+def tried(work: Any) -> Any:
+    """What comes out, or the error that does."""
+    try:
+        return work()
+    except ModakError as error:
+        return error.faults
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_a_request_and_its_essence_have_the_same_candidates(known: Facts, path: Path) -> None:
+    """Nothing that counts is left out of it: shapes, sizes, reasons and warnings are equal."""
+    whole = request(path)
+    target = resolve(whole, known)
+    found = [tried(lambda each=each: enumerate_candidates(each, target, known.models)) for each in (whole, essence(whole))]
+    assert repr(found[0]) == repr(found[1])
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_a_request_and_its_essence_get_the_same_software(known: Facts, path: Path) -> None:
+    """Image, recipe, rules and what is said of them."""
+    whole = request(path)
+    decision = tried(lambda: decide(whole, known))
+    if not hasattr(decision, "best"):
+        pytest.skip("nothing can be decided for it")
+    shape = decision.candidates.shapes[int(decision.scored.shape[decision.best])]
+    found = [
+        tried(lambda each=each: choose_software(each, known, decision.target, shape, 2, "srun")) for each in (whole, essence(whole, OUTFIT))
+    ]
+    assert found[0] == found[1]
+
+
+def test_requests_that_differ_in_names_and_lengths_are_of_one_essence() -> None:
+    """Name, arguments and epochs say nothing of what can run; the number of nodes does."""
+    path = HERE.parent / "examples/3dgan-supermuc-ng.json"
+    document = json.loads(path.read_text())
+    document["job"]["job_options"]["job_name"] = "other"
+    document["job"]["application"]["arguments"] = "--more"
+    document["job"]["optimisation"]["workload"]["epochs"] = 7
+    one, other = request(path), normalise(document).request
+    assert (key(one), outfit_key(one)) == (key(other), outfit_key(other))
+    document["job"]["job_options"]["node_count"] = 8
+    assert key(normalise(document).request) != key(one)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_an_answer_from_memory_is_the_answer(known: Facts, path: Path) -> None:
+    """What was kept of requests before changes no later answer: the facts that know them all say what fresh ones say."""
+    whole = request(path)
+    fresh = Facts(**{name: getattr(known, name) for name in Facts.__dataclass_fields__})
+    assert tried(lambda: optimise(whole, known)) == tried(lambda: optimise(whole, fresh))

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.kept import Kept
+
+
+@given(st.lists(st.integers(0, 20)), st.integers(1, 10))
+def test_what_is_kept_is_what_is_worked_out(keys: list[int], most: int) -> None:
+    """In any order of questions, however few answers are kept."""
+    kept: Kept[int, int] = Kept(most)
+    assert [kept.get(key, lambda key=key: key + 100) for key in keys] == [key + 100 for key in keys]  # type: ignore[misc]
+
+
+def test_the_oldest_answer_makes_room() -> None:
+    """Two are kept: the third question is asked anew, the second is not."""
+    kept: Kept[str, str] = Kept(2)
+    asked: list[str] = []
+
+    def ask(key: str) -> str:
+        def work_out() -> str:
+            asked.append(key)
+            return key
+
+        return kept.get(key, work_out)
+
+    for key in ("a", "b", "c", "b", "a"):
+        ask(key)
+    assert asked == ["a", "b", "c", "a"]

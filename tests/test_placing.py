@@ -1,0 +1,91 @@
+"""Where a job's data lies: the storage class of the request, of the image, or the common one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from modak.dsl import Plan, Texts
+from modak.facts import Facts, FileSystem, Image, ImageLabels, Node, Partition, RuntimePolicy, Source, System
+from modak.normalise import normalise
+from modak.optimise import optimise
+
+ANYONE = (Source(fields=("*",), citation="made for these tests"),)
+PLACES = (
+    FileSystem(name="home", kind="nfs", storage_class="default-common", path="/common"),
+    FileSystem(name="work", kind="lustre", storage_class="default-high", path="/work"),
+    FileSystem(name="disk", kind="local-ssd", storage_class="default-ssd", path="/disk"),
+)
+
+
+def planned(image_wants: Any = None, **application: Any) -> tuple[Plan, Texts]:
+    """The plan of a training job on a system with some storage, in the one image of the catalogue."""
+    system = System(
+        name="site",
+        title="a site",
+        site="somewhere",
+        scheduler="slurm",
+        partitions=(Partition(name="cpu", nodes=4, node=Node(processor="any", sockets=1, cores=4)),),
+        runtimes=(RuntimePolicy(name="apptainer"),),
+        filesystems=PLACES,
+        sources=ANYONE,
+    )
+    labels = ImageLabels(framework="pytorch", version="2.8.0", source="hub", python="3.11")
+    image = Image(reference="docker://pytorch/pytorch:2.8.0", labels=labels, storage_class=image_wants, source="these tests")
+    job = {
+        "target": {"name": "site"},
+        "application": {"executable": "python3 train.py", "app_type": "python", **application},
+        "job_options": {"node_count": 1},
+        "optimisation": {"app_type": "ai_training", "ai_training": {"pytorch": {"version": "2.8"}}},
+    }
+    read = normalise({"job": job})
+    answer = optimise(read.request, Facts(version="1", systems={"site": system}, images=(image,)), read.warnings)
+    return answer.plan, answer.texts
+
+
+def storage_of(texts: Texts) -> str | None:
+    """What the script exports."""
+    lines = [line for line in texts.job_script.splitlines() if line.startswith("export MODAK_STORAGE=")]
+    return lines[0].removeprefix("export MODAK_STORAGE=") if lines else None
+
+
+@pytest.mark.parametrize(
+    ("image_wants", "asked", "place", "why"),
+    [
+        ("default-ssd", "default-high", "/work", "as requested"),
+        ("default-ssd", None, "/disk", "as docker://pytorch/pytorch:2.8.0 wants it"),
+        ("default-ultra_high", None, "/common", "the common one, since there is no default-ultra_high here"),
+    ],
+)
+def test_the_request_goes_before_the_image_and_that_before_the_common_place(
+    image_wants: str, asked: str | None, place: str, why: str
+) -> None:
+    """And the plan says why."""
+    plan, texts = planned(image_wants, **({"storage_class_pref": asked} if asked else {}))
+    assert storage_of(texts) == place
+    assert any(line.startswith("storage: ") and line.endswith(why) for line in plan.decisions), plan.decisions
+
+
+def test_a_place_that_nobody_asks_for_is_not_exported() -> None:
+    """Nor looked for; a command that names it gets the common one."""
+    assert storage_of(planned()[1]) is None
+    assert storage_of(planned(executable="python3 train.py --data ${MODAK_STORAGE}")[1]) == "/common"
+
+
+def test_a_class_that_the_system_does_not_have_is_answered_with_those_that_it_has() -> None:
+    """A warning; the script does without."""
+    plan, texts = planned(storage_class_pref="default-ultra_high")
+    assert storage_of(texts) is None
+    assert any("known: default-common, default-high, default-ssd" in warning.message for warning in plan.warnings)
+
+
+@pytest.mark.parametrize(
+    ("wants", "place", "stripes"), [("default-high", "/work/modak-", "setstripe -c 4 "), ("default-ssd", "/disk/modak-", "")]
+)
+def test_data_is_staged_into_the_preferred_place(wants: str, place: str, stripes: str) -> None:
+    """Striped where that is Lustre."""
+    text = planned(wants, stage_in=[{"from": "/data/train.tar", "to": "train", "unpack": True}])[1].job_script
+    assert f"MODAK_SCRATCH={place}" in text
+    assert ("setstripe" in text, stripes in text) == (bool(stripes), True)
+    assert "\nmodak_unpack /data/train.tar train ||\n" in text

@@ -1,0 +1,202 @@
+"""A package of somebody else's with a scheduler, a launcher and a runtime: built, installed beside MODAK, asked for by a request."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "modak-oar"
+version = "1.0"
+
+[project.entry-points."modak.schedulers"]
+oar = "modak_oar:OAR"
+[project.entry-points."modak.launchers"]
+taktuk = "modak_oar:TAKTUK"
+[project.entry-points."modak.runtimes"]
+kameleon = "modak_oar:KAMELEON"
+"""
+MODULE = '''
+"""OAR, TakTuk and a container runtime, as far as a test needs them."""
+
+from dataclasses import dataclass
+
+from modak.bash import Line, assign, variable, word
+from modak.schedulers.header import FIELDS, Directives, checked, mandatory, note
+
+
+@dataclass(frozen=True)
+class Oar:
+    name: str = "oar"
+    aliases: tuple[str, ...] = ("oarsub",)
+    prefix: str = "#OAR"
+    submit: tuple[str, ...] = ("oarsub", "-S")
+    submit_dir: str | None = "OAR_WORKING_DIRECTORY"
+    job_id: str | None = "OAR_JOB_ID"
+    array_index: str | None = "OAR_ARRAY_INDEX"
+    host_file: str | None = "OAR_NODEFILE"
+
+    def directives(self, job):
+        has, says = job.resources, job.attributes
+        options = [("-n", says.name), ("-l", f"nodes={has.nodes}/core={has.ranks_per_node * has.cores_per_rank}")]
+        left = [name for name in FIELDS if name not in ("name", "nodes") and getattr(says, name, None) not in (None, (), False)]
+        left += [name for name in ("memory_per_node", "memory_per_core", "gpus_per_node") if getattr(has, name)]
+        warnings = [note(name, "OAR is not told") for name in left if name != "wall_time_s"]
+        return checked(Directives(mandatory(job, options), (*warnings, *self._unsaid(job))))
+
+    def _unsaid(self, job):
+        return (note("join", "OAR keeps two files"),) if job.attributes.join is False else ()
+
+    def signals(self, job):
+        return False
+
+
+@dataclass(frozen=True)
+class TakTuk:
+    name: str = "taktuk"
+    aliases: tuple[str, ...] = ()
+
+    def unfit(self, job, scheduler):
+        return "" if scheduler.host_file else f"taktuk needs a file with the job's hosts, which {scheduler.name} has not"
+
+    def needs_ssh(self, job, scheduler):
+        return job.resources.nodes > 1
+
+    def asks(self, has):
+        return has
+
+    def environment(self, job):
+        return {"OMP_NUM_THREADS": str(job.resources.threads_per_rank)}
+
+    def setup(self, job, scheduler):
+        return ()
+
+    def preflight(self, job, scheduler):
+        return ()
+
+    def words(self, job, scheduler, exported):
+        return ("taktuk", "-f", word(variable(scheduler.host_file)), "broadcast", "exec")
+
+    def inside(self, job, scheduler):
+        return job.command
+
+
+@dataclass(frozen=True)
+class Kameleon:
+    name: str = "kameleon"
+    aliases: tuple[str, ...] = ()
+
+    def warnings(self, job):
+        return ()
+
+    def setup(self, job):
+        return (assign("MODAK_IMAGE", job.container.file),)
+
+    def preflight(self, job):
+        return ()
+
+    def wrap(self, job, command):
+        return ("kameleon", "run", word(variable("MODAK_IMAGE")), "--", *command)
+
+    def build(self, job, definition, context):
+        return ()
+
+
+OAR, TAKTUK, KAMELEON = Oar(), TakTuk(), Kameleon()
+'''
+CHECKED = """
+from modak import plugins, testing
+
+testing.check_scheduler(plugins.find("schedulers", "oar"))
+testing.check_launcher(plugins.find("launchers", "taktuk"), plugins.all_of("schedulers"))
+testing.check_runtime(plugins.find("runtimes", "kameleon"))
+"""
+SYSTEM = """
+name = "grid"
+title = "A cluster with OAR"
+site = "Somewhere"
+scheduler = "oar"
+launcher = "taktuk"
+
+[[partitions]]
+name = "default"
+nodes = 4
+node = {processor = "xeon-gold-6148", sockets = 2, cores = 40}
+
+[[runtimes]]
+name = "kameleon"
+
+[[sources]]
+fields = ["*", "partitions.default"]
+citation = "made for this test"
+"""
+JOB = {
+    "application": {"app_tag": "solver", "app_type": "mpi", "executable": "./solve 'a b'", "container_runtime": "solver.sif"},
+    "job_options": {"node_count": 2, "process_count_per_node": 4},
+    "target": {"name": "grid", "container_runtime": "kameleon"},
+}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the package is installed in, by pip from a wheel that was built here."""
+    source, target = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("installed")
+    (source / "pyproject.toml").write_text(PROJECT)
+    (source / "modak_oar.py").write_text(MODULE)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]
+    subprocess.run([*pip, "--no-build-isolation", "--target", target, source], check=True, timeout=100, capture_output=True)
+    return target
+
+
+def python(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Another Python, which sees the package."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(installed), str(ROOT))),
+        "HOME": str(folder),
+        "XDG_DATA_HOME": f"{folder}/data",
+    }
+    return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
+
+
+def test_its_variants_keep_the_contracts(installed: Path, tmp_path: Path) -> None:
+    """The checks that MODAK's own pass, found by their entry points."""
+    done = python(installed, tmp_path, "-c", CHECKED)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_variant_that_breaks_its_contract_is_told(installed: Path, tmp_path: Path) -> None:
+    """The check runs, and says what is wrong."""
+    broken = (
+        "import dataclasses, modak_oar\nfrom modak import testing\ntesting.check_scheduler(dataclasses.replace(modak_oar.OAR, submit=()))"
+    )
+    done = python(installed, tmp_path, "-c", broken)
+    assert "broken: submit holds the command that takes a script" in done.stderr
+
+
+def test_a_system_and_a_request_can_name_them(installed: Path, tmp_path: Path) -> None:
+    """From the system's file to the script; without the package the file is refused."""
+    (tmp_path / "grid.toml").write_text(SYSTEM)
+    (tmp_path / "request.json").write_text(json.dumps({"job": JOB}))
+    added = python(installed, tmp_path, "-m", "modak", "systems", "add", "grid.toml")
+    assert added.returncode == 0, added.stderr
+    answer = python(installed, tmp_path, "-m", "modak", "optimise", "request.json", "--script")
+    assert answer.returncode == 0, answer.stderr
+    script = answer.stdout
+    assert "#OAR -l nodes=2/core=4\n" in script
+    assert 'taktuk -f "${OAR_NODEFILE:?}" broadcast exec \\\n    kameleon run "${MODAK_IMAGE:?}" -- \\\n    ./solve \'a b\'\n' in script
+    refused = python(tmp_path / "nothing", tmp_path, "-m", "modak", "systems", "add", "grid.toml")
+    assert refused.returncode == 1
+    assert "scheduler: unknown scheduler 'oar'" in refused.stderr

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.bash import Line, command_line, comment, export, fixed, piped, run, write
+from modak.errors import RequestError
+from modak.scriptgate import check_line, check_script, meaning
+
+HEAD = "#!/bin/bash\n# written by MODAK\n"
+WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), max_codepoint=0x2FF), max_size=12)
+COMMANDS = st.lists(WORDS, max_size=5).map(lambda words: command_line(("./solve", *words)))
+LINES = st.one_of(
+    COMMANDS,
+    st.sampled_from([comment("a remark"), run("cd", "--", "/x y"), piped(run("sort"), run("uniq", "-c")), Line("")]),
+    WORDS.map(lambda value: export("MODAK_X", value)),
+    WORDS.map(lambda value: write("/tmp/file", f"a\n{value}\nb\n", "MODAK_EOF")),
+)
+
+
+@given(st.lists(LINES, max_size=6))
+def test_lines_that_are_sound_alone_mean_the_same_together(lines: list[Line]) -> None:
+    """What is checked line by line, and commands word by word, is what a parser finds in the whole script."""
+    try:
+        whole = check_script(HEAD, [], lines, "#SBATCH")
+    except RequestError:
+        return
+    assert meaning(whole) == [event for line in lines for event in line.events]
+
+
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        ("echo 'open", ("command", ("echo",), ("open",))),
+        ("echo a \\", ("command", ("echo",), ("a",))),
+        ("cat <<EOF\nx", ("command", ("cat",))),
+        ("true &&", ("command", ("true",))),
+        ("echo $(id", ("command", ("echo",))),
+        ("for x in a; do", ("command", ("for",))),
+    ],
+)
+def test_a_line_ends_where_it_ends(text: str, event: tuple[object, ...]) -> None:
+    """What would take the next line into itself is refused."""
+    with pytest.raises(RequestError):
+        check_line(fixed(text, event))
+
+
+@pytest.mark.parametrize("word", ["$(id)", "`id`", "a;id", "a b", "*", "${HOME}", "~", "#x", "a'b", "<(id)"])
+def test_a_word_that_means_more_than_its_text_is_refused(word: str) -> None:
+    """A command whose text is not the quoted one does not pass, wherever the word stands."""
+    forged = Line(f"./solve -x {word} -y", (("command", ("./solve",), ("-x",), (word,), ("-y",)),), ("./solve", "-x", word, "-y"))
+    with pytest.raises(RequestError):
+        check_script(HEAD, [], [forged], "#SBATCH")
+
+
+@pytest.mark.parametrize("first", ["FOO=bar", "if", "!", "[[", "declare", "{"])
+def test_the_first_word_is_a_program(first: str) -> None:
+    """Where a shell would take it for something else, unquoted text is refused."""
+    forged = Line(f"{first} x", (("command", (first,), ("x",)),), (first, "x"))
+    with pytest.raises(RequestError):
+        check_script(HEAD, [], [forged], "#SBATCH")
+
+
+@pytest.mark.parametrize("value", ["$(id)", "a b", "'a'b'", "`id`", "a;id", "x\nid"])
+def test_an_assignment_is_plain_or_parsed(value: str) -> None:
+    """The short way past the parser is for values in which nothing means anything."""
+    with pytest.raises(RequestError):
+        check_script(HEAD, [], [fixed(f"export MODAK_X={value}", ("export",), ("set", "MODAK_X", (value,)))], "#SBATCH")

@@ -1,0 +1,117 @@
+"""Switches that a request leaves to the evidence, through the main flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from modak.dsl import Plan
+from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.ingest.table import Options
+from modak.normalise import normalise
+from modak.optimise import optimise
+from modak.perfmodel import fit
+from modak.service import open_service
+from modak.settings import Settings
+
+Known = Callable[[str | None], Facts]
+
+
+def epoch(seconds: float, application: str = "net", compiler: str | None = None, precision: str | None = None) -> Result:
+    """An epoch of an application on one node of the testbed."""
+    key = SeriesKey(application=application, system="hlrs-testbed", framework="tensorflow", compiler=compiler, precision=precision, **EPOCH)
+    return Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=seconds)
+
+
+EPOCH = {"metric": "epoch_time", "unit": "s"}
+OTHERS = [epoch(100.0, "one"), epoch(80.0, "one", "xla"), epoch(50.0, "two"), epoch(41.0, "two", "xla")]
+
+
+def plan(known: Known, own: Sequence[Result], tried: Sequence[Result], xla: object = "auto", **optimisation: object) -> Plan:
+    """The plan of a request for ``net`` with the given results and no others."""
+    training = {"tensorflow": {"version": "2.*", "xla": xla}}
+    wanted = {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": training, **optimisation}
+    job = {"application": {"app_tag": "net", "executable": "python3 net.py"}, "target": {"name": "hlrs-testbed"}, "optimisation": wanted}
+    facts = replace(known(None), models=fit(own), tried=tuple(tried))
+    return optimise(normalise({"job": job}).request, facts).plan
+
+
+def line(found: Plan, name: str) -> str:
+    """What the plan says of a switch."""
+    return next(text for text in found.decisions if text.startswith(f"{name}: "))
+
+
+def test_without_evidence_it_stays_off_and_says_which_run_would_decide(known: Known) -> None:
+    """One with and one without, where it would run."""
+    found = plan(known, [], [])
+    assert found.configuration.compiler is None
+    assert line(found, "xla").endswith("one run with and one without it on 1 node of hlrs-testbed would decide")
+
+
+def test_other_applications_turn_it_on_and_the_time_follows_their_ratio(known: Known) -> None:
+    """The own time without it, times what it did elsewhere, with a wider interval."""
+    found = plan(known, [epoch(60.0)], OTHERS)
+    assert found.configuration.compiler == "xla"
+    assert found.prediction.basis == "transferred"
+    assert found.prediction.value is not None
+    assert 0.8 * 60 < found.prediction.value < 60
+    assert "transferred: 2 pairs, 2 applications" in line(found, "xla")
+
+
+def test_other_applications_that_it_slowed_down_leave_it_off(known: Known) -> None:
+    """With the ratio that speaks against it."""
+    slower = [epoch(100.0, "one"), epoch(120.0, "one", "xla")]
+    found = plan(known, [epoch(60.0)], slower)
+    assert found.configuration.compiler is None
+    assert line(found, "xla").startswith("xla: off, 1.")
+
+
+def test_own_results_decide_alone(known: Known) -> None:
+    """Both were measured on the target: its own curves are compared, whatever others did."""
+    own = [epoch(60.0), epoch(66.0, compiler="xla")]
+    found = plan(known, own, [*OTHERS, *own])
+    assert (found.configuration.compiler, found.prediction.basis) == (None, "measured")
+    assert "measured" in line(found, "xla")
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_the_request_says_is_not_overruled(known: Known, asked: bool) -> None:
+    """On is on and off is off; nothing is said of evidence."""
+    found = plan(known, [epoch(60.0)], OTHERS, xla=asked)
+    assert (found.configuration.compiler == "xla") is asked
+    assert not [text for text in found.decisions if text.startswith("xla: ")]
+
+
+def test_precision_can_be_left_to_the_evidence(known: Known) -> None:
+    """Mixed precision helped another network; the answer says that the program must run in it."""
+    tried = [epoch(100.0, "one", precision="fp32"), epoch(60.0, "one", precision="amp")]
+    found = plan(known, [epoch(60.0, precision="fp32")], tried, xla=False, workload={"precision": "auto"})
+    assert found.configuration.precision == "amp"
+    assert any("the program must run in it" in text for text in found.advice)
+
+
+def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
+    """The published speed-ups choose an image that is built from source."""
+    key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
+    found = plan(known, [], [Result(series=key, layout=Layout(nodes=1), value=1.17)], xla=False, enable_opt_build="auto")
+    assert found.configuration.opt_build
+    assert found.image is not None
+    assert found.image["labels"]["source"] == "opt-build"
+
+
+def test_pairs_are_found_in_the_database(own_database: Path, tmp_path: Path) -> None:
+    """Other applications' results with and without are read where a request leaves the switch open, and not otherwise."""
+    table = tmp_path / "pairs.csv"
+    lines = [f"one,tensorflow,{compiler},hlrs-testbed,1,epoch_time,{value},s" for compiler, value in (("", 100), ("xla", 70))]
+    table.write_text("\n".join(["application,framework,compiler,system,nodes,metric,value,unit", *lines, ""]))
+    training = {"tensorflow": {"version": "2.*", "xla": "auto"}}
+    job = {"application": {"app_tag": "net", "executable": "python3 net.py"}, "target": {"name": "hlrs-testbed"}}
+    request = {"job": {**job, "optimisation": {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": training}}}
+    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as service:
+        assert service.optimise(request)["job"]["plan"]["configuration"].get("compiler") is None
+        service.load([str(table)], Options(), BytesIO())
+        assert service.optimise(request)["job"]["plan"]["configuration"]["compiler"] == "xla"

@@ -1,0 +1,74 @@
+"""What-ifs: a request with something changed, and two choices held against each other."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.errors import RequestError
+from modak.whatif import NAMES, against, changed
+
+
+def choice(value: float | None, spread: float = 0.1, workers: int = 8) -> dict[str, Any]:
+    """A choice as the answer has it."""
+    known = {} if value is None else {"value": value, "lower": value * math.exp(-spread), "upper": value * math.exp(spread)}
+    prediction = {"level": 0.9, "basis": "none" if value is None else "measured", **known}
+    return {"configuration": {"workers": workers}, "prediction": prediction, "node_hours": value and value / 60}
+
+
+def test_names_stand_for_fields() -> None:
+    """Short ones, and dotted paths; numbers and switches are read."""
+    found = changed({"job": {"target": {"name": "a"}}}, "nodes=8, system=b,optimisation.ai_training.tensorflow.xla=on")
+    tensorflow = {"optimisation": {"ai_training": {"tensorflow": {"xla": True}}}}
+    assert found == {"job": {"target": {"name": "b"}, "job_options": {"node_count": 8}, **tensorflow}}
+
+
+def test_the_document_is_left_as_it_is() -> None:
+    """A new one is made."""
+    document = {"job": {"job_options": {"node_count": 1}}}
+    changed(document, "nodes=2")
+    assert document == {"job": {"job_options": {"node_count": 1}}}
+
+
+@pytest.mark.parametrize(("text", "words"), [("nodes", "no NAME=VALUE"), ("nodse=1", "did you mean 'nodes'"), ("", "no NAME=VALUE")])
+def test_what_is_no_change_is_refused(text: str, words: str) -> None:
+    """One line that says what is allowed."""
+    with pytest.raises(RequestError, match=words):
+        changed({"job": {}}, text)
+
+
+def test_what_is_no_object_cannot_be_changed_within() -> None:
+    """The field is named."""
+    with pytest.raises(RequestError, match="an object"):
+        changed({"job": {"target": 3}}, "system=zenith")
+
+
+@given(name=st.sampled_from(sorted(NAMES)), value=st.integers(1, 99))
+def test_every_name_leads_somewhere(name: str, value: int) -> None:
+    """The value stands at the end of the name's path."""
+    found: Any = changed({"job": {}}, f"{name}={value}")["job"]
+    for key in NAMES[name]:
+        found = found[key]
+    assert found == value
+
+
+def test_the_ratio_has_an_interval() -> None:
+    """Wider than that of either time; one that holds 1 says so."""
+    clear, open_ = against(choice(100.0), choice(50.0)), against(choice(100.0), choice(95.0))
+    assert clear[0].startswith("B takes 0.50 x the time of A (90% interval 0.43 to 0.58")
+    assert "either may be faster" in open_[0]
+    assert "either may be faster" not in clear[0]
+
+
+def test_other_numbers_of_workers_are_said() -> None:
+    """An epoch is not worth the same."""
+    assert any("global batch" in text for text in against(choice(1.0), choice(1.0, workers=16)))
+
+
+def test_unknown_times_are_not_compared() -> None:
+    """No number out of nothing."""
+    assert "unknown" in against(choice(None), choice(1.0))[0]

@@ -1,0 +1,106 @@
+"""The text input of CRESTA's tuner: read for its parameters, or refused by its line."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.errors import ModakError, RequestError
+from modak.tuning.cresta import SUPPORTED, read
+from modak.words import Joined, Variable
+
+TEXT = r"""! a solver's block size and a switch
+begin configuration
+ begin tune
+  mode: tune
+  scope: NB OPT R
+  target: max
+  metric-source: stdout
+  metric-placement: lastregexp
+  metric-regexp: metric (\d+)
+ end tune
+end configuration
+begin parameters
+ begin typing
+  int NB
+  real R
+  label OPT
+  int Q
+ end typing
+ begin constraints
+  range NB 80:120:20
+  range R 0.1 0.2 0.3 default 0.2
+  range OPT "YES",'NO'
+  range Q 2-4
+  depends NB OPT
+ end constraints
+end parameters
+begin build
+ command: make
+end build
+begin run
+ command: ./solver NB=$NB
+end run
+"""
+
+
+def test_parameters_metric_and_command_are_read() -> None:
+    """Those in the scope, with their types and defaults; the run command uses them as variables."""
+    found = read(TEXT)
+    assert dict(found.space.environment) == {"NB": (80, 100, 120), "OPT": ("YES", "NO"), "R": (0.1, 0.2, 0.3)}
+    assert dict(found.setting.environment) == {"R": 0.2}
+    assert found.command == ("./solver", Joined(parts=("NB=", Variable(variable="NB"))))
+    assert found.metric is not None
+    assert (found.metric.name, found.metric.pattern) == ("throughput", "metric ([0-9]+)")
+
+
+def test_a_range_between_two_numbers_holds_both() -> None:
+    """``2-4`` is 2, 3, 4; without a scope every parameter is tuned."""
+    found = read(TEXT.replace("  scope: NB OPT R\n", ""))
+    assert found.space.environment["Q"] == (2, 3, 4)
+
+
+def test_the_time_of_the_run_is_the_metric_where_the_text_says_runtime() -> None:
+    """No pattern is needed."""
+    assert read(TEXT.replace("target: max", "target: min").replace("source: stdout", "source: runtime")).metric is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("  depends NB OPT", "  constraint NB * Q == 64", "line 24: 'constraint' in section 'parameters.constraints' is not supported"),
+        ("mode: tune", "mode: scenarios", "mode 'scenarios' is not supported"),
+        ("command: make", "command: make NB=$NB", "parameters of the build are not supported"),
+        ("80:120:20", "80:120:0", "is no range of ints"),
+        ("0.1 0.2 0.3", "0.1 many", "is no range of reals"),
+        ("range OPT", "range OTHER", "OPT is in the scope and has no type and range"),
+        ("end run", "", "'begin run' is not ended"),
+        ("end build", "end bild", "ends no section that is open"),
+        ("begin build", "begin sources", "'command' in section 'sources' is not supported"),
+        ("target: max", "target: most", "target 'most' is not supported"),
+        (r"metric (\d+)", r"metric (?P<x>\d+)", "metric-regexp"),
+        ("NB", "LD_PRELOAD", "LD_PRELOAD"),
+    ],
+)
+def test_what_has_no_counterpart_is_refused_with_what_is_supported(old: str, new: str, message: str) -> None:
+    """By the line that it stands in."""
+    with pytest.raises(RequestError) as refused:
+        read(TEXT.replace(old, new))
+    assert message in str(refused.value)
+    assert SUPPORTED in str(refused.value)
+
+
+def test_a_command_that_a_shell_would_act_on_is_refused() -> None:
+    """The run command is parsed to words as any other."""
+    with pytest.raises(RequestError, match="a shell acts on ';'"):
+        read(TEXT.replace("./solver NB=$NB", "./solver; rm -rf x"))
+
+
+@given(st.text(alphabet="begin endtu parmsc:ranglOPT12,-$\n'\"!", max_size=300))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """Never anything else."""
+    with suppress(ModakError):
+        read(text)

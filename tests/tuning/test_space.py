@@ -1,0 +1,124 @@
+"""The grid of settings, how a setting enters a job, and what is left to gain on the grid."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak import dsl
+from modak.errors import RequestError
+from modak.tuning.space import Parameter, Space, expanded, space_of
+from modak.tuning.surrogate import promise
+from modak.tuning.verdict import gain
+
+NUMBERS = Parameter("environment", "LEVEL", tuple(range(1, 9)))
+WORDS = Parameter("options", "--mode", ("a", "b", "c"))
+
+
+def of(setting: dsl.Setting | None = None, counts: dict[str, int | None] | None = None, **space: Any) -> Space:
+    """The grid of a space as a request writes it."""
+    return space_of(dsl.Space(**space), setting or dsl.Setting(), counts or {})
+
+
+def test_steps_go_from_low_to_high() -> None:
+    """By addition or by a factor; whole numbers stay whole."""
+    assert expanded(dsl.Steps(low=0, high=1, step=0.25), "") == (0, 0.25, 0.5, 0.75, 1)
+    assert expanded(dsl.Steps(low=16, high=256, factor=2), "") == (16, 32, 64, 128, 256)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [{"low": 1, "high": 2}, {"low": 2, "high": 1, "step": 1}, {"low": 0, "high": 8, "factor": 2}, {"low": 0, "high": 1e6, "step": 1}],
+)
+def test_steps_that_lead_nowhere_are_refused(steps: dict[str, float]) -> None:
+    """By the parameter's own field."""
+    with pytest.raises(RequestError, match=r"optimisation\.autotuning\.space\.environment\.A"):
+        of(environment={"A": steps})
+
+
+def test_the_jobs_own_values_are_the_defaults() -> None:
+    """Of its setting and of its counts; else the first value."""
+    space = of(
+        dsl.Setting(options={"-b": 4}), {"threads": 8}, options={"-b": [2, 4]}, layout={"threads": [4, 8]}, environment={"E": ["x", "y"]}
+    )
+    assert space.values(space.default) == {"E": "x", "-b": 4, "threads": 8}
+
+
+@pytest.mark.parametrize("space", [{}, {"layout": {"threads": [0, 1]}}, {"layout": {"node_count": ["one"]}}])
+def test_a_space_of_nothing_and_counts_that_are_none_are_refused(space: dict[str, Any]) -> None:
+    """Layouts are counts from 1."""
+    with pytest.raises(RequestError, match=r"optimisation\.autotuning\.space"):
+        of(**space)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(1, 50))
+def test_points_are_distinct_and_as_many_as_asked_for_at_most(counts: list[int], most: int) -> None:
+    """All of them where there are no more."""
+    space = Space(tuple(Parameter("environment", f"P{at}", tuple(range(count))) for at, count in enumerate(counts)))
+    points = list(space.points(most))
+    assert len(set(points)) == len(points) <= most
+    assert len(points) == space.size or space.size > most
+
+
+def test_the_surrogate_finds_the_valley() -> None:
+    """Cost falls towards level 5 and is half as large in mode b: the untried best is proposed."""
+    space = Space((NUMBERS, WORDS))
+    cost = {(level, mode): (1 + 0.2 * (level - 4) ** 2) * (1.0, 0.5, 1.1)[mode] for level in range(8) for mode in range(3)}
+    tried = [(point, cost[point]) for point in cost if point[0] % 2 == 0 and point[0] != 4]
+    found = promise(space, [*tried, ((4, 0), cost[4, 0])])
+    assert found is not None
+    assert found.point in {(4, 1), (3, 1), (5, 1)}
+    assert found.most > 1
+
+
+def test_nothing_is_promised_where_all_was_tried() -> None:
+    """Points that failed are left alone, too."""
+    space = Space((WORDS,))
+    tried = [((0,), 1.0), ((1,), 2.0)]
+    assert promise(space, tried, [(2,)]) is None
+    assert promise(space, []) is None
+
+
+def test_a_flat_landscape_promises_little() -> None:
+    """Where settings differ by no more than repeats do, the interval ends near 1; a wide valley half seen promises more."""
+    space = Space((NUMBERS,))
+    noise = np.random.default_rng(1).normal(1, 0.003, 5)
+    flat = promise(space, [((at,), float(value)) for at, value in zip((0, 2, 4, 6, 7), noise, strict=True)])
+    steep = promise(space, [((at,), 2.0**-at) for at in (0, 1, 2)])
+    assert flat is not None
+    assert steep is not None
+    assert flat.most < 1.1 < steep.most
+
+
+def test_ordered_values_are_alike_and_words_are_not() -> None:
+    """Numbers that rise or fall have neighbours."""
+    assert [one.ordered for one in (NUMBERS, WORDS, Parameter("options", "-x", (4, 1, 2)))] == [True, False, False]
+
+
+def test_a_gain_says_its_interval() -> None:
+    """From repeats of both; none from one run, and wider from runs that differ more."""
+    assert gain([10.0], [5.0, 5.0]) is None
+    close, apart = gain([10, 10.1, 9.9], [5, 5.05, 4.95]), gain([10, 14, 8], [5, 7, 4])
+    assert close is not None
+    assert apart is not None
+    assert close.value == pytest.approx(2, rel=0.01)
+    assert close.lower < 2 < close.upper
+    assert apart.lower < close.lower
+    assert (close.basis, close.unit, close.runs) == ("measured", "1", (3, 3))
+
+
+@given(st.permutations(list(itertools.product(range(3), range(2)))))
+def test_the_order_of_trials_does_not_matter(points: list[tuple[int, int]]) -> None:
+    """The same trials promise the same."""
+    space = Space((Parameter("environment", "A", (1, 2, 3)), Parameter("options", "-b", ("x", "y", "z"))))
+    tried = [(point, 1.0 + point[0] + 2 * point[1]) for point in points]
+    known, found = promise(space, sorted(tried)), promise(space, tried)
+    assert known is not None
+    assert found is not None
+    assert known.point == found.point
+    assert known.most == pytest.approx(found.most)
