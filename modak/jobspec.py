@@ -1,7 +1,7 @@
 """One job, in words that no scheduler owns (PSI/J's where it has them).
 
 Everything here is a value: schedulers turn it into directives, launchers and runtimes into words, and
-:mod:`modak.jobscript` into text.
+:mod:`modak.script.job` into text.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from modak import __version__, advice, jobscript
-from modak.buildscript import render_build
+from modak import __version__, advice
 from modak.candidates import Candidates, Shape, enumerate_candidates
 from modak.chosen import Chosen
 from modak.dsl import Choice, Configuration, Notice, Plan, Request, Texts
@@ -30,6 +29,8 @@ from modak.jobspec import JobSpec
 from modak.objective import Ranking, Scored, pareto, rank
 from modak.prepared import Prepared, prepared
 from modak.scoring import Columns, Evidence, columns, score
+from modak.script import job as jobscript
+from modak.script.build import render_build
 from modak.sensitivity import lines as sensitivity
 from modak.software import Software, choose_software
 from modak.switching import lines as switch_lines

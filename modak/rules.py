@@ -24,8 +24,8 @@ from modak.facts import Condition, Rule
 from modak.grammar import sound, version_range
 from modak.jobspec import RuleText
 from modak.kept import Kept
-from modak.scriptparts import allowed
-from modak.shelltext import rule_fault
+from modak.script.parts import allowed
+from modak.script.shelltext import rule_fault
 
 EXCLUSIVE: Final = (frozenset({"KMP_AFFINITY"}), frozenset({"GOMP_CPU_AFFINITY"}), frozenset({"OMP_PROC_BIND", "OMP_PLACES"}))
 """Ways to bind threads, of which one script uses one: Intel's OpenMP runtime lets KMP_AFFINITY override OpenMP's own."""

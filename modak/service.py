@@ -22,6 +22,7 @@ from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, Syst
 from modak.kept import Kept
 from modak.knowledge import packaged_root, read_guide, unknown_variants
 from modak.normalise import Normalised, normalise
+from modak.numbering import Numbers
 from modak.optimise import Decision, Settled, optimise, plan_of, recommend, settle
 from modak.perfmodel import Curve
 from modak.perfmodel.predict import FAR_DOUBLINGS, same_name
@@ -455,7 +456,7 @@ def _left(request: Request) -> Switches:
     return tuple(tuple(each.on for each in left if each.column == column) for column in SWITCHES) if left else ()
 
 
-def _behind(decision: Decision, models: Sequence[Curve]) -> Sequence[int]:
+def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
     """The results of the curves that the choice rests on: its own, and those that had a say."""
     if not decision.evidence.known:
         return ()
@@ -463,7 +464,7 @@ def _behind(decision: Decision, models: Sequence[Curve]) -> Sequence[int]:
     alone = decision.scored.basis[decision.best] in ("measured", "interpolated")
     heard = set() if alone else set(found.others)
     curves = [found.curve, *(curve for curve in models if heard and curve.measured in heard)]
-    return sorted({number for curve in curves if curve for number in curve.result_ids})
+    return tuple(dict.fromkeys(numbers for curve in curves if curve for numbers in curve.result_ids))
 
 
 def _refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from modak import images, recipes, rules
+from modak import images, rules
 from modak.candidates import Shape
 from modak.dsl import Notice, Request
 from modak.facts import Facts, HostMpi, Image, Vendor
@@ -17,7 +17,8 @@ from modak.images import ImageChoice, Wanted
 from modak.perfmodel import Curve
 from modak.perfmodel.predict import predict
 from modak.prepared import prepared
-from modak.recipes import Extras, Hardware, Recipe
+from modak.recipes import plan as recipes
+from modak.recipes.plan import Extras, Hardware, Recipe
 from modak.rules import Applied, Situation
 from modak.scoring import question, usable_curves
 from modak.target import Target

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from modak import plugins, scriptgate, words
-from modak.bash import Line, run, together
+from modak import plugins, words
 from modak.jobspec import Attributes, Container, JobSpec, Resources, Signal
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
 from modak.schedulers.header import FIELDS
+from modak.script import gate as scriptgate
+from modak.script.bash import Line, run, together
 from modak.words import Word
 
 COMMAND: Final[tuple[Word, ...]] = (

@@ -8,7 +8,7 @@ from typing import Any
 from modak import plugins
 from modak.dsl import Request
 from modak.frameworks.base import Carrier
-from modak.mpilibs import LIBRARIES
+from modak.recipes.mpilibs import LIBRARIES
 
 
 def switches(request: Request) -> Mapping[str, Any]:

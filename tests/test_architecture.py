@@ -99,7 +99,7 @@ def within(name: str, packages: set[str]) -> bool:
 def test_the_core_is_there() -> None:
     """The claims below would hold for an empty list, too."""
     paths = {path for path, _ in modules(core_only=True)}
-    assert {"modak/optimise.py", "modak/jobscript.py", "modak/schedulers/slurm.py", "modak/perfmodel/__init__.py"} <= paths
+    assert {"modak/optimise.py", "modak/script/job.py", "modak/schedulers/slurm.py", "modak/perfmodel/__init__.py"} <= paths
     assert "modak/settings.py" not in paths
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from modak.grammar import MetricPattern
-from modak.jobscript import render
 from modak.jobspec import Attributes, Copy, JobSpec, Report, Resources, Signal, Staging
+from modak.script.job import render
 from modak.words import Joined, Variable, parse
 from tests.test_jobscript import ran, stub
 

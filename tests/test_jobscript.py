@@ -14,13 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from modak import bash, plugins, scriptgate, words
-from modak.buildscript import delimiter
+from modak import plugins, words
 from modak.dsl import JobOptions
 from modak.errors import Conflict, RequestError, UnknownName
-from modak.jobscript import render, render_build, rule_fault
 from modak.jobspec import Attributes, BuildSpec, JobSpec, Resources, RuleText
 from modak.schedulers.header import FIELDS
+from modak.script import bash
+from modak.script import gate as scriptgate
+from modak.script.build import delimiter
+from modak.script.job import render, render_build, rule_fault
 from tests.golden.scripts.jobs import GAN, HYBRID, SCRIPTS, SOLVER, SOURCES, TORCH, XLA
 
 GOLDEN = Path(__file__).parent / "golden/scripts"

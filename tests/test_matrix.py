@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from modak.errors import Conflict
-from modak.jobscript import render
+from modak.script.job import render
 from tests.matrix import FITTING, KINDS, LAUNCHERS, RUNTIMES, SCHEDULERS, cells, job_of
 from tests.test_jobscript import SHELLCHECK
 

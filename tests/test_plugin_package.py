@@ -33,7 +33,7 @@ MODULE = '''
 
 from dataclasses import dataclass
 
-from modak.bash import Line, assign, variable, word
+from modak.script.bash import Line, assign, variable, word
 from modak.schedulers.header import FIELDS, Directives, checked, mandatory, note
 
 

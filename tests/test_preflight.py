@@ -9,8 +9,8 @@ import pytest
 
 from modak import words
 from modak.facts import HostMpi, RuntimePolicy
-from modak.jobscript import render
 from modak.jobspec import Attributes, Container, Copy, JobSpec, Resources, Staging
+from modak.script.job import render
 from tests.test_jobscript import ran, stub
 
 JOB = JobSpec(("echo", "ran"), Resources(), Attributes(name="checked", wall_time_s=600))

@@ -16,11 +16,11 @@ from modak.dsl import Texts
 from modak.errors import RequestError
 from modak.facts import Condition, Facts, Image, ImageLabels, Node, Partition, Rule, RuntimePolicy, Source, System
 from modak.grammar import version_range
-from modak.jobscript import render, render_build
 from modak.jobspec import BuildSpec, RuleText
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.rules import Situation
+from modak.script.job import render, render_build
 from tests.golden.scripts.jobs import SOLVER
 from tests.test_jobscript import SMALL, ran
 

@@ -15,10 +15,10 @@ from modak import plugins
 from modak.errors import RequestError
 from modak.facts import Image
 from modak.images import Wanted, obstacle
-from modak.mpilibs import LIBRARIES
-from modak.pins import tagged
-from modak.recipes import Extras, Hardware, Recipe, Variant, labels, plan, recipe, versions
-from modak.recipetext import cautions
+from modak.recipes.mpilibs import LIBRARIES
+from modak.recipes.pins import tagged
+from modak.recipes.plan import Extras, Hardware, Recipe, Variant, labels, plan, recipe, versions
+from modak.recipes.text import cautions
 from tests.conftest import tool
 
 GOLDEN = Path(__file__).parent / "golden" / "recipes"

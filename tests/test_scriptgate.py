@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modak.bash import Line, command_line, comment, export, fixed, piped, run, write
 from modak.errors import RequestError
-from modak.scriptgate import check_line, check_script, meaning
+from modak.script.bash import Line, command_line, comment, export, fixed, piped, run, write
+from modak.script.gate import check_line, check_script, meaning
 
 HEAD = "#!/bin/bash\n# written by MODAK\n"
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), max_codepoint=0x2FF), max_size=12)

@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from modak.convertible import definition, dockerfile, refusals, stage_of
 from modak.errors import Fault, RequestError
-from modak.offline import Form
+from modak.recipes.convertible import definition, dockerfile, refusals, stage_of
+from modak.recipes.offline import Form
 
 _PROGRAM: Final = """
 import json, sys

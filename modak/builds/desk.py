@@ -17,7 +17,7 @@ from modak.builds.wanted import WantedBuild
 from modak.errors import Conflict, RequestError, Unavailable, UnknownName
 from modak.facts import Image
 from modak.grammar import is_image_file
-from modak.recipes import recipe
+from modak.recipes.plan import recipe
 from modak.settings import Settings
 from modak.store import Store
 from modak.store.audit import Actor

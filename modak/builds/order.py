@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from modak.errors import NotFound, RequestError
-from modak.offline import Form, Mirrors, base_file, bases, offline
-from modak.recipes import Recipe, labels
+from modak.recipes.offline import Form, Mirrors, base_file, bases, offline
+from modak.recipes.plan import Recipe, labels
 
 Runtime = Literal["apptainer", "charliecloud"]
 FORMS: Final[Mapping[Runtime, Form]] = {"apptainer": "definition", "charliecloud": "dockerfile"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from modak.builds.order import FORMS, Runtime, builder_of
 from modak.errors import RequestError
-from modak.offline import Form
+from modak.recipes.offline import Form
 
 LARGEST: int = 1 << 20
 

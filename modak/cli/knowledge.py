@@ -14,7 +14,7 @@ from modak.errors import DataError, Fault, NotFound, RequestError, UnknownName
 
 if TYPE_CHECKING:
     from modak.facts import Rule
-    from modak.recipes import Recipe
+    from modak.recipes.plan import Recipe
     from modak.service import Known
 
 systems = typer.Typer(help="Machines that jobs run on.", no_args_is_help=True, rich_markup_mode=None)
@@ -167,8 +167,8 @@ def images_recipe(
     if offline:
         from modak.builds.desk import site
         from modak.builds.order import FORMS, builder_of
-        from modak.offline import hosts
-        from modak.offline import offline as without_internet
+        from modak.recipes.offline import hosts
+        from modak.recipes.offline import offline as without_internet
 
         kind = builder_of(runtime)
         text = without_internet(text, FORMS[kind], site(common.settings()).mirrors(text, kind))
@@ -185,8 +185,8 @@ def planned(
     framework: str, version: str | None, variant: Variant, *, gpu: bool, target: str | None, distribution: str | None, mpi: str | None
 ) -> Recipe:
     """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
-    from modak import recipes
     from modak.grammar import version_range
+    from modak.recipes import plan as recipes
 
     try:
         version_range(version or "0")

@@ -87,7 +87,7 @@ class Toolchain:
     pip_options_nvidia: tuple[str, ...] = ()
     pip_options_amd: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
-    """Exact versions of all that the release pulls in on x86_64, keys of :data:`modak.wheels.SHA256`; empty: pip resolves them."""
+    """Exact versions of all that the release pulls in on x86_64, keys of :data:`modak.recipes.wheels.SHA256`; empty: pip resolves them."""
     locked_nvidia: tuple[str, ...] = ()
     cuda: Cuda | None = None
     """For source builds, and for wheels that expect CUDA in the image."""

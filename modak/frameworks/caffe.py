@@ -8,7 +8,7 @@ from typing import Literal
 
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Carrier, Cuda, Described, SourceBuild, Toolchain
-from modak.pins import clone
+from modak.recipes.pins import clone
 
 _SOURCE = "/var/tmp/caffe"  # noqa: S108 (a path inside the image that is being built)
 _OLD = "unverified: nobody has built this since Caffe ended in 2018, and its packages and tags may be gone"

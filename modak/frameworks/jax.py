@@ -7,8 +7,8 @@ from typing import Literal
 
 from modak.dsl import FrameworkOptions, Switch
 from modak.frameworks.base import Compiler, Cuda, Described, Inspection, SourceBuild, Toolchain
-from modak.pins import fetch
-from modak.wheels import JAX, JAX_CUDA
+from modak.recipes.pins import fetch
+from modak.recipes.wheels import JAX, JAX_CUDA
 
 _SOURCE = "/var/tmp/jax"  # noqa: S108 (a path inside the image that is being built)
 

@@ -10,8 +10,8 @@ from pydantic import AliasChoices, ConfigDict, Field
 
 from modak.dsl import FrameworkOptions, Switch
 from modak.frameworks.base import Compiler, Cuda, Described, Inspection, SourceBuild, Toolchain
-from modak.pins import clone
-from modak.wheels import TORCH
+from modak.recipes.pins import clone
+from modak.recipes.wheels import TORCH
 
 _SOURCE = "/var/tmp/pytorch"  # noqa: S108 (a path inside the image that is being built)
 _REPOSITORY = "https://github.com/pytorch/pytorch.git"

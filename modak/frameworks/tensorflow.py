@@ -9,8 +9,8 @@ from packaging.version import Version
 
 from modak.dsl import FrameworkOptions, Switch
 from modak.frameworks.base import Compiler, Cuda, Described, Inspection, SourceBuild, Toolchain
-from modak.pins import fetch
-from modak.wheels import TENSORFLOW, TENSORFLOW_CUDA
+from modak.recipes.pins import fetch
+from modak.recipes.wheels import TENSORFLOW, TENSORFLOW_CUDA
 
 _SOURCE = "/var/tmp/tensorflow"  # noqa: S108 (a path inside the image that is being built)
 _WHEEL = "/var/tmp/wheel"  # noqa: S108 (likewise)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from modak.bash import Line
 from modak.jobspec import JobSpec, Resources
 from modak.launchers.flux import FluxRun
 from modak.launchers.jsrun import Jsrun
@@ -18,6 +17,7 @@ from modak.launchers.none import NoLauncher
 from modak.launchers.srun import Srun
 from modak.launchers.torchrun import Torchrun
 from modak.schedulers import Scheduler
+from modak.script.bash import Line
 from modak.words import Word
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from modak.bash import Line, need, quiet, run
 from modak.jobspec import JobSpec, Resources
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.threads import openmp
+from modak.script.bash import Line, need, quiet, run
 from modak.words import Word
 
 if TYPE_CHECKING:

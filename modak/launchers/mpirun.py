@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from packaging.version import Version
 
-from modak.bash import Line, either, holds, need, run, variable, word
 from modak.jobspec import JobSpec, Resources
 from modak.launchers.family import CALLED, OTHER_MPI, SAYS, fit, inside
 from modak.launchers.threads import openmp
+from modak.script.bash import Line, either, holds, need, run, variable, word
 from modak.words import Word
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from modak.bash import Line
 from modak.jobspec import JobSpec, Resources
 from modak.launchers.threads import openmp
+from modak.script.bash import Line
 from modak.words import Word
 
 if TYPE_CHECKING:

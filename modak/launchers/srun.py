@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from modak.bash import Line, holds, need, run
 from modak.jobspec import JobSpec, Resources
 from modak.launchers.family import OTHER_MPI, pmi
 from modak.launchers.threads import openmp
 from modak.schedulers.slurm import cpus_per_task, hint
+from modak.script.bash import Line, holds, need, run
 from modak.words import Word
 
 if TYPE_CHECKING:

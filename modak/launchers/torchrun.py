@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from modak.bash import Event, Expansion, Line, export, fixed, variable, word
 from modak.jobspec import JobSpec, Resources
 from modak.launchers.srun import step
 from modak.launchers.threads import openmp
+from modak.script.bash import Event, Expansion, Line, export, fixed, variable, word
 from modak.words import Word
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.metrics import metric
+from modak.numbering import Numbers, shortened
 from modak.perfmodel import scaling
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Mixture
@@ -50,7 +51,8 @@ class Curve(Fact):
     """The most nodes at each size."""
     mixture: Mixture
     """The forms' coefficients and weights."""
-    result_ids: tuple[int, ...] = ()
+    result_ids: Numbers = ()
+    """Numbers of the results that it rests on."""
     told: Told | None = None
     """Where its one point is not measured: see :mod:`modak.perfmodel.told`."""
 
@@ -96,7 +98,7 @@ def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
             repeats=repeats,
             nodes=nodes,
             mixture=mixture,
-            result_ids=tuple(sorted(row.id for row in rows if row.id is not None)),
+            result_ids=shortened(row.id for row in rows if row.id is not None),
         )
         for (rows, layout, scale), (sizes, costs, repeats, nodes), mixture in zip(groups, tables, scaling.fit_many(series), strict=True)
     )

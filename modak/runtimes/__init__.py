@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from modak.bash import Line
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.runtimes.apptainer import Apptainer
@@ -16,6 +15,7 @@ from modak.runtimes.enroot import Enroot
 from modak.runtimes.none import NoContainer
 from modak.runtimes.podman_hpc import PodmanHpc
 from modak.runtimes.sarus import Sarus
+from modak.script.bash import Line
 from modak.words import Word
 
 

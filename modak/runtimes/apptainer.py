@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from modak.bash import Line, quiet, run, variable, word
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.runtimes import hostmpi
 from modak.runtimes.image import IMAGE, bind_paths, container, genuine, image_present, locate, origin, places_in, runtime_present
+from modak.script.bash import Line, quiet, run, variable, word
 from modak.words import Word
 
 PULLED: Final = ("docker", "oras", "library", "shub")

@@ -13,7 +13,6 @@ from typing import Final
 
 from packaging.version import Version
 
-from modak.bash import Expansion, Line, assign, need, run, variable, word
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.runtimes import hostmpi
@@ -31,6 +30,7 @@ from modak.runtimes.image import (
     places_in,
     runtime_present,
 )
+from modak.script.bash import Expansion, Line, assign, need, run, variable, word
 from modak.words import Joined, Variable, Word
 
 DEFAULT_ENVIRONMENT: Final = Version("0.27")

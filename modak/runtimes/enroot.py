@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from modak.bash import Line, holds, need, run, variable, word
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.runtimes.image import IMAGE, NO_RUNTIME, bind_paths, bound, container, image_present, locate, origin, runtime_present
+from modak.script.bash import Line, holds, need, run, variable, word
 from modak.words import Word
 
 _STEPS: Final = frozenset({"srun", "torchrun"})

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from modak.bash import Expansion, Line, assign, need, require, run, variable, word
 from modak.facts import HostMpi
 from modak.jobspec import JobSpec
+from modak.script.bash import Expansion, Line, assign, need, require, run, variable, word
 from modak.words import Variable, Word
 
 MISSING: Final = 73

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from modak import words
-from modak.bash import Expansion, Line, Part, assign, need, quiet, run, variable, word
 from modak.errors import Conflict
 from modak.jobspec import Container, JobSpec
-from modak.shelltext import ours
+from modak.script.bash import Expansion, Line, Part, assign, need, quiet, run, variable, word
+from modak.script.shelltext import ours
 from modak.words import Variable, Word
 
 NO_RUNTIME: Final = 71

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modak.bash import Line
 from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobspec import JobSpec
+from modak.script.bash import Line
 from modak.words import Word
 
 

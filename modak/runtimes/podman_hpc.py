@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from modak.bash import Line, assign, need, quiet, run, variable, word
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present
+from modak.script.bash import Line, assign, need, quiet, run, variable, word
 from modak.words import Word
 
 _MPI: Final = {("openmpi", "pmix"): "--openmpi-pmix", ("openmpi", "pmi2"): "--openmpi-pmi2"}

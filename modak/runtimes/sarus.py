@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modak.bash import Line, assign, holds, need, run, variable, word
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present
+from modak.script.bash import Line, assign, holds, need, run, variable, word
 from modak.words import Word
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Executable, case, delete, or_,
 
 from modak.dsl import Texts
 from modak.errors import NotFound
+from modak.numbering import Numbers
 from modak.store.schema import plans
 from modak.store.times import instant, now, stored
 from modak.store.values import StoredPlan
@@ -33,7 +34,7 @@ def as_row(
     data_version: str,
     application: str | None,
     expires_at: datetime | None,
-    result_ids: Sequence[int] = (),
+    result_ids: Numbers = (),
 ) -> dict[str, Any]:
     """A plan's row; ``response`` is the JSON that was answered."""
     return {
@@ -98,5 +99,5 @@ def plan_of(row: Mapping[Any, Any]) -> StoredPlan:
         request=json.loads(row["request"]),
         response=json.loads(row["response"]),
         texts=Texts(row["job_script"], row["build_script"], row["definition"], row["definition_name"]),
-        result_ids=tuple(json.loads(row["result_ids"])),
+        result_ids=tuple(each if isinstance(each, int) else (each[0], each[1]) for each in json.loads(row["result_ids"])),
     )

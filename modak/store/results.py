@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, Select, select, tuple_
 
 from modak.errors import RequestError
 from modak.facts import Layout, Result, SeriesKey
+from modak.numbering import Numbers, spelt_out
 from modak.store.schema import loads, results, series, texts
 from modak.store.series import from_row, has_params, matching
 from modak.store.times import instant
@@ -92,11 +93,12 @@ def _rows() -> Select[Any]:
     )
 
 
-def numbered(connection: Connection, numbers: Sequence[int]) -> tuple[Result, ...]:
+def numbered(connection: Connection, numbers: Numbers) -> tuple[Result, ...]:
     """The results with these numbers, by number; also those that were replaced since."""
     found: list[Result] = []
-    for start in range(0, len(numbers), SERIES_AT_ONCE):
-        rows = connection.execute(_rows().where(results.c.id.in_(numbers[start : start + SERIES_AT_ONCE]))).all()
+    every = list(spelt_out(numbers))
+    for start in range(0, len(every), SERIES_AT_ONCE):
+        rows = connection.execute(_rows().where(results.c.id.in_(every[start : start + SERIES_AT_ONCE]))).all()
         keys = _keys(connection, {row.series_id for row in rows})
         found += [_value(keys[row.series_id], row) for row in rows]
     return tuple(sorted(found, key=lambda result: result.id or 0))

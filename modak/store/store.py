@@ -18,6 +18,7 @@ from modak.errors import Unavailable
 from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
 from modak.ingest.columns import COLUMNS
 from modak.ingest.table import Table
+from modak.numbering import Numbers
 from modak.perfmodel.curves import Curve
 from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, versions
 from modak.store.access import Access, Spent, names
@@ -202,7 +203,7 @@ class Store:
         with reading(self.engine) as connection:
             return results.page(connection, filters or {}, cursor, limit)
 
-    def numbered(self, numbers: Sequence[int]) -> tuple[Result, ...]:
+    def numbered(self, numbers: Numbers) -> tuple[Result, ...]:
         """Results by number, also those that were replaced since."""
         with reading(self.engine) as connection:
             return results.numbered(connection, numbers)
@@ -265,7 +266,7 @@ class Store:
         data_version: str,
         application: str | None = None,
         expires_at: datetime | None = None,
-        result_ids: Sequence[int] = (),
+        result_ids: Numbers = (),
     ) -> None:
         """Keep a plan; ``request`` is a JSON object, ``response`` the text of one, ``result_ids`` the results behind its prediction."""
         row = plans.as_row(

@@ -9,6 +9,7 @@ from typing import Any
 
 from modak.dsl import Texts
 from modak.facts import Result
+from modak.numbering import Numbers
 
 
 @dataclass(frozen=True)
@@ -87,5 +88,5 @@ class StoredPlan:
     request: Mapping[str, Any]
     response: Mapping[str, Any]
     texts: Texts
-    result_ids: tuple[int, ...] = ()
+    result_ids: Numbers = ()
     """Numbers of the results that its prediction rests on."""

@@ -10,8 +10,8 @@ import pytest
 
 from modak.builds.conversion import converted
 from modak.builds.own import readable
-from modak.convertible import refusals
 from modak.errors import RequestError
+from modak.recipes.convertible import refusals
 
 DOCKERFILE = """\
 FROM ubuntu:24.04

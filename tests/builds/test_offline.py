@@ -8,8 +8,8 @@ import pytest
 
 from modak.builds.order import Site, of_recipe, of_text
 from modak.errors import RequestError
-from modak.offline import Mirrors, bases, hosts, offline
-from modak.recipes import Extras, Hardware, Recipe, plan
+from modak.recipes.offline import Mirrors, bases, hosts, offline
+from modak.recipes.plan import Extras, Hardware, Recipe, plan
 
 DOCKERFILE = "FROM a/b:1 AS build\nRUN true\nFROM ubuntu:24.04\nRUN pip3 install --index-url https://x.org/whl torch\n"
 DEFINITION = (

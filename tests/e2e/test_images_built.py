@@ -22,8 +22,8 @@ from modak.builds.order import Order, of_text
 from modak.errors import Conflict, DataError
 from modak.facts import Image, ImageLabels
 from modak.images import Wanted, catalogue, choose
-from modak.jobscript import render_build
 from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources
+from modak.script.job import render_build
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modak.jobscript import render
+from modak.script.job import render
 from tests.e2e.slurm import Slurm
 from tests.matrix import FITTING, KINDS, job_of
 

@@ -11,9 +11,9 @@ from modak.dsl import FrameworkOptions
 from modak.frameworks import BUILTIN, Framework, switches
 from modak.frameworks.base import Kind, SourceBuild, release
 from modak.grammar import version_range
-from modak.mpilibs import LIBRARIES
-from modak.recipebase import INSTALLERS, LINUX
-from modak.wheels import SHA256
+from modak.recipes.base import INSTALLERS, LINUX
+from modak.recipes.mpilibs import LIBRARIES
+from modak.recipes.wheels import SHA256
 
 EVERY = [pytest.param(framework, id=framework.name) for framework in BUILTIN]
 

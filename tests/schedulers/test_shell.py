@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from modak.jobscript import render
 from modak.jobspec import Attributes, JobSpec, Resources
 from modak.schedulers.shell import Shell
+from modak.script.job import render
 from modak.testing import SAID
 
 BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver", wall_time_s=60))

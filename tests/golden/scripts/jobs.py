@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from modak.facts import HostMpi, Node, NumaMode, Partition, RuntimePolicy, Source, System
-from modak.jobscript import Script, render, render_build
 from modak.jobspec import Attributes, BuildSpec, Container, Copy, JobSpec, Report, Resources, RuleText, Signal, Staging
+from modak.script.job import Script, render, render_build
 from modak.words import Joined, Variable, parse
 
 ANYONE = (Source(fields=("*",), citation="made for these tests"),)

@@ -16,11 +16,11 @@ from typing import Any, Final, Literal
 from packaging.version import Version
 
 from modak.errors import RequestError
-from modak.mpilibs import LIBRARIES
-from modak.pins import DIGESTS, checked
-from modak.recipebase import HPCCM, LINUX, bases
-from modak.recipes import Recipe, toolchain
-from modak.recipesteps import steps
+from modak.recipes.base import HPCCM, LINUX, bases
+from modak.recipes.mpilibs import LIBRARIES
+from modak.recipes.pins import DIGESTS, checked
+from modak.recipes.plan import Recipe, toolchain
+from modak.recipes.steps import steps
 
 Form = Literal["singularity", "docker"]
 _WRITTEN: Final[Mapping[str, str]] = {"none": "for processors", "nvidia": "for GPUs of NVIDIA", "amd": "for GPUs of AMD"}

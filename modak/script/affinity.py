@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from modak.bash import Line, assign, command_line, comment, needed, piped, variable, word
 from modak.jobspec import JobSpec
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
-from modak.shelltext import ours
+from modak.script.bash import Line, assign, command_line, comment, needed, piped, variable, word
+from modak.script.shelltext import ours
 from modak.words import Word
 
 FEWER_CPUS: Final = 75

@@ -9,11 +9,11 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from modak.bash import Expansion, Line, assign, run
 from modak.jobspec import JobSpec, Report
 from modak.schedulers import Scheduler
-from modak.scriptparts import PLAN, section
-from modak.shelltext import ours
+from modak.script.bash import Expansion, Line, assign, run
+from modak.script.parts import PLAN, section
+from modak.script.shelltext import ours
 
 NOW: Final = "$(date +%s%3N)"
 _END: Final = """

@@ -12,15 +12,15 @@ from dataclasses import replace
 from typing import Final
 
 from modak import plugins, words
-from modak.bash import Line, command_line, either, named, run, word, write
 from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.grammar import SourceText
 from modak.jobspec import BuildSpec, JobSpec
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
-from modak.scriptparts import Script, exports, finish, modules, preamble, section, valid
-from modak.shelltext import substituted
+from modak.script.bash import Line, command_line, either, named, run, word, write
+from modak.script.parts import Script, exports, finish, modules, preamble, section, valid
+from modak.script.shelltext import substituted
 from modak.words import Word
 
 LEAST_TIME_S: Final = 2 * 3600
@@ -32,7 +32,7 @@ _OTHER_ARCHIVE: Final = re.compile(r"\.(zip|7z|rar|gz|bz2|xz|zst)$")
 
 
 def render_build(job: JobSpec, build: BuildSpec, scheduler: str) -> Script:
-    """The script that makes the job's image, its application, or both. Raises as :func:`modak.jobscript.render` does."""
+    """The script that makes the job's image, its application, or both. Raises as :func:`modak.script.job.render` does."""
     door: Scheduler = plugins.find("schedulers", scheduler)
     runtime: Runtime = plugins.find("runtimes", job.container.runtime if job.container else "none")
     one = _one_node(job)

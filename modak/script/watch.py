@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Final
 
 from modak import words
-from modak.bash import Line, behind, command_line, fed, into, named, piped, quiet, run, variable, word
-from modak.ending import NOW, reported
 from modak.jobspec import JobSpec, Signal
 from modak.schedulers import Scheduler
-from modak.scriptparts import section
-from modak.shelltext import ours
+from modak.script.bash import Line, behind, command_line, fed, into, named, piped, quiet, run, variable, word
+from modak.script.ending import NOW, reported
+from modak.script.parts import section
+from modak.script.shelltext import ours
 
 _WAIT: Final = """
 modak_wait() {

@@ -1,7 +1,7 @@
 """The last look at a script: an independent parser must find in the text what was meant, and nothing else.
 
 ``bash -n`` and shellcheck accept ``curl … | bash``. This compares the syntax tree of the finished text (tree-sitter's
-grammar of bash) with the events that :mod:`modak.bash` wrote down while it made each line.
+grammar of bash) with the events that :mod:`modak.script.bash` wrote down while it made each line.
 
 A line is parsed together with a command behind it, and both must be found: then nothing in the line reaches beyond its end, and
 lines one below the other mean what each of them means alone. So a line that stands in every script is parsed once. A plain
@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from modak.bash import Event, Expansion, Line, Part, Parts, merged
 from modak.errors import RequestError
+from modak.script.bash import Event, Expansion, Line, Part, Parts, merged
 
 if TYPE_CHECKING:
     from tree_sitter import Node

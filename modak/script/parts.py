@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from modak import scriptgate
-from modak.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, run, variable, word
 from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.grammar import CopiedName
 from modak.jobspec import JobSpec
 from modak.schedulers import Scheduler
+from modak.script import gate as scriptgate
+from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, run, variable, word
 
 NO_MODULE: Final = 70
 _OURS: Final = frozenset({"PYTHONNOUSERSITE", "PYTHONUNBUFFERED", "PYTHONHASHSEED"})

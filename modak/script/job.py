@@ -1,6 +1,6 @@
 """One job as text: header, environment, checks, rules, command. The order of the lines is decided here, and nowhere else.
 
-What each part does is described in docs/scripts.md. The finished text goes through :mod:`modak.scriptgate` before anybody
+What each part does is described in docs/scripts.md. The finished text goes through :mod:`modak.script.gate` before anybody
 sees it.
 """
 
@@ -12,20 +12,20 @@ from dataclasses import replace
 from typing import Final
 
 from modak import plugins, words
-from modak.affinity import affinity
-from modak.bash import Expansion, Line, command_line, either, export, fixed, function, need, parts, quiet, run, subshell
-from modak.buildscript import render_build
 from modak.dsl import Notice
-from modak.ending import ending
 from modak.errors import Conflict
 from modak.jobspec import JobSpec, RuleText
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
-from modak.scriptparts import Script, exports, finish, modules, preamble, section
-from modak.shelltext import code, placeholders, rule_fault
-from modak.staging import scratch, stage_in, stage_out, writable
-from modak.watch import timed, timer, watched
+from modak.script.affinity import affinity
+from modak.script.bash import Expansion, Line, command_line, either, export, fixed, function, need, parts, quiet, run, subshell
+from modak.script.build import render_build
+from modak.script.ending import ending
+from modak.script.parts import Script, exports, finish, modules, preamble, section
+from modak.script.shelltext import code, placeholders, rule_fault
+from modak.script.staging import scratch, stage_in, stage_out, writable
+from modak.script.watch import timed, timer, watched
 from modak.words import Word
 
 __all__ = ["Script", "render", "render_build", "rule_fault"]

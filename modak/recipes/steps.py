@@ -11,11 +11,11 @@ from packaging.version import Version
 from modak import plugins
 from modak.errors import RequestError
 from modak.frameworks.base import Toolchain
-from modak.mpilibs import LIBRARIES
-from modak.recipebase import HPCCM, INSTALLERS, bases
-from modak.recipebuild import compiler_flags, source_build
-from modak.recipes import Recipe, labels
-from modak.wheels import requirements
+from modak.recipes.base import HPCCM, INSTALLERS, bases
+from modak.recipes.build import compiler_flags, source_build
+from modak.recipes.mpilibs import LIBRARIES
+from modak.recipes.plan import Recipe, labels
+from modak.recipes.wheels import requirements
 
 CMAKE: Final = "cmake==3.18.4.post1"
 """For Horovod: newer than Ubuntu 18.04's, older than those that refuse its build files."""

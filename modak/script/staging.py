@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from modak.bash import Expansion, Line, Part, assign, command_line, comment, named, need, needed, parts, run, variable, word
 from modak.errors import Conflict
 from modak.jobspec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
-from modak.scriptparts import section
-from modak.shelltext import ours
+from modak.script.bash import Expansion, Line, Part, assign, command_line, comment, named, need, needed, parts, run, variable, word
+from modak.script.parts import section
+from modak.script.shelltext import ours
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80

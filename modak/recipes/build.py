@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from modak.errors import RequestError, unknown
 from modak.frameworks.base import SourceBuild, Toolchain
-from modak.recipes import Recipe
+from modak.recipes.plan import Recipe
 
 
 def compiler_flags(made: Recipe, row: Toolchain) -> tuple[str, ...]:

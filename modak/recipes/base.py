@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.errors import RequestError
-from modak.pins import DIGESTS
-from modak.recipes import Recipe, toolchain
+from modak.recipes.pins import DIGESTS
+from modak.recipes.plan import Recipe, toolchain
 
 
 @dataclass(frozen=True)

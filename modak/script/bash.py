@@ -1,7 +1,7 @@
 """Lines of bash, each beside what it is meant to do: the text, and the events that a parser must find in it.
 
 A :class:`Line` is made from words, never from pasted text; what it means is written down at the same moment, so that
-:mod:`modak.scriptgate` can compare the finished script with it. Text of our own that is no plain command is a
+:mod:`modak.script.gate` can compare the finished script with it. Text of our own that is no plain command is a
 :func:`fixed` line, whose events are declared by hand.
 """
 

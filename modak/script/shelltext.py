@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Final
 
-from modak import scriptgate
-from modak.bash import Line, fixed, function
+from modak.script import gate as scriptgate
+from modak.script.bash import Line, fixed, function
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_STORAGE", "BUILD_PARALLELISM": "BUILD_PARALLELISM"}
 """The published placeholders ``{{ NAME }}``, and the variable that each stands for."""

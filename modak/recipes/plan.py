@@ -2,7 +2,7 @@
 
 Three variants, as in the MODAK paper: ``hub`` takes the project's own image, ``pip`` installs its wheels, ``opt-build``
 compiles its sources for the target's processor and GPU. Versions, base images and build tools come from the framework
-plug-in's rows (:class:`modak.frameworks.base.Toolchain`); :mod:`modak.recipetext` writes the text.
+plug-in's rows (:class:`modak.frameworks.base.Toolchain`); :mod:`modak.recipes.text` writes the text.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from modak.facts import ImageLabels
 from modak.faults import faults_of
 from modak.frameworks.base import Toolchain
 from modak.grammar import ImageReference, Name, VersionRange, image_file
-from modak.mpilibs import LIBRARIES
-from modak.recipeversions import canonical, chosen, library_release
+from modak.recipes.mpilibs import LIBRARIES
+from modak.recipes.versions import canonical, chosen, library_release
 
 Variant = Literal["hub", "pip", "opt-build"]
 Device = Literal["nvidia", "amd", "none"]
@@ -74,19 +74,19 @@ class Recipe(BaseModel):
 
     def singularity(self) -> str:
         """The Singularity (or Apptainer) definition file."""
-        from modak.recipetext import written
+        from modak.recipes.text import written
 
         return written(self, "singularity")
 
     def dockerfile(self) -> str:
         """The Dockerfile: what Charliecloud's ``ch-image`` and Podman build from."""
-        from modak.recipetext import written
+        from modak.recipes.text import written
 
         return written(self, "docker")
 
     def cautions(self, runtime: str) -> tuple[str, ...]:
         """What somebody who builds it for a runtime should know, a line each; comments of the text say the same."""
-        from modak.recipetext import cautions
+        from modak.recipes.text import cautions
 
         return cautions(self, "singularity" if runtime in ("apptainer", "singularity") else "docker")
 
@@ -154,7 +154,7 @@ def recipe(values: Mapping[str, Any]) -> Recipe:
 
     Raises :class:`modak.errors.RequestError` that names the field and says what is allowed.
     """
-    from modak.recipebuild import compiler_flags
+    from modak.recipes.build import compiler_flags
 
     try:
         made = Recipe.model_validate(values)
@@ -184,7 +184,7 @@ def versions(framework: str, variant: Variant, accelerator: Device = "none") -> 
 
 def labels(made: Recipe) -> ImageLabels:
     """What the built image carries, as a catalogue entry would say it."""
-    from modak.recipebase import bases
+    from modak.recipes.base import bases
 
     row, nvidia = toolchain(made), made.accelerator == "nvidia"
     oldest, newest = row.capabilities or (None, None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from modak.errors import RequestError
-from modak.pins import tagged
+from modak.recipes.pins import tagged
 
 Form = Literal["definition", "dockerfile"]
 WHEELS: Final = "/opt/modak-wheels"

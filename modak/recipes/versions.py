@@ -9,7 +9,7 @@ from packaging.version import Version
 from modak import plugins
 from modak.errors import RequestError
 from modak.frameworks.base import Toolchain, release
-from modak.mpilibs import LIBRARIES
+from modak.recipes.mpilibs import LIBRARIES
 
 
 def chosen(framework: str, rows: tuple[Toolchain, ...], wanted: str | None) -> str | None:

@@ -1,0 +1,1 @@
+"""Recipes: what an image is made of, and the definition or Dockerfile that makes it. Start at :mod:`modak.recipes.plan`."""
