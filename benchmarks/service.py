@@ -103,17 +103,26 @@ def _of_process(pid: int) -> int:
 @contextmanager
 def serving(target: str, environment: dict[str, str], first: tuple[str, str, bytes | None]) -> Iterator[Server]:
     """A server of an application, from its first answer to the end of the block; ``first`` is what is asked first."""
+    options = ["--factory", "--log-level", "error", "--no-access-log", "--no-server-header"]
+    with running([sys.executable, "-m", "uvicorn", target, *options], environment, first) as server:
+        yield server
+
+
+@contextmanager
+def running(
+    command: list[str], environment: dict[str, str], first: tuple[str, str, bytes | None], log: int | None = None
+) -> Iterator[Server]:
+    """The server that a command starts on the ``--port`` that is added to it, likewise; ``log`` is where its standard error goes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    options = ["--factory", "--port", str(port), "--log-level", "error", "--no-access-log", "--no-server-header"]
     began = time.perf_counter()
-    command = [sys.executable, "-m", "uvicorn", target, *options]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})  # noqa: S603 - this program's own words
+    words = [*command, "--port", str(port)]
+    process = subprocess.Popen(words, cwd=ROOT, env={**os.environ, **environment}, stderr=log)  # noqa: S603 - our own words
     try:
         while not _answers(port, first):
             if process.poll() is not None or time.perf_counter() - began > 120:
-                raise SystemExit(f"{target} does not answer")
+                raise SystemExit(f"{' '.join(words)} does not answer")
             time.sleep(0.01)
         yield Server(process.pid, port, time.perf_counter() - began)
     finally:

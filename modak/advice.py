@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from modak import batchsize, inputrate
+from modak.amounts import counted
 from modak.batchsize import global_batch
 from modak.chosen import Chosen
 from modak.facts import Rule
@@ -93,7 +94,7 @@ def _source(chosen: Chosen) -> str | None:
     if curve is None or curve.scale != "nodes" or len(curve.sizes) < 2:
         return None
     system = curve.series.system or "an unnamed system"
-    return f"the prediction rests on {curve.results_used} results on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
+    return f"the prediction rests on {counted(curve.results_used, 'result')} on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
 
 
 def _islands(chosen: Chosen) -> str | None:

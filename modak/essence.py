@@ -52,5 +52,12 @@ def essence(request: Request, application: Iterable[str] = APPLICATION) -> Reque
     )
 
 
+def without_counts(request: Request) -> Request:
+    """An essence that says nothing of sizes: what a shape takes on a number of nodes is the same whoever gives that number."""
+    options = request.job_options.model_copy(update={"node_count": None})
+    application = request.application.model_copy(update={"mpi_ranks": None})
+    return request.model_copy(update={"job_options": options, "application": application})
+
+
 def _values(part: Document, names: Iterable[str]) -> Mapping[str, Any]:
     return {name: getattr(part, name) for name in names}

@@ -182,7 +182,8 @@ def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], 
     exact = bool(matching) and not given_up and _fits_fully(best, wanted)
     if wanted.recipe_version and (why_build := _why_build(best, wanted, exact=exact)):
         return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {why_build}",))
-    why = f"the best of {sum(found.count for found in fitting)} that fit, of {known} of {wanted.framework}"
+    fit = sum(found.count for found in fitting)
+    why = f"{f'the best of {fit} that fit' if fit > 1 else 'the only one that fits'}, of {known} of {wanted.framework}"
     lines = (_line(best, wanted, why), *_runner_up(best, others, wanted), _standing(best))
     warnings = (*given_up, *(() if matching else (_version_warning(best, able, wanted),)), *_mpi_warning(best, wanted))
     return ImageChoice(best, exact, None, lines, warnings)

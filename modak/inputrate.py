@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from modak.amounts import size, span
 from modak.chosen import Chosen
 from modak.dsl import Data
 from modak.facts import FileSystem
@@ -26,8 +27,8 @@ def rate(chosen: Chosen) -> str | None:
     seconds, shortest, longest = epoch
     needed = data.size_bytes / seconds
     text = (
-        f"{amount(data.size_bytes)} an epoch of {seconds:.3g} s is {amount(needed)}/s in all, {amount(needed / chosen.nodes)}/s a node "
-        f"({chosen.prediction.level:.0%} interval {amount(data.size_bytes / longest)}/s to {amount(data.size_bytes / shortest)}/s; "
+        f"{size(data.size_bytes)} an epoch of {span(seconds)} is {size(needed)}/s in all, {size(needed / chosen.nodes)}/s a node "
+        f"({chosen.prediction.level:.0%} interval {size(data.size_bytes / longest)}/s to {size(data.size_bytes / shortest)}/s; "
         f"time {chosen.prediction.basis})"
     )
     shared = _shared(chosen)
@@ -45,7 +46,7 @@ def small_files(chosen: Chosen) -> str | None:
         return None
     epoch = _epoch_s(chosen)
     opened = f", {data.files / epoch[0]:,.0f} opened a second (time {chosen.prediction.basis})" if epoch else ""
-    return f"{data.files:,} files of {amount(data.size_bytes / data.files)} on average{opened}"
+    return f"{data.files:,} files of {size(data.size_bytes / data.files)} on average{opened}"
 
 
 def local_copy(chosen: Chosen) -> str | None:
@@ -69,19 +70,7 @@ def stripes(chosen: Chosen) -> str | None:
     lustre = next((fs for fs in _filesystems(chosen) if fs.kind == "lustre"), None)
     if data is None or data.size_bytes is None or data.size_bytes < LARGE or lustre is None or local_copy(chosen):
         return None
-    return f"{amount(data.size_bytes)} on {lustre.name}"
-
-
-def amount(number: float) -> str:
-    """Bytes in decimal units, three digits.
-
-    >>> amount(42e9), amount(33_000)
-    ('42 GB', '33 kB')
-    """
-    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if number >= factor:
-            return f"{number / factor:.3g} {unit}"
-    return f"{number:.3g} B"
+    return f"{size(data.size_bytes)} on {lustre.name}"
 
 
 def _data(chosen: Chosen) -> Data | None:

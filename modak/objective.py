@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from modak.amounts import counted, span
 from modak.dsl import Basis, Objective
 from modak.errors import Infeasible
 from modak.grammar import clock
@@ -178,12 +179,13 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float |
     """Which constraint cannot be met, the closest configuration, and what would have to give."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
-        return f"nothing runs on at most {objective.max_nodes} nodes"
+        return f"nothing runs within max_nodes = {objective.max_nodes}"
     near = closest(scored, objective, floor)
     bound = scored.bound(objective.confidence)
     described = (
-        f"closest: {scored.nodes[near]} nodes, {scored.time[near]:.0f} s predicted, at most {bound[near]:.0f} s "
-        f"at confidence {objective.confidence:g}, {scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
+        f"closest: {counted(scored.nodes[near], 'node')}, {span(scored.time[near])} predicted ({scored.basis[near]}), "
+        f"at most {span(bound[near])} at confidence {objective.confidence:g}, "
+        f"{scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
     would_do = list(_would_do(scored, objective, floor, known))
     give = "; what would do: " + ", or ".join(would_do) if would_do else ""
@@ -194,7 +196,7 @@ def _obstacle(scored: Scored, objective: Objective, floor: float | None, within:
     """The first constraint that nothing meets, alone; else that they exclude each other."""
     bound, hours = scored.bound(objective.confidence)[within].min(), scored.node_hours[within].min()
     if objective.deadline and bound > objective.deadline:
-        return f"the deadline of {objective.deadline} s cannot be met at confidence {objective.confidence:g}"
+        return f"the deadline of {clock(objective.deadline)} cannot be met at confidence {objective.confidence:g}"
     if objective.budget_node_hours and hours > objective.budget_node_hours:
         return f"{objective.budget_node_hours:g} node-hours are not enough"
     if floor and np.nan_to_num(scored.efficiency[within], nan=0.0).max() < floor:
@@ -207,7 +209,7 @@ def _would_do(scored: Scored, objective: Objective, floor: float | None, known: 
     if objective.deadline:
         others = known & _feasible(scored, objective.model_copy(update={"deadline": None}), floor)
         if others.any():
-            yield f"a deadline of {math.ceil(scored.bound(objective.confidence)[others].min())} s"
+            yield f"a deadline of {clock(math.ceil(scored.bound(objective.confidence)[others].min()))}"
             surest = max((c for c in SURE if scored.bound(c)[others].min() <= objective.deadline), default=None)
             if surest is not None:
                 yield f"confidence {surest:g}"

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from modak import __version__, advice
+from modak.amounts import counted, span
 from modak.candidates import Candidates, Shape, enumerate_candidates
 from modak.chosen import Chosen
 from modak.dsl import Choice, Configuration, Notice, Plan, Request, Texts
@@ -194,16 +195,16 @@ def decide(request: Request, facts: Facts) -> Decision:
     place = (request.target, options.partition, options.queue)
     target = known.targets.get(place, lambda: resolve(request, known))
     asked = (*place, *key(request))
-    predicted = known.columns.get(asked, lambda: _predicted(essence(request), target, known))
+    predicted = known.columns.get(asked, lambda: _predicted(essence(request), target, known, place))
     scored, evidence = score(request, target, predicted)
     ranking = rank(scored, request.optimisation.objective, least_efficiency(request))
     return Decision(target, predicted.candidates, scored, evidence, ranking, asked)
 
 
-def _predicted(request: Request, target: Target, facts: Prepared) -> Columns:
+def _predicted(request: Request, target: Target, facts: Prepared, place: Hashable) -> Columns:
     """Every configuration that can run there, and what a unit of the workload takes on it."""
     candidates = enumerate_candidates(request, target, facts.models)
-    return columns(request, target, with_switches(candidates, request, target, facts.tried), facts)
+    return columns(request, target, with_switches(candidates, request, target, facts.tried), facts, place)
 
 
 def least_efficiency(request: Request) -> float | None:
@@ -321,7 +322,7 @@ def _why(request: Request, decision: Decision) -> tuple[str, ...]:
 def _layout_line(decision: Decision, shape: Shape) -> str:
     """Why this layout: how much faster it is than the next one at the same size."""
     ranks, threads, nodes = shape.ranks_per_node, shape.threads_per_rank, _nodes(decision)
-    text = f"layout: {ranks} rank{_s(ranks)} x {threads} thread{_s(threads)} a node{_mpi_text(shape)}"
+    text = f"layout: {counted(ranks, 'rank')} x {counted(threads, 'thread')} a node{_mpi_text(shape)}"
     scored, best = decision.scored, decision.best
     laid_out = np.array([each.laid_out_as(shape) for each in decision.candidates.shapes])
     rivals = np.flatnonzero(~laid_out[scored.shape] & (scored.nodes == nodes) & np.isfinite(scored.time)).tolist()
@@ -329,18 +330,14 @@ def _layout_line(decision: Decision, shape: Shape) -> str:
         return f"{text}, the only one with a prediction"
     by_time = sorted(rivals, key=lambda i: scored.time[i])
     described = ", ".join(f"{_shape_text(decision, i)} takes {scored.time[i] / scored.time[best]:.2f} x as long" for i in by_time[:3])
-    return f"{text}: at {nodes} node{_s(nodes)} {described}"
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
+    return f"{text}: at {counted(nodes, 'node')} {described}"
 
 
 def _described(decision: Decision, index: int) -> str:
     """A candidate in words: its nodes, its layout, and what is switched on."""
     shape, nodes = decision.candidates.shapes[int(decision.scored.shape[index])], int(decision.scored.nodes[index])
     on = [text for text in (shape.compiler, shape.precision, "opt-build" if shape.opt_build else None) if text]
-    return f"{nodes} node{_s(nodes)} x {_shape_text(decision, index)}{' with ' if on else ''}{', '.join(on)}"
+    return f"{counted(nodes, 'node')} x {_shape_text(decision, index)}{' with ' if on else ''}{', '.join(on)}"
 
 
 def _shape_text(decision: Decision, index: int) -> str:
@@ -358,12 +355,12 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     predicted, nodes = choice.prediction, choice.configuration.nodes
     if decision.candidates.given.nodes or decision.candidates.given.ranks:
         return f"nodes: {nodes}, as the request's counts say"
-    text = f"nodes: {nodes}, predicted {predicted.value:.0f} s ({predicted.basis})"
+    text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
     missed = _missed(decision)
     if not missed:
         return text
     fewer, scored = missed[0], decision.scored
-    return f"{text}; {scored.nodes[fewer]} nodes ({scored.time[fewer]:.0f} s predicted) would not meet the constraints"
+    return f"{text}; {counted(scored.nodes[fewer], 'node')} ({span(scored.time[fewer])} predicted) would not meet the constraints"
 
 
 def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:

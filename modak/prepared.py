@@ -14,11 +14,11 @@ from modak.rules import Rulebook, rulebook
 
 if TYPE_CHECKING:
     from modak.perfmodel import Curve
-    from modak.scoring import Columns
+    from modak.scoring import Columns, Shaped
     from modak.software import Software
     from modak.target import Target
 
-MOST_TARGETS, MOST_COLUMNS, MOST_SOFTWARE = 512, 512, 1024
+MOST_TARGETS, MOST_COLUMNS, MOST_BLOCKS, MOST_SOFTWARE = 512, 512, 512, 1024
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ class Prepared(Facts):
     def columns(self) -> Kept[Hashable, Columns]:
         """Predictions that were asked for."""
         return Kept(MOST_COLUMNS)
+
+    @cached_property
+    def blocks(self) -> Kept[Hashable, Shaped]:
+        """Predictions of a shape at neighbouring sizes, for requests that give their own."""
+        return Kept(MOST_BLOCKS)
 
     @cached_property
     def software(self) -> Kept[Hashable, Software]:

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,14 @@ import numpy.typing as npt
 from modak import switching
 from modak.candidates import Candidates, Shape
 from modak.dsl import Basis, Prediction, Request
+from modak.essence import key, without_counts
 from modak.facts import Facts
+from modak.kept import Kept
 from modak.objective import Scored
 from modak.perfmodel import Curve, Power, Predictions, Question, describe, predict
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.predict import same_name
+from modak.prepared import prepared
 from modak.target import Target, find_system
 from modak.wishes import carrier
 from modak.workload import Units, units
@@ -30,6 +34,22 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 PREFERRED = ("epoch", "step", "run")
 """Where an application has results of several kinds, the one that the workload scales by is asked first."""
+BLOCK: Final = 256
+"""Sizes that are predicted together where a request gives its number of nodes: the next request gives another one."""
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """One shape, predicted for one unit at several sizes; ``reference`` as in :class:`Columns`, with each size as the first."""
+
+    found: Predictions
+    reference: Floats
+
+    def at(self, index: int) -> Shaped:
+        """One of the sizes alone."""
+        one, found = slice(index, index + 1), self.found
+        alone = replace(found, value=found.value[one], spread=found.spread[one], basis=found.basis[one], doublings=found.doublings[one])
+        return Shaped(alone, self.reference[one])
 
 
 @dataclass(frozen=True)
@@ -100,14 +120,19 @@ class Evidence:
         )
 
 
-def columns(request: Request, target: Target, candidates: Candidates, facts: Facts) -> Columns:
-    """Predict every candidate: one call of the model a shape, vectorised over its node counts."""
-    usable = usable_curves(request, target, facts.models)
-    power = node_power(facts)
-    found = [
-        _predicted(request, target, usable, shape, nodes, candidates, power)
-        for shape, nodes in zip(candidates.shapes, candidates.nodes, strict=True)
-    ]
+def columns(request: Request, target: Target, candidates: Candidates, facts: Facts, place: Hashable = None) -> Columns:
+    """Predict every candidate: one call of the model a shape, vectorised over its node counts.
+
+    ``place``: what the target was resolved from; with it predictions at a given number of nodes are kept with those around it.
+    """
+    any_size = without_counts(request)
+    predicted = partial(_predicted, any_size, target, usable_curves(any_size, target, facts.models), candidates, node_power(facts))
+    if place is not None and candidates.given.nodes:
+        kept, asked = prepared(facts).blocks, (place, *key(any_size))
+        shaped = [_from_block(kept, asked, predicted, shape, candidates.given.nodes) for shape in candidates.shapes]
+    else:
+        shaped = [predicted(shape, nodes) for shape, nodes in zip(candidates.shapes, candidates.nodes, strict=True)]
+    found = [each.found for each in shaped]
     shape = np.repeat(np.arange(len(found)), [len(nodes) for nodes in candidates.nodes])
     nodes, spread = np.concatenate(candidates.nodes), np.concatenate([each.spread for each in found])
     order = np.lexsort((spread, nodes))
@@ -123,17 +148,27 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
         doublings=np.concatenate([each.doublings for each in found])[order],
         basis=tuple(basis[index] for index in order),
         first=np.array([each.value[0] for each in found]),
-        reference=np.array([_reference(each, nodes) for each, nodes in zip(found, candidates.nodes, strict=True)]),
+        reference=np.array([each.reference[0] for each in shaped]),
     )
 
 
+def _from_block(
+    kept: Kept[Hashable, Shaped], asked: tuple[Hashable, ...], predicted: Callable[[Shape, Ints], Shaped], shape: Shape, nodes: int
+) -> Shaped:
+    """One shape at one size, out of the block of sizes that it lies in."""
+    number, index = divmod(nodes - 1, BLOCK)
+    sizes = np.arange(number * BLOCK + 1, (number + 1) * BLOCK + 1)
+    return kept.get((*asked, shape, number), lambda: predicted(shape, sizes)).at(index)
+
+
 def _predicted(
-    request: Request, target: Target, usable: Sequence[Curve], shape: Shape, nodes: Ints, candidates: Candidates, power: Power
-) -> Predictions:
+    request: Request, target: Target, usable: Sequence[Curve], candidates: Candidates, power: Power, shape: Shape, nodes: Ints
+) -> Shaped:
     """One shape at its node counts; what switches do that were not measured there is told from other runs."""
     plain = switching.evidence_for(shape, candidates.tried)
     found = predict(of_compiler(usable, plain), question(request, target, plain), nodes, power)
-    return switching.applied(found, request, target, shape, candidates.tried)
+    told = switching.applied(found, request, target, shape, candidates.tried)
+    return Shaped(told, _reference(told, nodes))
 
 
 def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
@@ -219,14 +254,14 @@ def of_compiler(curves: Sequence[Curve], shape: Shape) -> tuple[Curve, ...]:
     return same or tuple(curves)
 
 
-def _reference(found: Predictions, nodes: Ints) -> float:
-    """Node-seconds at the smallest size that a shape was measured at (else at its first candidate), which efficiency is against; over
-    the time at its first candidate."""
+def _reference(found: Predictions, nodes: Ints) -> Floats:
+    """Node-seconds at the smallest size that a shape was measured at (else at each size), which efficiency is against; over the time
+    at each size."""
     curve = found.curve
     if curve is None or not np.isfinite(found.value).any():
-        return float("inf")
+        return np.full(len(nodes), np.inf)
     if curve.scale != "nodes":
-        return float(nodes[0])
+        return nodes.astype(np.float64)
     smallest = curve.sizes[0]
-    at_smallest, at_first = predict((curve,), Question({}), [smallest, nodes[0]]).value
-    return float(at_smallest / at_first * smallest)
+    at_smallest, *at_sizes = predict((curve,), Question({}), [smallest, *nodes]).value
+    return np.asarray(at_smallest / np.array(at_sizes) * smallest)

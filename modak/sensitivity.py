@@ -32,10 +32,8 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
         margin = scores(scored, ranking.minimise)[rival] / scores(scored, ranking.minimise)[best] - 1
         both = math.exp(stretch(LEVEL) * math.hypot(float(scored.spread[best]), float(scored.spread[rival]))) - 1
         least = "time" if ranking.minimise == "time" else "node-hours"
-        text = (
-            f"sensitivity: of other variants {describe(rival)} comes next, only if {least} of the choice were {margin:.0%} more against it"
-        )
-        yield f"{text} than predicted (their intervals together reach {both:.0%})"
+        text = f"sensitivity: the next other variant, {describe(rival)}, would win only if the choice took {margin:.0%} more {least}"
+        yield f"{text} against it than predicted (their intervals together reach {both:.0%})"
 
 
 def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:

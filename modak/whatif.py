@@ -83,8 +83,8 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     clear = "" if low > 1 or high < 1 else "; the interval holds 1, so either may be faster"
     rests = " and ".join(dict.fromkeys(choice["prediction"]["basis"] for choice in (one, other)))
     hours = other["node_hours"] / one["node_hours"]
-    lines = [f"B takes {ratio:.2f} x the time of A ({level:.0%} interval {low:.2f} to {high:.2f}; {rests}){clear}"]
-    lines.append(f"B takes {hours:.2f} x the node-hours of A")
+    lines = [f"B takes {ratio:.3g} x the time of A ({level:.0%} interval {low:.3g} to {high:.3g}; {rests}){clear}"]
+    lines.append(f"B takes {hours:.3g} x the node-hours of A")
     batches = [choice["configuration"].get("workers") for choice in (one, other)]
     if None not in batches and batches[0] != batches[1]:
         lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training that changes the global batch, and what an epoch is worth")

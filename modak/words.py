@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -54,6 +55,11 @@ class Joined(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     parts: Annotated[tuple[Plain | Variable, ...], Field(min_length=1)]
+
+    @cached_property
+    def shell(self) -> str:
+        """The word as :func:`shell` writes it; words of our own stand in many scripts."""
+        return "".join(f'"${{{part.variable}:?}}"' if isinstance(part, Variable) else shlex.quote(part) for part in self.parts)
 
 
 Word = Plain | Joined
@@ -111,7 +117,7 @@ def shell(word: Word) -> str:
     ('\\'it\\'"\\'"\\'s\\'', "'$x'", '/data/"${USER:?}"')
     """
     if isinstance(word, Joined):
-        return "".join(f'"${{{part.variable}:?}}"' if isinstance(part, Variable) else shlex.quote(part) for part in word.parts)
+        return word.shell
     return f"'{word}'" if word in _RESERVED else shlex.quote(word)
 
 

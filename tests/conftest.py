@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -62,6 +63,9 @@ class Postgres:
     port: int
     psql: Path
     _names: Iterator[int]
+    data: Path
+    control: Callable[..., None]
+    """``pg_ctl`` for this server: ``control("restart")``."""
 
     def new_database(self) -> str:
         """SQLAlchemy URL of a database that is empty and nobody else's."""
@@ -72,9 +76,9 @@ class Postgres:
         return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{name}"
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Postgres]:
-    """One server for the whole session; it forgets everything on a crash, which makes it fast."""
+@contextmanager
+def running_postgres() -> Iterator[Postgres]:
+    """A server from its making to the end of the block; it forgets everything on a crash, which makes it fast."""
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     initdb, pg_ctl, psql = (tool("PostgreSQL", name, *folders) for name in ("initdb", "pg_ctl", "psql"))
     with socket.socket() as free:
@@ -91,11 +95,22 @@ def postgres_server() -> Iterator[Postgres]:
             subprocess.run([*user, *map(str, words)], check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=60)
 
         run(initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
-        run(pg_ctl, "-D", data, "-w", "-l", log, "-o", options, "start")
+
+        def control(*words: str) -> None:
+            run(pg_ctl, "-D", data, "-w", "-l", log, "-o", options, *words)
+
+        control("start")
         try:
-            yield Postgres(port, psql, count())
+            yield Postgres(port, psql, count(), Path(data), control)
         finally:
-            run(pg_ctl, "-D", data, "-m", "immediate", "stop")
+            control("-m", "immediate", "stop")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """One server for the whole session."""
+    with running_postgres() as server:
+        yield server
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from modak.advice import FIGURES, advise
+from modak.amounts import size
 from modak.candidates import Shape
 from modak.chosen import Chosen
 from modak.dsl import Application, Data, JobOptions, Optimisation, Prediction, Request, Workload
 from modak.facts import Facts
-from modak.inputrate import amount
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.target import resolve
@@ -142,4 +142,4 @@ def test_figures_have_their_rule(known: Known) -> None:
 @pytest.mark.parametrize(("number", "text"), [(0.5, "0.5 B"), (999.0, "999 B"), (1.05e9, "1.05 GB"), (2.5e13, "25 TB")])
 def test_bytes_are_said_in_three_digits(number: float, text: str) -> None:
     """Decimal units."""
-    assert amount(number) == text
+    assert size(number) == text

@@ -43,7 +43,7 @@ def test_evaluate_shows_ours_beside_the_fields(run: Run) -> None:
     """One row a model, then the widths of our intervals by doublings."""
     ran = run("models", "evaluate", "--application", "3dgan")
     assert ran.status == 0, ran.err
-    assert "the largest 2 size(s) of" in ran.out
+    assert "the largest 2 sizes of" in ran.out
     rows = [line.split("  ")[0] for line in ran.out.splitlines()]
     ours = rows.index("MODAK, series alone")
     assert rows[ours + 1 : ours + 6] == ["MODAK, with relatives", "perfect scaling", "Amdahl", "power law", "USL"]
@@ -90,7 +90,7 @@ def test_plot_writes_a_picture(run: Run, tmp_path: Path) -> None:
         file = tmp_path / f"curve.{kind}"
         ran = run("models", "plot", "--application", "3dgan", "--system", "supermuc-ng", "-o", file)
         assert ran.status == 0, ran.err
-        assert ran.out == f"4 curve(s) drawn to {file}\n"
+        assert ran.out == f"4 curves drawn to {file}\n"
         assert file.read_bytes().startswith(magic)
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from modak.candidates import enumerate_candidates
@@ -14,6 +15,7 @@ from modak.facts import Facts
 from modak.normalise import normalise
 from modak.optimise import decide, optimise
 from modak.prepared import prepared
+from modak.scoring import columns
 from modak.software import choose_software
 from modak.target import resolve
 
@@ -80,6 +82,21 @@ def test_requests_that_differ_in_names_and_lengths_are_of_one_essence() -> None:
     assert (key(one), outfit_key(one)) == (key(other), outfit_key(other))
     document["job"]["job_options"]["node_count"] = 8
     assert key(normalise(document).request) != key(one)
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 256, 257, 700])
+def test_a_size_predicted_with_its_neighbours_is_what_it_is_alone(known: Facts, nodes: int) -> None:
+    """Cost, spread, basis and efficiency of every shape, on either side of where a block of sizes ends."""
+    document = json.loads((HERE.parent / "examples/3dgan-supermuc-ng.json").read_text())
+    document["job"]["job_options"]["node_count"] = nodes
+    asked = normalise(document).request
+    target = resolve(asked, known)
+    candidates = enumerate_candidates(asked, target, known.models)
+    alone, among = (columns(essence(asked), target, candidates, known, place) for place in (None, "there"))
+    assert among.basis == alone.basis
+    assert set(among.nodes) == {nodes}
+    for name in ("value", "spread", "doublings", "first", "reference"):
+        np.testing.assert_allclose(getattr(among, name), getattr(alone, name), rtol=1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)

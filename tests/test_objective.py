@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from modak.dsl import Basis, Objective
 from modak.errors import Infeasible
+from modak.grammar import duration
 from modak.objective import Scored, closest, pareto, rank
 
 
@@ -74,7 +75,7 @@ def test_without_an_objective_half_of_the_time_is_useful() -> None:
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
-        (Objective(deadline=600), "deadline of 600 s cannot be met"),
+        (Objective(deadline=600), "deadline of 00:10:00 cannot be met"),
         (Objective(budget_node_hours=1.0), "node-hours are not enough"),
         (Objective(minimise="time", min_efficiency=1.0, deadline=3600), "no configuration meets all constraints"),
     ],
@@ -123,11 +124,11 @@ def test_each_concession_that_is_offered_would_do(deadline: int, budget: float |
         rank(table, asked)
     except Infeasible as refused:
         offers = re.findall(
-            r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+]+)", str(refused).partition("what would do: ")[2]
+            r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+:-]+)", str(refused).partition("what would do: ")[2]
         )
         names = {"deadline": "deadline", "confidence": "confidence", "budget": "budget_node_hours", "efficiency": "min_efficiency"}
         for name, value in offers:
-            number = int(value) if name == "deadline" else float(value)
+            number = duration(value) if name == "deadline" else float(value)
             assert rank(table, Objective.model_validate({**asked.model_dump(), names[name]: number})).order
 
 

@@ -104,7 +104,7 @@ def test_the_command_prints_a_diff_for_each_script_that_changes(
     file.write_text(json.dumps({"rules": [ONE.model_dump(mode="json", exclude_unset=True)]}))
     status, out, err = run("rules", "check", file, "--preview", "--last", "5")
     assert (status, err) == (0, "")
-    assert out.startswith(f"{file}: 1 rule(s), all in order\n1 of 1 stored requests get another script\n\n--- {asked} as it is\n")
+    assert out.startswith(f"{file}: 1 rule, all in order\n1 of 1 stored requests get another script\n\n--- {asked} as it is\n")
     assert "\n+export SITE_WORD=yes\n" in out
     assert json.loads(json.dumps(run("rules", "list", "--json")[1])).find("one-variable") == -1
 

@@ -1,4 +1,4 @@
-"""The README's worked example is what the command really prints. `python -m tests.test_readme` writes it anew."""
+"""The README's examples are what the commands really print. `python -m tests.test_readme` writes them anew."""
 
 from __future__ import annotations
 
@@ -11,15 +11,33 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+SYSTEM = ROOT / "docs/knowledge.md"
 COMMAND = "$ modak optimise examples/3dgan-supermuc-ng.json\n"
 BLOCK = re.compile(rf"(?<={re.escape(COMMAND)}).*?(?=```\n)", re.DOTALL)
+OWN = re.compile(
+    r"(?<=\$ cat mine\.csv\n)(?P<table>.*?)(?P<load>\$ modak load .*?\n).*?(?P<ask>\$ modak recommend .*?\n).*?(?=```\n)",
+    re.DOTALL,
+)
 
 
-def printed(database: str) -> str:
-    """What the example's command prints, asked of a database."""
-    words = [sys.executable, "-m", "modak", *COMMAND.split()[2:]]
-    environment = {**os.environ, "MODAK_DATABASE_URL": database}
-    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=120).stdout
+def printed(command: str, database: str, folder: Path = ROOT) -> str:
+    """What a line of the README prints, asked of a database."""
+    words = [sys.executable, "-m", "modak", *command.split()[2:]]
+    environment = {**os.environ, "MODAK_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def own_results(readme: str, database: str, folder: Path) -> str:
+    """The example with a system and results of one's own: the table, and what loading and asking print (of the answer the choices)."""
+    found, system = OWN.search(readme), re.search(r"```toml\n(.*?)```", SYSTEM.read_text(), re.DOTALL)
+    assert found
+    assert system
+    (folder / "my-cluster.toml").write_text(system[1])
+    (folder / "mine.csv").write_text(found["table"])
+    printed("$ modak systems add my-cluster.toml", database, folder)
+    loaded = printed(found["load"], database, folder)
+    choices = printed(found["ask"], database, folder).partition("\n\n")[0]
+    return f"{found['table']}{found['load']}{loaded}{found['ask']}{choices}\n"
 
 
 def without_plan(text: str) -> str:
@@ -31,10 +49,20 @@ def test_the_worked_example_is_the_real_output(packaged_database: Path) -> None:
     """Line by line, but for the plan's id."""
     found = BLOCK.search(README.read_text())
     assert found
-    assert without_plan(found[0]).splitlines() == without_plan(printed(f"sqlite:///{packaged_database}")).splitlines()
+    assert without_plan(found[0]).splitlines() == without_plan(printed(COMMAND, f"sqlite:///{packaged_database}")).splitlines()
+
+
+def test_the_example_with_own_results_is_the_real_output(own_database: Path, tmp_path: Path) -> None:
+    """A stranger who types it sees the same."""
+    found = OWN.search(README.read_text())
+    assert found
+    assert found[0].splitlines() == own_results(README.read_text(), f"sqlite:///{own_database}", tmp_path).splitlines()
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        output = printed(f"sqlite:///{folder}/modak.db")
-    README.write_text(BLOCK.sub(lambda _: output, README.read_text()))
+        database = f"sqlite:///{folder}/modak.db"
+        text = README.read_text()
+        worked = printed(COMMAND, database)
+        own = own_results(text, database, Path(folder))
+    README.write_text(OWN.sub(lambda _: own, BLOCK.sub(lambda _: worked, text)))

@@ -17,51 +17,12 @@ from modak.facts import Image
 from modak.images import Wanted, obstacle
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import tagged
-from modak.recipes.plan import Extras, Hardware, Recipe, Variant, labels, plan, recipe, versions
+from modak.recipes.plan import Extras, Hardware, Recipe, labels, plan, recipe, versions
 from modak.recipes.text import cautions
 from tests.conftest import tool
+from tests.golden.recipes.plans import BROADWELL, TESTBED, WHOLE, made
 
 GOLDEN = Path(__file__).parent / "golden" / "recipes"
-BROADWELL = Hardware(microarchitecture="broadwell")
-TESTBED = Hardware("nvidia", "6.1", microarchitecture="broadwell")
-TODAY = {"pytorch": "2.15", "tensorflow": "2.21", "jax": "0.10.2", "openmpi": "5.0.11", "mpich": "5.0.2"}
-"""Today's releases, asked for as people write them; an official image of JAX or an MPI library is of another version."""
-OFFICIAL = {"jax": "0.4.33", "openmpi": "4.1.6", "mpich": "4.2.0"}
-VARIANTS: tuple[Variant, ...] = ("hub", "pip", "opt-build")
-DEVICES = {"cpu": Hardware(microarchitecture="zen4"), "gpu": Hardware("nvidia", "9.0", microarchitecture="zen4")}
-WHOLE = {
-    f"today-{framework}-{variant}-{device}": plan(framework, OFFICIAL.get(framework, version) if variant == "hub" else version, variant, on)
-    for framework, version in TODAY.items()
-    for variant in VARIANTS
-    for device, on in DEVICES.items()
-} | {
-    "tensorflow-opt-build-cpu": plan("tensorflow", "2.1", "opt-build", BROADWELL, Extras(compilers=("xla",))),
-    "tensorflow-opt-build-gpu": plan("tensorflow", "2.1", "opt-build", TESTBED, Extras(compilers=("xla",))),
-    "tensorflow-opt-build-today": plan("tensorflow", "2.20", "opt-build", Hardware("nvidia", "9.0", microarchitecture="zen4")),
-    "tensorflow-pip-horovod-openmpi": plan("tensorflow", "2.1", "pip", Hardware(), Extras(distribution="horovod", mpi="openmpi")),
-    "pytorch-pip": plan("pytorch", "2.13", "pip", Hardware()),
-    "pytorch-opt-build-gpu": plan("pytorch", "1.4", "opt-build", TESTBED),
-    "mxnet-pip-horovod-mpich-gpu": plan("mxnet", "1.6", "pip", Hardware("nvidia", "6.1"), Extras(distribution="horovod", mpi="mpich")),
-    "tensorflow-pip-intel-mpi": plan("tensorflow", "2.11", "pip", Hardware(), Extras(distribution="horovod", mpi="intel-mpi")),
-    "tensorflow-hub-gpu": plan("tensorflow", "2.1", "hub", TESTBED),
-    "tensorflow-pip-ngraph": plan("tensorflow", "1.14", "pip", Hardware(), Extras(compilers=("ngraph",))),
-    "pytorch-opt-build-glow": plan("pytorch", "1.4", "opt-build", BROADWELL, Extras(compilers=("glow",))),
-    "pytorch-hub-rocm": plan("pytorch", "2.10", "hub", Hardware("amd")),
-    "tensorflow-hub-rocm": plan("tensorflow", "2.21", "hub", Hardware("amd")),
-    "jax-hub-rocm": plan("jax", "0.10.0", "hub", Hardware("amd")),
-    "cntk-hub": plan("cntk", "2.7", "hub", Hardware()),
-    "caffe-opt-build-gpu": plan("caffe", "1.0", "opt-build", TESTBED),
-    "intel-caffe-hub": plan("intel-caffe", None, "hub", Hardware()),
-    "nvcaffe-hub-gpu": plan("nvcaffe", None, "hub", TESTBED),
-    "mxnet-hub-gpu": plan("mxnet", "1.6", "hub", TESTBED),
-}
-
-
-def made(name: str) -> Recipe:
-    """A recipe by its name."""
-    found = WHOLE[name]
-    assert found is not None
-    return found
 
 
 def every() -> list[Recipe]:
@@ -80,9 +41,15 @@ def every() -> list[Recipe]:
 @pytest.mark.parametrize("name", sorted(WHOLE))
 @pytest.mark.parametrize("form", ["def", "dockerfile"])
 def test_recipes_are_compared_whole(name: str, form: str) -> None:
-    """The text of a recipe is the stored one, in both forms."""
+    """In both forms. ``python -m tests.golden.recipes.plans`` writes the files anew, for reading."""
     text = made(name).singularity() if form == "def" else made(name).dockerfile()
     assert text == (GOLDEN / f"{name}.{form}").read_text()
+
+
+def test_every_golden_recipe_has_its_plan() -> None:
+    """No file is left behind that nothing compares."""
+    for form in ("def", "dockerfile"):
+        assert sorted(file.stem for file in GOLDEN.glob(f"*.{form}")) == sorted(WHOLE)
 
 
 @pytest.mark.parametrize("name", sorted(WHOLE))

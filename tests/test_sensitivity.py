@@ -41,7 +41,7 @@ def test_the_margin_to_another_variant_is_where_the_choice_changes(ratio: float)
     """A little more than the margin slower, and the other one is chosen; a little less, and it is not."""
     objective = Objective(minimise="time", max_nodes=64)
     table = scored(ratio)
-    margin = percent(told(table, objective)[-1], r"were ([0-9]+)% more")
+    margin = percent(told(table, objective)[-1], r"took ([0-9]+)% more")
     for factor, chosen in ((1 + margin - 0.01, 0), (1 + margin + 0.02, 1)):
         slower = replace(table, time=table.time * np.where(table.shape == 0, factor, 1.0))
         assert slower.shape[rank(slower, objective).order[0]] == chosen

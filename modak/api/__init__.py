@@ -67,8 +67,8 @@ class _Database:
             return self._opened
 
     def is_open(self) -> bool:
-        """Whether :meth:`service` answers at once."""
-        return self._opened is not None
+        """Whether :meth:`service`, and what it has in memory, can be asked without waiting for a database server."""
+        return self._opened is not None and self._opened.store.pulse.local
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

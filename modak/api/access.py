@@ -6,6 +6,7 @@ at an open address, too. What :func:`scope_of` does not name takes the scope ``a
 
 from __future__ import annotations
 
+import logging
 import secrets
 from typing import Final
 
@@ -18,11 +19,12 @@ from modak.api.limits import Limits, RateLimit, caller
 from modak.api.problems import answer_to, problem
 from modak.auth import REFUSED, SCOPES, Principal, oidc, tokens
 from modak.auth.ring import KeyRing
-from modak.errors import BadSyntax, Fault, Forbidden, ModakError, Unauthorised
+from modak.errors import BadSyntax, Fault, Forbidden, ModakError, Unauthorised, Unavailable
 from modak.settings import Settings
 from modak.store.access import Spent
 from modak.store.audit import Actor
 
+LOG: Final = logging.getLogger("modak.access")
 RESULT: Final = "result"
 """The scope of a job's token: to send that job's result."""
 _ALWAYS: Final = frozenset(("/health", "/ready"))
@@ -133,8 +135,12 @@ class Gate:
         return Principal(found, frozenset((RESULT,)))
 
     def _note_refusal(self, scope: Scope, who: Principal) -> None:
+        """Write a refusal down: in the audit trail, or in the log while the database is held by a load or out of reach."""
         actor = Actor(who.name, request_id(scope))
-        self._keys.access().note(actor, f"{scope['method']} {scope['path'][:200]}"[:64], scope["path"][:200], "refused")
+        try:
+            self._keys.access().note(actor, f"{scope['method']} {scope['path'][:200]}"[:64], scope["path"][:200], "refused")
+        except Unavailable:
+            LOG.warning("a refusal is missing in the audit trail", extra={"principal": who.name, "request_id": request_id(scope)})
 
 
 def actor_of(request: Request) -> Actor:

@@ -94,6 +94,8 @@ class Limits:
         timer = asyncio.get_running_loop().call_later(self._request_s, timed.expire)
         try:
             await self._app(scope, timed.receive, timed.send)
+        except asyncio.CancelledError:  # the server stops, and what had begun had its time
+            await timed.abandon()
         finally:
             timer.cancel()
 
@@ -141,6 +143,12 @@ class _Timed:
         if not self._started:
             self._over = True
             self._answering = asyncio.get_running_loop().create_task(self._answer())
+
+    async def abandon(self) -> None:
+        """Answer that another try is worth it, unless an answer has begun."""
+        if not self._started:
+            stopping = problem(503, "stopping", [Fault("", "the service stops; ask again")], {"Retry-After": str(RETRY_S)})
+            await stopping(self._scope, self._receive, self.send)
 
     async def _answer(self) -> None:
         if self._arrived or not _has_body(self._scope):

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -30,6 +31,11 @@ def answer(content: Any, *, status: int = 200, kind: str = "application/json", h
     """A JSON answer as ready bytes; a number that is none would be a fault of ours and fails here."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return answer_text(text, status=status, kind=kind, headers=headers)
+
+
+def answer_document(document: Mapping[str, Any]) -> Response:
+    """A document that was read strictly, with texts of ours in it: nothing there has to be looked for, so a faster writer takes it."""
+    return Response(to_json(document), 200, {"X-Content-Type-Options": "nosniff"}, "application/json")
 
 
 def answer_text(text: str, *, status: int = 200, kind: str = "application/json", headers: Mapping[str, str] | None = None) -> Response:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from modak.api import shapes
 from modak.api.bodies import document, read
 from modak.api.native import Strict, Wanted, described, service_of
-from modak.api.problems import answer
+from modak.api.problems import answer_document
 from modak.api.straight import SHORT, add_straight, is_open, one_at_a_time
 from modak.api.tags import TAGGED, unless_known
 from modak.dsl import Texts
@@ -149,4 +149,4 @@ async def _only(request: Request, strict: bool, name: str = "", text: Callable[[
         job[name] = text(settled.texts)
     if settled.warnings:
         job["warnings"] = [warning.model_dump() for warning in settled.warnings]
-    return answer({**sent, top: job} if top in sent else {top: job})
+    return answer_document({**sent, top: job} if top in sent else {top: job})

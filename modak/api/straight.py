@@ -48,7 +48,7 @@ def add_straight(app: FastAPI, path: str, endpoint: Endpoint, **told: Any) -> No
 
 
 def is_open(request: Request) -> bool:
-    """Whether the database is open, so that asking for it does not wait."""
+    """Whether the database is open and in this machine's files, so that asking what is in memory does not wait."""
     return bool(request.app.state.opened())
 
 

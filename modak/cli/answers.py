@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from modak.amounts import counted, span
 from modak.cli import show
 
 COLUMNS = ("nodes", "ranks/node", "threads", "GPUs", "time", "interval", "basis", "node-hours", "efficiency", "variant", "image")
@@ -61,7 +62,7 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
         configuration["ranks_per_node"],
         configuration["threads_per_rank"],
         configuration.get("gpus_per_node", 0),
-        show.span(prediction.get("value")),
+        span(prediction.get("value")),
         _interval(prediction),
         prediction["basis"],
         choice.get("node_hours"),
@@ -74,16 +75,16 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
 def _configuration(made: Mapping[str, Any]) -> dict[str, str]:
     configuration, prediction = made["configuration"], made["prediction"]
     counts = ((configuration["nodes"], "node"), (configuration["ranks_per_node"], "rank"), (configuration["threads_per_rank"], "thread"))
-    layout = " × ".join(_count(number, what) for number, what in counts)
+    layout = " × ".join(counted(number, what) for number, what in counts)
     gpus = configuration.get("gpus_per_node")
     shown = {
-        "layout": layout + (f", {_count(gpus, 'GPU')} a node" if gpus else ""),
+        "layout": layout + (f", {counted(gpus, 'GPU')} a node" if gpus else ""),
         "variant": _variant(configuration),
         "predicted time": predicted(prediction),
-        "node-hours": show.cell(made.get("node_hours")),
+        "node-hours": _node_hours(made.get("node_hours"), prediction),
         "energy": f"{show.cell(made['energy_kwh'])} kWh" if made.get("energy_kwh") else "",
         "cost": show.cell(made.get("cost")),
-        "wall time limit": show.span(made["wall_time_s"]) if made.get("wall_time_s") else "",
+        "wall time limit": span(made["wall_time_s"]) if made.get("wall_time_s") else "",
         "image": _image(made),
     }
     return {name: value for name, value in shown.items() if value}
@@ -115,16 +116,24 @@ def predicted(prediction: Mapping[str, Any]) -> str:
     """A predicted time with its interval and what it rests on, in one line."""
     if prediction.get("value") is None:
         return "unknown (basis: none; no results of this application)"
-    per = f"; {show.span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
-    rests = f"basis: {prediction['basis']}, {prediction['results_used']} results"
-    far = f", {prediction['extrapolation']:.2g} doublings beyond the measured sizes" if prediction.get("extrapolation") else ""
-    return f"{show.span(prediction['value'])} ({prediction['level']:.0%} interval {_interval(prediction)}; {rests}{far}{per})"
+    per = f"; {span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
+    rests = f"basis: {prediction['basis']}, {counted(prediction['results_used'], 'result')}"
+    far = f", {counted(prediction['extrapolation'], 'doubling')} beyond the measured sizes" if prediction.get("extrapolation") else ""
+    return f"{span(prediction['value'])} ({prediction['level']:.0%} interval {_interval(prediction)}; {rests}{far}{per})"
 
 
 def _interval(prediction: Mapping[str, Any]) -> str:
     if prediction.get("lower") is None:
         return ""
-    return f"{show.span(prediction['lower'])} – {show.span(prediction['upper'])}"
+    return f"{span(prediction['lower'])} – {span(prediction['upper'])}"
+
+
+def _node_hours(hours: float | None, prediction: Mapping[str, Any]) -> str:
+    """Nodes times the time, with the interval of the time."""
+    if hours is None or prediction.get("lower") is None:
+        return show.cell(hours)
+    lower, upper = (show.cell(hours * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
+    return f"{show.cell(hours)} ({prediction['level']:.0%} interval {lower} – {upper})"
 
 
 def _image(made: Mapping[str, Any]) -> str:
@@ -132,7 +141,3 @@ def _image(made: Mapping[str, Any]) -> str:
         return str(made["image"].get("reference", ""))
     recipe = made.get("recipe")
     return f"to be built: {recipe.get('file', 'recipe')}" if recipe else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from modak.amounts import counted
 from modak.cli import answers, common, show
 from modak.errors import Infeasible, ModakError
 from modak.whatif import against, changed, with_value, without_constraints
@@ -154,7 +155,7 @@ def validate(request: common.Request, as_json: common.AsJson = False, strict: co
     if as_json:
         show.document({"valid": True, "warnings": warnings})
     else:
-        typer.echo("the request is valid" + (f", with {len(warnings)} warning(s)" if warnings else ""))
+        typer.echo("the request is valid" + (f", with {counted(len(warnings), 'warning')}" if warnings else ""))
         show.warn(warnings)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from modak.amounts import counted
 from modak.cli import common, show
 from modak.errors import UnknownName
 
@@ -99,7 +100,7 @@ def _differences(found: Description, as_json: bool) -> None:
     else:
         for one in differences:
             typer.echo(f"{one.field}: {_shown(one.stored, 'not stored')} → {_shown(one.seen, 'not seen')}")
-        typer.echo(f"{stored.name}: {len(differences) or 'no'} field(s) differ", err=True)
+        typer.echo(f"{stored.name}: {counted(len(differences), 'difference')}", err=True)
     if differences:
         raise typer.Exit(DIFFERS)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from modak.amounts import counted
 from modak.cli import answers, common, show
 from modak.errors import NotFound, UnknownName
 from modak.whatif import with_value
@@ -86,7 +87,7 @@ def plot(
     if as_json:
         show.document({"title": _title(chosen), "level": level, "lines": [asdict(line) for line in drawn]})
     else:
-        typer.echo(f"{min(len(drawn), plotting.MOST)} curve(s) drawn to {output}")
+        typer.echo(f"{counted(min(len(drawn), plotting.MOST), 'curve')} drawn to {output}")
 
 
 def plan(
@@ -173,7 +174,7 @@ def _several(curves: Sequence[Curve], *, all_sizes: bool = False) -> list[Curve]
     kept = sorted((curve for curve in lined if kind(curve) == best), key=lambda curve: -len(curve.sizes))
     if len(kept) < len(curves):
         typer.echo(
-            f"note: {len(curves) - len(kept)} more curve(s) of one size, or of another metric or kind of size than "
+            f"note: {counted(len(curves) - len(kept), 'more curve')} of one size, or of another metric or kind of size than "
             f"{best[0]} over {best[1]}; a MODEL_ID draws one",
             err=True,
         )
@@ -199,7 +200,8 @@ def _write(path: Path, content: bytes) -> None:
 def _proof(proof: Proof) -> None:
     from modak.perfmodel.predict import FAR_DOUBLINGS
 
-    hidden = "each inner size in turn" if proof.holdout == "each" else f"the largest {proof.holdout.partition(':')[2]} size(s)"
+    largest = proof.holdout.partition(":")[2]
+    hidden = f"the largest {counted(int(largest), 'size')}" if largest else "each inner size in turn"
     short = f"; {proof.left_out} with too few sizes left out" if proof.left_out else ""
     typer.echo(f"hidden: {hidden} of {proof.series} curves, {proof.predictions} predictions{short}")
     if proof.far:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from modak.amounts import counted
 from modak.cli import common, show
 from modak.errors import DataError, Fault, NotFound, RequestError, UnknownName
 
@@ -36,7 +37,7 @@ SYSTEMS: Columns = {
     "name": lambda item: item["name"],
     "kind": lambda item: item.get("kind", "production"),
     "scheduler": lambda item: item.get("scheduler"),
-    "partitions": lambda item: [f"{partition['name']} ({partition['nodes']} nodes)" for partition in item["partitions"]],
+    "partitions": lambda item: [f"{partition['name']} ({counted(partition['nodes'], 'node')})" for partition in item["partitions"]],
     "runtimes": lambda item: [policy["name"] for policy in item.get("runtimes", ()) if policy.get("allowed", True)],
     "title": lambda item: item["title"],
 }
@@ -230,7 +231,7 @@ def rules_check(
     """Check files of rules, without adding them."""
     found = {file: _checked_rules(file) for file in files}
     for file, several in found.items():
-        typer.echo(f"{file}: {len(several)} rule(s), all in order")
+        typer.echo(f"{file}: {counted(len(several), 'rule')}, all in order")
     if preview:
         with common.local() as service:
             _preview(service.preview([rule for several in found.values() for rule in several], last=last))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -37,6 +38,7 @@ def serve(
 
     from modak.api import logs
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # the server, when it has ended well, sends itself once more what ended it
     with _counted_together(workers):
         uvicorn.run(
             "modak.api:app_from_environment",
@@ -46,6 +48,7 @@ def serve(
             workers=workers,
             server_header=False,
             timeout_graceful_shutdown=10,
+            timeout_worker_healthcheck=30,  # on a busy machine a worker that starts is silent for longer than the default of 5 s
             log_config=logs.config(plain=sys.stderr.isatty()),
             access_log=False,
             http="modak.api.connections:Connection",

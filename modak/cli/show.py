@@ -101,23 +101,6 @@ def cell(value: Any) -> str:
     return str(value)
 
 
-def span(seconds: float | None) -> str:
-    """A length of time as people read it.
-
-    >>> span(0.25), span(75), span(3361), span(100000)
-    ('0.25 s', '75 s', '56 min 1 s', '27 h 47 min')
-    """
-    if seconds is None:
-        return "unknown"
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 120:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-
-
 def _number(text: str) -> bool:
     return text == "" or text.lstrip("-")[:1].isdigit()
 

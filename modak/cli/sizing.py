@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from modak.amounts import span
 from modak.cli import common, show
 from modak.whatif import with_value
 
@@ -50,8 +51,8 @@ def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         _verdict(one.get("feasible")),
         _count(one["nodes"]),
         _count(one["gpus"]) if one.get("gpus") else None,
-        show.span(time.get("value")),
-        f"{show.span(time['lower'])} – {show.span(time['upper'])}" if time.get("lower") is not None else None,
+        span(time.get("value")),
+        f"{span(time['lower'])} – {span(time['upper'])}" if time.get("lower") is not None else None,
         time["basis"],
         _spread(one["node_hours"]),
         _enough(network.get("needed", "").split(",")[0], network.get("enough")),

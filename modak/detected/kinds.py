@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from modak.amounts import counted
 from modak.detected.seen import SeenNode, SeenPartition, plain
 
 ALIKE: Final = 1.1
@@ -41,7 +42,7 @@ def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[Kind, .
     lost = sum(count(group) for group in others if not features[group])
     notes = [f"{label} has nodes of {len(others) + 1} kinds"]
     notes += [f"{label}: no feature tells the largest kind from the others, a job may land on any"] * (not features[first])
-    notes += [f"{label}: {lost} node(s) of other kinds are left out, no feature selects them"] * bool(lost)
+    notes += [f"{label}: {counted(lost, 'node')} of other kinds left out, no feature selects them"] * bool(lost)
     return (Kind(seen.name, seen, first, features[first], sole=False), *(kind for kind in named if kind.constraint)), tuple(notes)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from modak.amounts import counted
 from modak.detected import hardware, kinds
 from modak.detected.kinds import Kind
 from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
@@ -177,7 +178,7 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
         return named, ()
     typed = f" of type {plain(word, 40)}" if word else ""
     which = f"; it may be {' or '.join(others)}" if others else ""
-    return None, (f"{kind.label}: {number} GPU(s) a node{typed} are left out, their model is unknown{which}",)
+    return None, (f"{kind.label}: {counted(number, 'GPU')} a node{typed} left out, the model is unknown{which}",)
 
 
 def _doubts(kind: Kind, own: SeenProcessor, machine: Machine) -> Iterator[str]:

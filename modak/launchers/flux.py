@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from modak.jobspec import JobSpec, Resources
+from modak.jobspec import JobSpec
 from modak.launchers.family import OTHER_MPI
-from modak.launchers.threads import openmp
+from modak.launchers.plain import Plain
 from modak.script.bash import Line, need, quiet, run
 from modak.words import Word
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FluxRun:
+class FluxRun(Plain):
     """``flux run``."""
 
     name: str = "flux"
@@ -32,22 +31,6 @@ class FluxRun:
         return (
             f"flux run gives each rank as many GPUs: {has.gpus_per_node} cannot be shared by {has.ranks_per_node} ranks" if uneven else ""
         )
-
-    def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
-        """Never: Flux's brokers start the ranks."""
-        return False
-
-    def asks(self, has: Resources) -> Resources:
-        """The layout as it is."""
-        return has
-
-    def environment(self, job: JobSpec) -> Mapping[str, str]:
-        """OpenMP's."""
-        return openmp(job.resources)
-
-    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Nothing."""
-        return ()
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """The script runs in a Flux instance."""
@@ -65,7 +48,3 @@ class FluxRun:
             *("flux", "run", "-N", str(has.nodes), "-n", str(has.ranks), "-c", str(has.cores_per_rank)),
             *(*gpus, "-o", f"cpu-affinity={bound}", *pmi),
         )
-
-    def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
-        """The command."""
-        return job.command

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from modak.jobspec import JobSpec, Resources
+from modak.jobspec import JobSpec
 from modak.launchers.family import OTHER_MPI
-from modak.launchers.threads import openmp
+from modak.launchers.plain import Plain
 from modak.script.bash import Line, need, quiet, run
 from modak.words import Word
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Jsrun:
+class Jsrun(Plain):
     """``jsrun``."""
 
     name: str = "jsrun"
@@ -31,22 +30,6 @@ class Jsrun:
         uneven = has.ranks != has.nodes * has.ranks_per_node
         return f"jsrun gives each of {has.nodes} nodes the same number of ranks; {has.ranks} do not divide evenly" if uneven else ""
 
-    def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
-        """Never: the job's own daemons start the ranks."""
-        return False
-
-    def asks(self, has: Resources) -> Resources:
-        """The layout as it is."""
-        return has
-
-    def environment(self, job: JobSpec) -> Mapping[str, str]:
-        """OpenMP's."""
-        return openmp(job.resources)
-
-    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Nothing."""
-        return ()
-
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """``jsrun`` is there."""
         advice = "jsrun is not on this node: this LSF starts processes with mpirun, or a module is missing"
@@ -59,7 +42,3 @@ class Jsrun:
         bound = "none" if has.oversubscribed else f"packed:{has.cores_per_rank}"
         sets = ("jsrun", "-n", str(has.nodes), "-r", "1", "-a", str(has.ranks_per_node), "-c", str(has.ranks_per_node * has.cores_per_rank))
         return (*sets, *gpus, "-d", "packed", "-b", bound)
-
-    def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
-        """The command."""
-        return job.command

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from modak.jobspec import JobSpec, Resources
 from modak.launchers.family import OTHER_MPI, pmi
+from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
 from modak.schedulers.slurm import cpus_per_task, hint
 from modak.script.bash import Line, holds, need, run
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Srun:
+class Srun(Plain):
     """``srun``."""
 
     name: str = "srun"
@@ -28,23 +29,11 @@ class Srun:
         """It belongs to Slurm."""
         return "" if scheduler.name == "slurm" else f"srun starts processes under Slurm, not under {scheduler.name}"
 
-    def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
-        """Never: Slurm's daemons start the ranks."""
-        return False
-
-    def asks(self, has: Resources) -> Resources:
-        """The layout as it is."""
-        return has
-
     def environment(self, job: JobSpec) -> Mapping[str, str]:
         """OpenMP's; Intel MPI finds Slurm's process manager by the library that the site names."""
         mpi = next((mpi for mpi in job.system.mpi if mpi.family == "intel-mpi"), None) if job.system else None
         intel = job.launcher_flavour == "intel-mpi" and mpi and mpi.pmi_library
         return {**openmp(job.resources), **({"I_MPI_PMI_LIBRARY": intel} if intel else {})}
-
-    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Nothing."""
-        return ()
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """Slurm has the process manager that the ranks' MPI asks for: without it each rank would wait, or think that it is alone."""
@@ -57,10 +46,6 @@ class Srun:
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """A step on the whole allocation."""
         return step(job, job.resources)
-
-    def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
-        """The command."""
-        return job.command
 
 
 def step(job: JobSpec, has: Resources) -> tuple[Word, ...]:

@@ -84,7 +84,12 @@ def parts(of: Word) -> Parts:
     """A word as the parser must see it: literal text, and expansions."""
     if isinstance(of, str):
         return (of,) if of else ()
-    return merged(tuple(Expansion(f"{part.variable}:?") if isinstance(part, Variable) else part for part in of.parts))
+    return merged([_expanded(part.variable) if isinstance(part, Variable) else part for part in of.parts])
+
+
+@kept
+def _expanded(name: str) -> Expansion:
+    return Expansion(f"{name}:?")
 
 
 def merged(of: Sequence[Part]) -> Parts:

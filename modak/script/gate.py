@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import RequestError
@@ -61,8 +61,8 @@ def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[L
     for line in body:
         if line.words and _CONTINUED.sub(" ", line.text) == " ".join(line.words):
             _check_command(line)
-        elif not _is_assignment(line):
-            (check_line if len(line.text) > LONGEST_KEPT else _check_once)(line)
+        elif _SOUND.get(line.text) != line.events and not _is_assignment(line):
+            _check_once(line)
     if prefix and f"\n{prefix}" in f"\n{below}":
         raise _refused(_STRAY)
     return head + below
@@ -96,7 +96,18 @@ def _check_command(line: Line) -> None:
         if at and meant == (shown,) and _PLAIN.fullmatch(shown):
             continue
         word = Line(f"{_PROGRAM} {shown}", (("command", (_PROGRAM,), meant),)) if at else Line(shown, (("command", meant),))
-        (check_line if len(shown) > LONGEST_KEPT else _check_once)(word)
+        _check_once(word)
+
+
+def _check_once(line: Line) -> None:
+    """The same as :func:`check_line`, which a line that was found sound does not go through again."""
+    if _SOUND.get(line.text) == line.events:
+        return
+    check_line(line)
+    if len(line.text) <= LONGEST_KEPT:
+        if len(_SOUND) >= MOST_KEPT:
+            _SOUND.clear()
+        _SOUND[line.text] = line.events
 
 
 _PROGRAM, _BEHIND = "modak_program", "modak_behind"
@@ -105,9 +116,10 @@ _ASSIGNMENT: Final = re.compile(r"(export )?([A-Z_]+)=(?:([A-Za-z0-9_./,-]+)|'([
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:,@%+=-]+")
 """A word that no shell takes for anything else, behind the first."""
 _STRAY: Final = "a line below its header reads as an option for a scheduler"
-LONGEST_KEPT: Final = 2000
-_check_once: Final = lru_cache(maxsize=2048)(check_line)
-"""For lines of up to :data:`LONGEST_KEPT` characters; those that were found sound are not parsed again."""
+LONGEST_KEPT, MOST_KEPT = 2000, 2048
+"""Characters of a line, and lines, that are remembered."""
+_SOUND: Final[dict[str, tuple[Event, ...]]] = {}
+"""What lines that were found sound mean, by their text. It is asked for every line of every script, so it has to be a plain lookup."""
 
 
 def check(text: str, options: Sequence[tuple[str, ...]], events: Sequence[Event], prefix: str) -> None:

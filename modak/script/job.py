@@ -70,9 +70,9 @@ def render(job: JobSpec, scheduler: str) -> Script:
         *_command("after the run, on the first node", job.post, "application.post-execution"),
         *_rules(job, "after"),
     )
-    asked = replace(job, resources=launcher.asks(job.resources))
+    has = launcher.asks(job.resources)
     return finish(
-        asked,
+        job if has is job.resources else replace(job, resources=has),
         door,
         body,
         (

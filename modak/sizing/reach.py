@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from modak.amounts import counted
 from modak.candidates import Candidates
 from modak.grammar import clock
 from modak.objective import Scored
@@ -57,9 +58,9 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
         feasible=bool(meets.any()),
         nodes=Figure(value=value, lower=lower, upper=upper, unit="nodes", why=why, **figure),
         time=Figure(**_ends(times), unit="s", why=_rests_on(evidence, int(scored.shape[best]), predicted.results_used), **figure),
-        node_hours=Figure(**_ends(tuple(hours)), unit="node-hours", why=f"{at} nodes x the time", **figure),
+        node_hours=Figure(**_ends(tuple(hours)), unit="node-hours", why=f"{counted(at, 'node')} x the time", **figure),
         at=at,
-        layout=f"{shape.ranks_per_node} ranks x {shape.threads_per_rank} threads a node",
+        layout=f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')} a node",
         notes=_far(float(scored.doublings[best])),
     )
 
@@ -76,8 +77,8 @@ def _ends(values: tuple[float, ...]) -> dict[str, float]:
 
 def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
     nodes, worst = int(scored.nodes[best]), float(scored.bound(wanted.confidence)[best])
-    count = "1 node takes" if nodes == 1 else f"{nodes} nodes take"
-    longest = f"{count} at most {clock(round(worst))} with probability {wanted.confidence:g}"
+    take = f"{counted(nodes, 'node')} take{'s' if nodes == 1 else ''}"
+    longest = f"{take} at most {clock(round(worst))} with probability {wanted.confidence:g}"
     return f"{longest}; the goal is {clock(wanted.deadline)}" if met else f"out of reach; at the fastest, {longest}"
 
 
@@ -87,7 +88,7 @@ def _rests_on(evidence: Evidence, shape: int, results: int) -> str:
     if curve is None:
         return UNKNOWN
     differs = f"; the run differs from them in {', '.join(found.differences)}" if found.differences else ""
-    return f"{results} results of {curve.series.application} on {curve.series.system or 'a system without a name'}{differs}"
+    return f"{counted(results, 'result')} of {curve.series.application} on {curve.series.system or 'a system without a name'}{differs}"
 
 
 def _far(doublings: float) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from modak.amounts import counted
 from modak.dsl import Request
 from modak.facts import Partition, System
 from modak.sizing.answer import Figure, Network, Storage
@@ -69,7 +70,7 @@ def _per_node(rate: Figure, nodes: int | None, guide: Guide) -> Figure:
         return Figure(unit="GB/s", why=rate.why)
     most = f"a node gets at most {guide.node_storage.most_gbs:g} GB/s ({guide.cites('Data')})"
     parts = {"value": rate.value / nodes, "lower": rate.lower / nodes, "upper": rate.upper / nodes}
-    return Figure(**parts, level=rate.level, unit="GB/s", basis=rate.basis, why=f"the rate over {nodes} nodes; {most}")
+    return Figure(**parts, level=rate.level, unit="GB/s", basis=rate.basis, why=f"the rate over {counted(nodes, 'node')}; {most}")
 
 
 def _sample(guide: Guide, sample: StorageSample | None) -> tuple[str, ...]:
@@ -84,7 +85,7 @@ def _room(system: System, capacity: Figure) -> tuple[bool | None, tuple[str, ...
     if capacity.value is None or not known:
         return None, (f"the capacity of {system.name}'s storage is not known",) if not known else ()
     share = capacity.value / max(known)
-    return share <= 1, (f"the data set takes {share:.2g} of the {max(known):g} TB of {system.name}'s largest file system",)
+    return share <= 1, (f"the data set takes {100 * share:.3g}% of the {max(known):g} TB of {system.name}'s largest file system",)
 
 
 def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -> tuple[bool | None, tuple[str, ...]]:

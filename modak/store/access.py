@@ -21,6 +21,8 @@ class Access:
     """The part of an open database that is about access. Tokens come and go as their SHA-256."""
 
     engine: Engine
+    quick_engine: Engine
+    """For what does not wait for another writer."""
     aside: Aside
 
     # --- API keys
@@ -73,8 +75,11 @@ class Access:
     # --- the trail
 
     def note(self, actor: Actor, action: str, target: str, outcome: str) -> None:
-        """Write down what was tried and not done; what was done is written down with the change itself."""
-        with writing(self.engine, shared=True) as connection:
+        """Write down what was tried and not done; what was done is written down with the change itself.
+
+        Whoever was refused does not wait for a load: raises :class:`modak.errors.Unavailable` where the trail cannot be written now.
+        """
+        with writing(self.quick_engine, shared=True) as connection:
             audit.note(connection, actor, action, [target], outcome)
 
     def audit(self, cursor: str, limit: int) -> tuple[tuple[Entry, ...], str | None]:

@@ -22,6 +22,10 @@ from modak.errors import Unavailable
 BUSY_MS: Final = 30_000
 QUICK_MS: Final = 100
 """For how long what can do without the lock waits for it."""
+CACHE_KIB: Final = 4_096
+"""Memory for pages of each of SQLite's connections, for as long as it lives: the next request is about another plan, and gains little."""
+LOAD_CACHE_KIB: Final = 65_536
+"""The same for one that writes data: a load comes back to the same indexes with each row."""
 WRITERS: Final = 0x6D6F6461
 """Key of the PostgreSQL advisory lock that writers of data take in turn."""
 NETWORK: Final = frozenset(
@@ -64,10 +68,12 @@ def quick(engine: Engine) -> Engine:
 
     SQLite then waits for no disk, and hardly for another writer.
     """
-    return _sqlite(engine.url, synchronous="NORMAL", busy_ms=QUICK_MS) if engine.dialect.name == "sqlite" else engine
+    if engine.dialect.name != "sqlite":
+        return engine
+    return _sqlite(engine.url, synchronous="NORMAL", busy_ms=QUICK_MS, writer_kib=CACHE_KIB)
 
 
-def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None) -> Engine:
+def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, writer_kib: int = LOAD_CACHE_KIB) -> Engine:
     path = Path(url.database or "")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,13 +91,16 @@ def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None) 
             f"synchronous={synchronous}",
             "foreign_keys=ON",
             "trusted_schema=OFF",
-            "cache_size=-65536",
+            f"cache_size=-{CACHE_KIB}",
         ):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("write") else "BEGIN")
+        write = connection.get_execution_options().get("write")
+        if writer_kib != CACHE_KIB:
+            connection.exec_driver_sql(f"PRAGMA cache_size=-{writer_kib if write else CACHE_KIB}")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine
 

@@ -61,7 +61,7 @@ class Store:
     engine: Engine
     pulse: versions.Pulse
     plans_engine: Engine
-    """For plans and curves: a commit that waits for the disk costs more than the plan itself."""
+    """For plans, curves and notes of refusals: a commit that waits for the disk costs more than the plan itself."""
     aside: Aside
     """Plans that were made while a load holds the lock."""
 
@@ -89,7 +89,7 @@ class Store:
     @property
     def access(self) -> Access:
         """Keys, the tokens of jobs, the audit trail."""
-        return Access(self.engine, self.aside)
+        return Access(self.engine, self.plans_engine, self.aside)
 
     def state(self) -> State:
         """Counts and times for whoever watches the service."""

@@ -33,6 +33,11 @@ class Pulse:
         self._lock = threading.Lock()
         self._open: sqlite3.Connection | None = None
 
+    @property
+    def local(self) -> bool:
+        """Whether asking waits for no server, which may take its time."""
+        return self._engine.dialect.name == "sqlite"
+
     def version(self) -> str:
         """The version of the data as it is now; what another process changed is seen after :data:`FRESH_S`."""
         now = time.monotonic()
@@ -44,7 +49,7 @@ class Pulse:
         self._asked = float("-inf")
 
     def _now(self) -> str:
-        if self._engine.dialect.name != "sqlite":
+        if not self.local:
             with self._engine.connect() as connection:
                 return current(connection)
         with self._lock:

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from modak.amounts import counted
 from modak.dsl import Request
 from modak.errors import Conflict, DataError, Infeasible, ModakError, RequestError
 from modak.facts import Facts
@@ -206,7 +207,7 @@ class Search:
         """Trials that another process began: those with a job are waited for, the others are begun again."""
         found = [record for record in self.study.records() if record.state == "running"]
         if found:
-            self.say(f"going on with {len(found)} trial(s) that had begun")
+            self.say(f"going on with {counted(len(found), 'trial')} that had begun")
         again = (record if record.slip.job else self._started(record) for record in found)
         return [record for record in again if record is not None]
 

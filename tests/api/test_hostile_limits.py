@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import http.client
 import os
@@ -15,8 +16,10 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import Message
 
 from modak.api import create_app
+from modak.api.limits import Limits
 from modak.auth.ring import KeyRing
 from modak.settings import Settings
 from modak.store import open_store
@@ -218,6 +221,27 @@ def place(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     file = tmp_path_factory.mktemp("served") / "modak.db"
     file.write_bytes(packaged_database.with_name("never-opened.db").read_bytes())
     return f"sqlite:///{file}"
+
+
+def test_a_request_that_the_end_of_the_service_cuts_off_is_503() -> None:
+    """Not the server's own 500: another worker or another try answers it."""
+    said: list[Message] = []
+
+    async def endless(*_: object) -> None:
+        await asyncio.sleep(3600)
+
+    async def send(message: Message) -> None:
+        said.append(message)
+
+    async def cut() -> None:
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+        request = asyncio.create_task(Limits(endless, request_s=3600)(scope, endless, send))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        request.cancel()
+        await request
+
+    asyncio.run(cut())
+    assert said[0]["status"] == 503
 
 
 @pytest.fixture(scope="module")

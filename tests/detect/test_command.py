@@ -73,7 +73,7 @@ def test_the_printed_command_adds_what_was_written(run: Callable[..., Ran], tmp_
     assert "processors that MODAK does not know" not in run("systems", "detect").out
     same = run("systems", "detect", "--name", "here", "--diff")
     assert (same.status, same.out) == (0, "")
-    assert same.err.splitlines()[-1] == "here: no field(s) differ"
+    assert same.err.splitlines()[-1] == "here: 0 differences"
 
 
 def test_drift_is_shown_and_is_the_exit_status(run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,7 +161,7 @@ def test_nodes_of_several_kinds_become_partitions_where_a_feature_selects_them()
     batch, large = partition(found, "batch"), partition(found, "batch-kind2")
     assert (batch.nodes, batch.max_nodes, batch.default_wall_time_s, batch.node.usable_memory_gb) == (4, 4, 3600, 200.2)
     assert (large.nodes, large.queue, large.constraint, large.node.usable_memory_gb) == (2, "batch", "bigmem", 807.4)
-    assert "partition batch: 1 node(s) of other kinds are left out, no feature selects them" in found.notes
+    assert "partition batch: 1 node of other kinds left out, no feature selects them" in found.notes
 
 
 def test_slurm_that_counts_threads_is_seen() -> None:

@@ -192,6 +192,7 @@ def test_data_in_the_nodes_own_storage(slurm: Slurm, tmp_path: Path) -> None:
         (system(runtimes=(RuntimePolicy(name="sarus"),)), "sarus", 71, "sarus is not on this node"),
         (system(runtimes=(RuntimePolicy(name="charliecloud", version="0.40"),)), "charliecloud", 72, "cannot be read"),
         (system(runtimes=(RuntimePolicy(name="apptainer", binds=("/no/such",)),)), "apptainer", 78, "/no/such is not on this node"),
+        (system(mpi=(HostMpi(family="openmpi", library_dir="/no/such/mpi"),)), "apptainer", 73, "/no/such/mpi is not on this node"),
         (system(modules=("no-such-module",)), "none", 70, "module no-such-module could not be loaded"),
     ],
 )

@@ -1,0 +1,42 @@
+"""Numbers as people read them: lengths of time, sizes, counted things."""
+
+from __future__ import annotations
+
+
+def span(seconds: float | None) -> str:
+    """A length of time.
+
+    >>> span(0.25), span(75), span(3361), span(100000)
+    ('0.25 s', '75 s', '56 min 1 s', '27 h 47 min')
+    """
+    if seconds is None:
+        return "unknown"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 120:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def size(number: float) -> str:
+    """Bytes in decimal units, three digits.
+
+    >>> size(42e9), size(33_000)
+    ('42 GB', '33 kB')
+    """
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= factor:
+            return f"{number / factor:.3g} {unit}"
+    return f"{number:.3g} B"
+
+
+def counted(number: float, thing: str) -> str:
+    """A number of things; of one in the singular.
+
+    >>> counted(1, "node"), counted(2, "node"), counted(1.5, "doubling")
+    ('1 node', '2 nodes', '1.5 doublings')
+    """
+    exact = f"{number:.3g}" if number % 1 else f"{number:.0f}"
+    return f"{exact} {thing}" if exact == "1" else f"{exact} {thing}s"
