@@ -62,6 +62,8 @@ class Asker:
             self._connection.request(method, path, body, headers)
             answer = self._connection.getresponse()
             content = answer.read()
+            if path == "/results":
+                self._connection.close()  # the next load is later than an idle connection lives
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             found.errors[type(error).__name__] += 1
