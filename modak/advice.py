@@ -12,13 +12,10 @@ from typing import Final
 
 from modak import batchsize, inputrate
 from modak.amounts import counted
-from modak.batchsize import global_batch
 from modak.chosen import Chosen
 from modak.facts import Rule
 from modak.grammar import clock
 from modak.perfmodel.predict import FAR_DOUBLINGS
-
-__all__ = ["advise", "global_batch"]
 
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:

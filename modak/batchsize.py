@@ -17,7 +17,7 @@ def global_batch(shape: Shape, nodes: int) -> int | None:
     """Samples in one step over all workers (ranks, or GPUs where there are GPUs)."""
     if shape.batch_size is None:
         return None
-    return shape.batch_size * nodes * (shape.gpus_per_node or shape.ranks_per_node)
+    return shape.batch_size * nodes * shape.workers_per_node
 
 
 def learning_rate(chosen: Chosen) -> str | None:
@@ -32,12 +32,12 @@ def learning_rate(chosen: Chosen) -> str | None:
 def large(chosen: Chosen) -> str | None:
     """The global batch, where it is beyond the largest without loss."""
     batch = global_batch(chosen.shape, chosen.nodes)
-    return f"{_batch(chosen)}" if batch and batch > LARGEST_WITHOUT_LOSS else None
+    return _batch(chosen) if batch and batch > LARGEST_WITHOUT_LOSS else None
 
 
 def by_layout(chosen: Chosen) -> str | None:
     """What several workers in a node do to the global batch."""
-    many = chosen.workers_per_node
+    many = chosen.shape.workers_per_node
     return f"{many} workers a node make it {many} times that of one worker a node; {_batch(chosen)}" if many > 1 else None
 
 

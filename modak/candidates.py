@@ -54,6 +54,11 @@ class Shape:
     origin: str = "topology"
     """``evidence``, ``request`` or ``topology``."""
 
+    @property
+    def workers_per_node(self) -> int:
+        """Ranks, or GPUs where there are GPUs."""
+        return self.gpus_per_node or self.ranks_per_node
+
     def laid_out_as(self, other: Shape) -> bool:
         """Whether both lie on a node in one way; software may differ."""
         names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads", "numa_mode", "mpi", "mpi_from")

@@ -23,11 +23,6 @@ class Chosen:
     """The evidence behind the prediction."""
 
     @property
-    def workers_per_node(self) -> int:
-        """Ranks, or GPUs where there are GPUs."""
-        return self.shape.gpus_per_node or self.shape.ranks_per_node
-
-    @property
     def workers(self) -> int:
         """On all nodes."""
-        return self.nodes * self.workers_per_node
+        return self.nodes * self.shape.workers_per_node

@@ -54,13 +54,13 @@ def local_copy(chosen: Chosen) -> str | None:
     data, node, epochs = _data(chosen), chosen.target.node, chosen.request.optimisation.workload.epochs
     if data is None or data.size_bytes is None or node is None or not epochs or epochs < 2:
         return None
-    size = data.size_bytes / 1e9
-    if node.local_storage_gb and size <= node.local_storage_gb:
-        return f"its {size:.3g} GB fit the {node.local_storage_gb:g} GB of storage on a node of {chosen.target.title}"
+    gigabytes = data.size_bytes / 1e9
+    if node.local_storage_gb and gigabytes <= node.local_storage_gb:
+        return f"its {gigabytes:.3g} GB fit the {node.local_storage_gb:g} GB of storage on a node of {chosen.target.title}"
     usable, taken = usable_gb(chosen.target), needed_gb(chosen.request, chosen.shape.ranks_per_node)
-    if usable and size <= MEMORY_PART * (usable - taken):
+    if usable and gigabytes <= MEMORY_PART * (usable - taken):
         said = f", of which the request says that {taken:g} GB are taken" if taken else ", and the request does not say what the ranks need"
-        return f"its {size:.3g} GB fit the memory of a node ({usable:g} GB usable{said})"
+        return f"its {gigabytes:.3g} GB fit the memory of a node ({usable:g} GB usable{said})"
     return None
 
 

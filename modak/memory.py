@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from modak.amounts import counted
 from modak.dsl import Request
 from modak.target import Target
 
@@ -26,7 +27,7 @@ def obstacle(request: Request, target: Target, shape: Shape) -> str | None:
     """Why a shape does not fit the memory there; ``None``: it does, or too little is known to say."""
     need, usable = needed_gb(request, shape.ranks_per_node), usable_gb(target)
     if usable is not None and need > usable:
-        ranks = f"{shape.ranks_per_node} rank{'s' if shape.ranks_per_node > 1 else ''} a node"
+        ranks = f"{counted(shape.ranks_per_node, 'rank')} a node"
         aside = request.optimisation.workload.memory_aside_gb
         beside = f" with the {aside:g} GB beside them" if aside else ""
         return f"{ranks}{beside} need {need:g} GB; {usable:g} GB are usable on nodes of {target.title}"

@@ -18,6 +18,7 @@ import numpy as np
 
 from modak import __version__, advice
 from modak.amounts import counted, span
+from modak.batchsize import global_batch
 from modak.candidates import Candidates, Shape, enumerate_candidates
 from modak.chosen import Chosen
 from modak.dsl import Choice, Configuration, Notice, Plan, Request, Texts
@@ -230,8 +231,8 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         precision=shape.precision,
         image=software.reference if software else None,
         batch_size=shape.batch_size,
-        global_batch=advice.global_batch(shape, nodes),
-        workers=nodes * (shape.gpus_per_node or shape.ranks_per_node),
+        global_batch=global_batch(shape, nodes),
+        workers=nodes * shape.workers_per_node,
         opt_build=shape.opt_build or None,
     )
     prediction = decision.evidence.prediction(scored, index)

@@ -29,7 +29,8 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
         yield from _fewer(scored, ranking, objective, describe)
     rival = _rival(scored, ranking)
     if rival is not None:
-        margin = scores(scored, ranking.minimise)[rival] / scores(scored, ranking.minimise)[best] - 1
+        wanted = scores(scored, ranking.minimise)
+        margin = wanted[rival] / wanted[best] - 1
         both = math.exp(stretch(LEVEL) * math.hypot(float(scored.spread[best]), float(scored.spread[rival]))) - 1
         least = "time" if ranking.minimise == "time" else "node-hours"
         text = f"sensitivity: the next other variant, {describe(rival)}, would win only if the choice took {margin:.0%} more {least}"

@@ -112,10 +112,10 @@ class Service:
         return _settled(*self._read(document, strict=strict), strict=strict)
 
     def settle_at_once(self, document: Any, *, strict: bool = False) -> Settled | None:
-        """The same from what is in memory; ``None``: facts have to be read first."""
+        """The same from what is in memory; ``None``: facts have to be read first, or told from parameters."""
         read = normalise(document, strict=strict)
         facts = self.newest.ready(read.request.workload_name, _left(read.request))
-        return None if facts is None else _settled(read, facts, strict=strict)
+        return None if facts is None or _rests_on_parameters(read.request, facts) else _settled(read, facts, strict=strict)
 
     def recommend(self, document: Any, *, strict: bool = False) -> Json:
         """``choices``, best first, and the ``warnings`` of reading the request."""
@@ -186,15 +186,7 @@ class Service:
 
     def earlier(self, request: Request) -> list[Result]:
         """Results of the request's application that tell parameters, up to a bound."""
-        name, cursor = request.workload_name, None
-        found: list[Result] = []
-        while name and len(found) < MOST_RESULTS:
-            page = self.store.results({"application": name}, cursor, 1000)
-            found += [result for result in page.items if result.series.params]
-            cursor = page.next
-            if not cursor:
-                break
-        return found
+        return self._having_params({"application": request.workload_name}) if request.workload_name else []
 
     # --- what is kept
 
@@ -371,12 +363,12 @@ class Service:
 
     def _facts_for(self, request: Request) -> Prepared:
         """What is known for a request; with what other applications tell of the switches that it leaves to the evidence."""
-        facts = self.newest.facts(request.workload_name, _left(request))
-        work, names = request.optimisation.workload, {same_name(curve.series.system) for curve in facts.models}
-        if not numbers_of(work.params) or request.target.name is None or same_name(request.target.name) in names:
+        left = _left(request)
+        facts = self.newest.facts(request.workload_name, left)
+        if not _rests_on_parameters(request, facts):
             return facts
-        said = tuple(sorted((name, str(value)) for name, value in work.params.items()))
-        key = (facts.version, request.workload_name, request.target.name, said)
+        said = tuple(sorted((name, str(value)) for name, value in request.optimisation.workload.params.items()))
+        key = (facts.version, request.workload_name, request.target.name, left, said)
         return self._told.get(key, lambda: self._with_parameters(request, facts))
 
     def _with_parameters(self, request: Request, facts: Prepared) -> Prepared:
@@ -454,6 +446,14 @@ def _left(request: Request) -> Switches:
     """The switches that a request leaves to the evidence, as the store takes them; ``()``: none."""
     left = left_open(request)
     return tuple(tuple(each.on for each in left if each.column == column) for column in SWITCHES) if left else ()
+
+
+def _rests_on_parameters(request: Request, facts: Facts) -> bool:
+    """Whether the application was never run on the target, and says numbers that may tell how it would do there."""
+    name = request.target.name
+    if name is None or not numbers_of(request.optimisation.workload.params):
+        return False
+    return same_name(name) not in {same_name(curve.series.system) for curve in facts.models}
 
 
 def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:

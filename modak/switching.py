@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from modak.amounts import counted
 from modak.candidates import Candidates, Shape
 from modak.dsl import Basis, Request
 from modak.facts import Result
@@ -85,7 +86,7 @@ def run(request: Request, target: Target, shape: Shape, nodes: int | None = None
     """The run that is asked about, as pairs tell of theirs."""
     work, framework = request.optimisation.workload, carrier(request)
     told = {"framework": framework.framework if framework else None, "precision": shape.precision, "dataset": work.dataset}
-    workers = (shape.gpus_per_node or shape.ranks_per_node) * nodes if nodes else None
+    workers = shape.workers_per_node * nodes if nodes else None
     return Run(request.workload_name, target.name, tuple(told.get(name) for name in SOFTWARE), workers)
 
 
@@ -132,7 +133,7 @@ def _line(request: Request, target: Target, shape: Shape, nodes: int, each: Know
         return f"{each.switch.name}: {'on' if on else 'off'}, {told}"
     if on or each.switch.column == "precision":
         return None
-    where = f"{nodes} node{'s' if nodes > 1 else ''} of {target.title}"
+    where = f"{counted(nodes, 'node')} of {target.title}"
     return f"{each.switch.name}: off, no result with and without it is known; one run with and one without it on {where} would decide"
 
 

@@ -143,17 +143,45 @@ def test_no_home_and_no_address_is_one_clear_line() -> None:
         open_service(read_settings({}))
 
 
+NETWORKS = "application,params.gmacs,params.macts,metric,value,unit,system,nodes\n" + "".join(
+    f"net{n},{1 + n % 7},{2 + n * n % 11},throughput,{1000 / (1 + n % 7 + n * n % 11)},samples/s,zenith,1\n" for n in range(50)
+)
+
+
+def network(params: dict[str, float], **frameworks: dict[str, str]) -> dict[str, Any]:
+    """A request for an application that was never run."""
+    work = {"application": "net-of-tomorrow", "samples": 1000, "params": params}
+    optimisation = {"workload": work} | ({"app_type": "ai_training", "ai_training": frameworks} if frameworks else {})
+    return {"job": {"application": {"executable": "./train"}, "target": {"name": "zenith"}, "optimisation": optimisation}}
+
+
 def test_an_application_that_was_never_run_is_told_from_its_parameters(service: Service, load: Callable[[str], Any]) -> None:
     """Where fifty others were measured on the target; without parameters there is no prediction."""
-    rows = [f"net{n},{1 + n % 7},{2 + n * n % 11},throughput,{1000 / (1 + n % 7 + n * n % 11)},samples/s,zenith,1" for n in range(50)]
-    load("application,params.gmacs,params.macts,metric,value,unit,system,nodes\n" + "\n".join(rows) + "\n")
+    load(NETWORKS)
 
     def basis(params: dict[str, float]) -> str:
-        work = {"application": "net-of-tomorrow", "samples": 1000, "params": params}
-        sent = {"application": {"executable": "./train"}, "target": {"name": "zenith"}, "optimisation": {"workload": work}}
-        return str(service.optimise({"job": sent})["job"]["plan"]["prediction"]["basis"])
+        return str(service.optimise(network(params))["job"]["plan"]["prediction"]["basis"])
 
     assert (basis({"gmacs": 3, "macts": 5}), basis({})) == ("transferred", "none")
+
+
+def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service: Service, load: Callable[[str], Any]) -> None:
+    """An answer from memory alone would be without; where nothing is to be told there is one."""
+    load(NETWORKS)
+    for params, at_once in (({"gmacs": 3, "macts": 5}, False), ({}, True)):
+        service.settle(network(params))
+        assert (service.settle_at_once(network(params)) is not None) is at_once
+
+
+def test_switches_left_open_are_told_beside_parameters(service: Service, load: Callable[[str], Any]) -> None:
+    """Also where the same parameters were asked about before, with nothing left open."""
+    pairs = [f"net{n},{1 + n % 7},throughput,{(1 + on) * 100},samples/s,zenith,1,{'xla' if on else ''}" for n in range(20) for on in (0, 1)]
+    load(NETWORKS)
+    load("application,params.gmacs,metric,value,unit,system,nodes,compiler\n" + "\n".join(pairs) + "\n")
+    asked, left = ({"version": "2.1"}, {"version": "2.1", "xla": "auto"})
+    service.settle(network({"gmacs": 3, "macts": 5}, tensorflow=asked))
+    plan = service.optimise(network({"gmacs": 3, "macts": 5}, tensorflow=left))["job"]["plan"]
+    assert any(line.startswith("xla: on") for line in plan["decisions"]), plan["decisions"]
 
 
 @pytest.mark.parametrize(("nodes", "warned"), [(512, False), (100_000, True)])
