@@ -34,7 +34,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import Series
 from modak.target import Target
 
-PROTOCOLS = ("largest two", "smaller half", "each inner size")
+PROTOCOLS = ("largest one", "largest two", "smaller half", "each inner size")
 FASTEST_S = 5000.0
 """What the fastest run of a series is taken to last: deadlines are whole seconds."""
 DEADLINES = 20

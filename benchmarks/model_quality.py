@@ -18,7 +18,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import product, takewhile
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,7 +37,8 @@ SUSPECT = "_flagged768"
 """Series whose name ends so hold a row that contradicts itself."""
 PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
 CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
-FOLDS, CALIBRATION, REPEATS = 5, 20, 4
+FOLDS, REPEATS = 5, 4
+CALIBRATION = (5, 10, 20, 50, 100)
 INTERVAL = "  inside its 90 % interval"
 DOUBLINGS = (1e-9, 1.01, 2.01, 3.01)
 DISAGREEMENT = (0.02, 0.05, 0.1, 0.2)
@@ -86,7 +87,7 @@ def read_scaling(folder: Path) -> list[Observed]:
 
 def scaling_quality(observed: Sequence[Observed], extrap: str | None, least_sizes: int) -> None:
     """Errors and decisions of every model by every protocol."""
-    for protocol in ("largest two", "smaller half", "each inner size"):
+    for protocol in ("largest one", "largest two", "smaller half", "each inner size"):
         todo = evaluation.tasks(observed, protocol, least_sizes)
         actual = np.concatenate([task.actual for task in todo])
         own = evaluation.forecasts(todo)
@@ -158,12 +159,11 @@ class Judged:
         return intervals.fit_width(rows[seen], miss[seen], weight[seen])
 
     def _table(self, observed: Sequence[Observed], todo: Sequence[Task], answers: Sequence[Forecast]) -> tuple[Array, Array, Array, Any]:
-        """Feature rows, misses, weights and collections. Series count alike within a collection, and collections among each other."""
-        size = Counter(observed[task.place].collection for task in {task.place: task for task in todo}.values())
+        """Feature rows, misses, weights and collections. Series count alike, however many predictions are made of each."""
         per_series = Counter(place for task in todo for place in [task.place] * len(task.asked))
         rows = np.vstack([intervals.features(answer) for answer in answers])
         names = np.array([observed[task.place].collection for task in todo for _ in task.asked])
-        weight = np.array([1 / (size[observed[t.place].collection] * per_series[t.place]) for t in todo for _ in t.asked])
+        weight = np.array([1 / per_series[task.place] for task in todo for _ in task.asked])
         return rows, evaluation.misses(todo, answers), weight / weight.mean(), names
 
 
@@ -178,6 +178,7 @@ def interval_quality(observed: Sequence[Observed]) -> None:
             answers = evaluation.with_relatives(todo, observed, answers)
         names = [observed[task.place].collection for task in todo for _ in task.asked]
         miss = evaluation.misses(todo, answers)
+        each: list[Array] = []
         for title, chosen in (("unseen collection", unseen), ("as shipped", None)):
             each = [
                 evaluation.widths([one], calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
@@ -209,8 +210,8 @@ def parameter_quality(table: Path) -> None:
             for name, errors in _unseen(members, group).items():
                 found[name].append(errors)
         say(f"\nunseen {title} on a known configuration, {FOLDS} folds; absolute percentage error of time")
-        for name, errors in found.items():
-            _line(name, np.concatenate(errors))
+        for name, several in found.items():
+            _line(name, np.concatenate(several))
     _new_device(by_configuration)
 
 
@@ -249,27 +250,48 @@ def _new_device(by_configuration: dict[tuple[str, ...], list[dict[str, str]]]) -
     described = {name: values for name, values in _columns([first[name] for name in networks]).items() if name != "batch"}
     features = parameters.features(described)
     for title, same in (("no configuration of that device known", False), ("other software on that device known", True)):
-        found: dict[str, list[Array]] = defaultdict(list)
+        devices: list[tuple[Array, Array, Array]] = []
         for configuration, target in known.items():
             allowed = [name for name in known if name != configuration and (same or name[-1] != configuration[-1])]
             others = np.array([known[name] for name in allowed])
             usable = np.flatnonzero(np.isfinite(target) & (np.isfinite(others).sum(axis=0) >= max(1, len(others) // 2)))
-            for repeat in range(REPEATS):
-                order = np.random.default_rng(repeat).permutation(len(usable))
-                shown, hidden = order[:CALIBRATION], order[CALIBRATION:]
-                elsewhere, actual = others[:, usable].T, target[usable]
-                guess = parameters.transfer(elsewhere, features[usable], shown, actual[shown])
-                miss = (actual - guess.log_throughput)[hidden]
-                found["MODAK"].append(np.abs(np.expm1(miss)))
-                reach = guess.half_width[hidden]
-                found[INTERVAL].append(np.where(np.abs(miss) <= reach, reach, np.nan))
-                ratio = actual[:, None] - elsewhere
-                nearest = int(np.nanargmin(np.nanmedian(np.abs(ratio[shown] - np.nanmedian(ratio[shown], axis=0)), axis=0)))
-                constant = np.abs(np.expm1(ratio[:, nearest] - np.nanmedian(ratio[shown, nearest])))[hidden]
-                found["constant ratio to the nearest"].append(constant[np.isfinite(constant)])
-        say(f"\nnew device after {CALIBRATION} calibration runs, {title}; absolute percentage error of time")
-        for name, errors in found.items():
-            _line(name, np.concatenate(errors))
+            devices.append((others[:, usable].T, features[usable], target[usable]))
+        for runs in CALIBRATION:
+            say(f"\nnew device after {runs} calibration runs, {title}; absolute percentage error of time")
+            found: dict[str, list[Array]] = defaultdict(list)
+            for device, repeat in product(devices, range(REPEATS)):
+                for name, errors in _calibrated(*device, runs, repeat).items():
+                    found[name].append(errors)
+            for name, parts in found.items():
+                _line(name, np.concatenate(parts))
+        _line("linear, from four fifths of all runs there", np.concatenate([_all_runs(*device) for device in devices]))
+
+
+def _calibrated(elsewhere: Array, features: Array, actual: Array, runs: int, repeat: int) -> dict[str, Array]:
+    """Errors of all runs on a device but a few, from these."""
+    order = np.random.default_rng(repeat).permutation(len(actual))
+    shown, hidden = order[:runs], order[runs:]
+    guess = parameters.transfer(elsewhere, features, shown, actual[shown])
+    miss, reach = (actual - guess.log_throughput)[hidden], guess.half_width[hidden]
+    ratio = (actual[:, None] - elsewhere)[:, np.isfinite(elsewhere[shown]).any(axis=0)]
+    nearest = int(np.argmin(np.nanmedian(np.abs(ratio[shown] - np.nanmedian(ratio[shown], axis=0)), axis=0)))
+    constant = np.abs(np.expm1(ratio[:, nearest] - np.nanmedian(ratio[shown, nearest])))[hidden]
+    return {
+        "MODAK": np.abs(np.expm1(miss)),
+        INTERVAL: np.where(np.abs(miss) <= reach, reach, np.nan),
+        "constant ratio to the nearest": constant[np.isfinite(constant)],
+    }
+
+
+def _all_runs(elsewhere: Array, features: Array, actual: Array) -> Array:
+    """Errors on each fold of a linear model (least absolute deviations) of the same columns, fitted to all other runs on the device."""
+    from sklearn.linear_model import QuantileRegressor
+    from sklearn.model_selection import cross_val_predict
+
+    known = np.where(np.isfinite(elsewhere), elsewhere, np.nanmean(elsewhere, axis=1, keepdims=True))
+    rows = np.column_stack([known, features])
+    model = QuantileRegressor(alpha=0, solver="highs")
+    return np.asarray(np.abs(np.expm1(actual - cross_val_predict(model, (rows - rows.mean(axis=0)) / rows.std(axis=0), actual, cv=FOLDS))))
 
 
 def _line(name: str, errors: Array) -> None:

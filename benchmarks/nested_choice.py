@@ -12,23 +12,23 @@ import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.model_quality import read_scaling
-from modak.perfmodel import evaluation, scaling
+from modak.perfmodel import beyond, evaluation, nodestep, scaling
 from modak.perfmodel.evaluation import Observed
 from modak.perfmodel.forms import Array
 
-GRID: Mapping[str, tuple[float, ...]] = {
-    "POWER": (3.0, 4.0, 6.0),
-    "GUARD": (0.25, 0.5, 0.75),
-    "CEILING": (0.1, 0.2, 0.4, 9.0),
-    "FRESH": (0.0, 0.5, 0.75, 1.0),
-    "NODE_SLOPE": (0.03, 0.06),
+GRID: Mapping[tuple[ModuleType, str], tuple[float, ...]] = {
+    (scaling, "POWER"): (3.0, 4.0, 6.0),
+    (beyond, "CEILING"): (0.05, 0.1, 0.2, 9.0),
+    (nodestep, "FRESH"): (0.0, 0.5, 0.75, 1.0),
+    (nodestep, "NODE_SLOPE"): (0.03, 0.06),
 }
-"""Values of the constants of :mod:`modak.perfmodel.scaling` that are tried."""
+"""Values of the models' constants that are tried."""
 AIMS = {"largest two": (0.075, 0.32), "smaller half": (0.092, 0.39)}
 """Median and 90th percentile that are aimed at."""
 GROSS = 20.0
@@ -48,25 +48,25 @@ def main() -> None:
     for out in sorted({one.collection for one in observed if any((owners == one.collection).any() for owners in names.values())}):
         seen = {protocol: owners != out for protocol, owners in names.items()}
         best = min(range(len(tried)), key=lambda place: _loss(errors[place], seen))
-        sys.stdout.write(f"without {out}: {', '.join(f'{name} {value:g}' for name, value in tried[best].items())}\n")
+        sys.stdout.write(f"without {out}: {', '.join(f'{name} {value:g}' for (_, name), value in tried[best].items())}\n")
         for protocol, mask in seen.items():
             nested[protocol][~mask] = errors[best][protocol][~mask]
     for protocol, found in nested.items():
-        shipped = _errors(observed, protocol, {name: getattr(scaling, name) for name in GRID})
+        shipped = _errors(observed, protocol, {place: getattr(*place) for place in GRID})
         sys.stdout.write(f"{protocol}: nested {_figures(found)}; as shipped {_figures(shipped)}\n")
 
 
-def _errors(observed: Sequence[Observed], protocol: str, constants: Mapping[str, float]) -> Array:
+def _errors(observed: Sequence[Observed], protocol: str, constants: Mapping[tuple[ModuleType, str], float]) -> Array:
     """Absolute relative errors with these constants."""
-    usual = {name: getattr(scaling, name) for name in constants}
+    usual = {place: getattr(*place) for place in constants}
     try:
-        for name, value in constants.items():
-            setattr(scaling, name, value)
+        for place, value in constants.items():
+            setattr(*place, value)
         todo = evaluation.tasks(observed, protocol)
         found = evaluation.forecasts(todo)
     finally:
-        for name, value in usual.items():
-            setattr(scaling, name, value)
+        for place, value in usual.items():
+            setattr(*place, value)
     pairs = zip(todo, found, strict=True)
     return np.concatenate([np.abs(forecast.value / np.array(task.actual) - 1) for task, forecast in pairs])
 

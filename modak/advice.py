@@ -7,12 +7,13 @@ here. Take a rule away, and its sentence goes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak import batchsize, inputrate
 from modak.amounts import counted
 from modak.chosen import Chosen
+from modak.dsl import Prediction
 from modak.facts import Rule
 from modak.grammar import clock
 from modak.perfmodel.predict import FAR_DOUBLINGS
@@ -20,9 +21,17 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
     """Sentences on the chosen configuration: what it rests on first, then what the rules that hold say of it."""
-    own = (_pilot(chosen), _far(chosen), _numa(chosen), _source(chosen), _islands(chosen), _precision(chosen))
+    own = (_pilot(chosen), _far(chosen), _numa(chosen), _source(chosen), *_unlike(chosen), _islands(chosen), _precision(chosen))
     told = [_told(rule, chosen) for rule in held]
     return tuple(dict.fromkeys(sentence for sentence in (*own, *told) if sentence))
+
+
+def guesses(others: Sequence[Prediction]) -> Iterator[str]:
+    """How many of the other choices are far from anything that was measured."""
+    far = sum(other.extrapolation > FAR_DOUBLINGS for other in others)
+    if far:
+        lie = f"{far} of the other choices {'lies' if far == 1 else 'lie'} more than {FAR_DOUBLINGS:g} doublings beyond the measured sizes"
+        yield f"{lie}: treat {'its time' if far == 1 else 'their times'} as guesses"
 
 
 def chain(chosen: Chosen) -> str | None:
@@ -92,6 +101,25 @@ def _source(chosen: Chosen) -> str | None:
         return None
     system = curve.series.system or "an unnamed system"
     return f"the prediction rests on {counted(curve.results_used, 'result')} on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
+
+
+def _unlike(chosen: Chosen) -> Iterator[str]:
+    """Why a time is transferred: in what the evidence differs from this run, and what its results leave unsaid."""
+    told = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
+    silent = ["params.NAME" if name == "params" else name for name, value in told.items() if value is None or value == {}]
+    other = [f"{name} {_said(value)}" for name, value in told.items() if value is not None and value != {}]
+    if other:
+        yield f"the evidence is of another run, and the interval is wider for it: {', '.join(other)}"
+    if silent:
+        options = " ".join(f"--set {name}=…" for name in silent)
+        unsaid = f"the results do not say their {', '.join(silent)}, and the interval is wider for it"
+        yield f"{unsaid}: where it is known, load them again with 'modak load {options}'"
+
+
+def _said(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {each}" for name, each in value.items())
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def _islands(chosen: Chosen) -> str | None:

@@ -21,6 +21,8 @@ class Chosen:
     prediction: Prediction
     curve: Curve | None = None
     """The evidence behind the prediction."""
+    differences: tuple[str, ...] = ()
+    """Columns of the results table in which the evidence differs from the run, its layout aside."""
 
     @property
     def workers(self) -> int:

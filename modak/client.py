@@ -9,17 +9,18 @@ import http.client
 import json
 import secrets
 import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from modak.errors import Fault, Infeasible, ModakError, Unavailable
+from modak.progress import Progress, silent
 from modak.settings import Settings
 
 if TYPE_CHECKING:
+    from modak.ingest.reading import Incoming
     from modak.ingest.sources import Source
-    from modak.ingest.table import Options
     from modak.service import Known
 
 LONGEST_ANSWER: Final = 1 << 28
@@ -31,8 +32,8 @@ class Client(Protocol):
     def optimise(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
         """The request's own document, filled in."""
 
-    def recommend(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
-        """``choices``, best first, and ``warnings``."""
+    def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> dict[str, Any]:
+        """``choices``, best first, ``decisions``, ``advice``, ``warnings``; with ``closest`` also where nothing meets the constraints."""
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> dict[str, Any]:
         """The rows of a result table without values, with their predictions: ``rows``, and ``warnings``."""
@@ -43,8 +44,8 @@ class Client(Protocol):
     def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """A page of results: ``items``, and ``next`` where there are more."""
 
-    def used_by(self, plan_id: str) -> dict[str, Any]:
-        """The results that a plan's prediction rests on: ``items``."""
+    def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
+        """A page of the results that a plan's prediction rests on: ``items``, and ``next`` where there are more."""
 
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100) -> dict[str, Any]:
         """The last results whose place others took: ``items``, each with when, by whom and from which file."""
@@ -55,17 +56,8 @@ class Client(Protocol):
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """Every item of ``systems``, ``images``, ``rules`` or ``models``."""
 
-    def load(
-        self,
-        paths: Sequence[str],
-        options: Options,
-        stdin: BinaryIO,
-        *,
-        dry_run: bool = False,
-        replace: bool = False,
-        progress: Callable[[float, int], None] = lambda done, rows: None,
-    ) -> dict[str, Any]:
-        """Load files, folders and (for ``-``) standard input: all rows or none. What changed."""
+    def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> dict[str, Any]:
+        """Load what was found: all rows or none. What changed."""
 
     def confirm(self, numbers: Sequence[int]) -> int:
         """Let models rest on results that loading doubted; how many of them it had doubted."""
@@ -133,9 +125,9 @@ class Remote:
         """``POST /optimise``."""
         return self._post("/optimise", document, strict=strict)
 
-    def recommend(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
+    def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> dict[str, Any]:
         """``POST /recommendations``."""
-        return self._post("/recommendations", document, strict=strict)
+        return self._post("/recommendations", document, strict=strict, closest=closest)
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> dict[str, Any]:
         """``POST /predictions``."""
@@ -150,9 +142,9 @@ class Remote:
         """``GET /results``."""
         return self._call("GET", _path("/results", **filters, limit=limit, cursor=cursor))
 
-    def used_by(self, plan_id: str) -> dict[str, Any]:
+    def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """``GET /results?used_by=ID``."""
-        return self._call("GET", _path("/results", used_by=plan_id))
+        return self._call("GET", _path("/results", used_by=plan_id, limit=limit, cursor=cursor))
 
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100) -> dict[str, Any]:
         """``GET /results?replaced=true``."""
@@ -187,24 +179,13 @@ class Remote:
         items: list[dict[str, Any]] = self._call("GET", _path("/builds"))["items"]
         return items
 
-    def load(
-        self,
-        paths: Sequence[str],
-        options: Options,
-        stdin: BinaryIO,
-        *,
-        dry_run: bool = False,
-        replace: bool = False,
-        progress: Callable[[float, int], None] = lambda done, rows: None,
-    ) -> dict[str, Any]:
+    def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> dict[str, Any]:
         """``POST /results``: all files in one request, gzip files unpacked."""
-        from modak.ingest.reading import incoming
-
-        found = incoming(paths, options, stdin)
         body, kind = _form([(table.source.name, _unpacked(table.source)) for table in found.tables])
         progress(0.5, 0)
-        pairs = {name: [f"{old}={new}" for old, new in told.items()] for name, told in (("map", options.rename), ("set", options.fill))}
-        report = self._call("POST", _path("/results", format=options.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
+        said = found.options
+        pairs = {name: [f"{old}={new}" for old, new in told.items()] for name, told in (("map", said.rename), ("set", said.fill))}
+        report = self._call("POST", _path("/results", format=said.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
         return {**report, "notes": [*report["notes"], *found.notes]}
 
     def confirm(self, numbers: Sequence[int]) -> int:
@@ -287,16 +268,10 @@ def _connect(scheme: str, host: str, port: int | None, timeout: float) -> http.c
 
 def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
     """Results as a table of text, in the order of the results table's columns."""
-    from modak.ingest.columns import COLUMNS
+    from modak.ingest.columns import cell, header
 
-    parameters = sorted({name for item in items for name in item if name.startswith("params.")})
-    at = COLUMNS.index("dataset") + 1
-    columns = (*COLUMNS[:at], *parameters, *COLUMNS[at:])
-    return columns, ({name: _cell(item.get(name)) for name in columns} for item in items)
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    columns = header({name for item in items for name in item if name.startswith("params.")})
+    return columns, ({name: cell(item.get(name)) for name in columns} for item in items)
 
 
 def _path(path: str, **query: Any) -> str:

@@ -129,7 +129,8 @@ def run(words: Sequence[str | Path], environment: Mapping[str, str], *, timeout_
             _end(process)
     if not trouble and process.returncode:
         said = err.decode(errors="replace").strip() or out.decode(errors="replace").strip()
-        trouble = f"exit status {process.returncode}: {said[:200]}"
+        *_, last = ("", *said.splitlines())
+        trouble = f"exit status {process.returncode}: {last[:200]}"
     return out, err, trouble
 
 

@@ -190,6 +190,9 @@ class RuntimePolicy(Fact):
     require_signature: bool = False
     """Whether a job compares its image before it starts: with the digest that the catalogue has of the file, else with its own signature
     (Apptainer, Singularity). It reads the whole image, so it is asked for, not the rule."""
+    cdi: bool = False
+    """Whether the nodes describe their GPUs in CDI files (JSON, in ``/etc/cdi`` or ``/var/run/cdi``), by which Charliecloud brings the
+    driver's libraries into the container."""
 
 
 class HostMpi(Fact):

@@ -83,7 +83,7 @@ def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> s
     known = sorted(_keys(model, loc[:-1])) if model else []
     close = get_close_matches(str(loc[-1]), known, n=1, cutoff=0.6)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"unknown key{hint}" + (f" known: {', '.join(known)}" if known and not close else "")
+    return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not close else "")
 
 
 def _keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> set[str]:

@@ -174,7 +174,7 @@ def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], 
     Those that were ``measured`` are looked at beside the best of each kind: what the models say of them counts among equals.
     """
     matching = [found for kind in able if (found := kind.within(wanted.version)).count]
-    fitting = matching or _nearest(able, wanted.version)
+    fitting = matching or _nearest(able, wanted)
     first = list(chain.from_iterable(found.best for found in fitting))
     among = {Version(image.labels.version) for image in first}
     looked_at = dict.fromkeys((*first, *(image for image in measured if Version(image.labels.version) in among)))
@@ -184,7 +184,7 @@ def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], 
         return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {why_build}",))
     fit = sum(found.count for found in fitting)
     why = f"{f'the best of {fit} that fit' if fit > 1 else 'the only one that fits'}, of {known} of {wanted.framework}"
-    lines = (_line(best, wanted, why), *_runner_up(best, others, wanted), _standing(best))
+    lines = (_line(best, wanted, why), *_runner_up(best, others, wanted), _standing(best, wanted))
     warnings = (*given_up, *(() if matching else (_version_warning(best, able, wanted),)), *_mpi_warning(best, wanted))
     return ImageChoice(best, exact, None, lines, warnings)
 
@@ -221,12 +221,13 @@ def _fits_fully(best: Image, wanted: Wanted) -> bool:
     return built and best.labels.accelerator == wanted.accelerator
 
 
-def _nearest(able: Sequence[Kind], wanted: str | None) -> list[Fitting]:
-    """Images of the version nearest to one that none has.
+def _nearest(able: Sequence[Kind], wanted: Wanted) -> list[Fitting]:
+    """Images of the version nearest to one that none has: of those made for what the job computes on, where there are such.
 
     That is the lowest above with the same major number, else the highest below, else the lowest above.
     """
-    asked = _anchor(version_range(wanted or ">=0"))
+    asked = _anchor(version_range(wanted.version or ">=0"))
+    able = [kind for kind in able if kind.any.labels.accelerator == wanted.accelerator] or able
     versions = _versions(able)
     above, below = [item for item in versions if item >= asked], [item for item in versions if item < asked]
     nearest = next((item for item in above if item.major == asked.major), below[-1] if below else above[0])
@@ -282,13 +283,14 @@ def _runner_up(best: Image, others: Sequence[Image], wanted: Wanted) -> tuple[st
     return (f"image: not {second.reference}: the chosen one is better in that {why}",)
 
 
-def _standing(best: Image) -> str:
+def _standing(best: Image, wanted: Wanted) -> str:
     """What the catalogue says of having run it."""
     if best.verified_on:
         return f"image: run and seen to carry its labels on {best.verified_on.isoformat()}"
     note = f"; {best.notes[0]}" if best.notes else ""
     if not is_there(best):
-        return f"image: private, whoever submits this must bring it as {image_file(best.reference)}{note}"
+        name = f" as {image_file(best.reference)}" if wanted.runtime in ("apptainer", "singularity") else ""
+        return f"image: private, whoever submits this must bring it{name}{note}"
     return f"image: unverified, nobody has recorded running it{note}"
 
 

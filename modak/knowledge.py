@@ -187,7 +187,7 @@ def _load(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", field=str(path)) from None
     except (ValueError, RecursionError) as error:
-        raise DataError(f"is no {path.suffix.lstrip('.').upper() or 'TOML'} document: {error}", field=str(path)) from None
+        raise DataError(f"is no {'JSON' if path.suffix == '.json' else 'TOML'} document: {error}", field=str(path)) from None
     if not isinstance(document, dict):
         raise DataError("holds no table of keys and values", field=str(path))
     return document

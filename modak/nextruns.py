@@ -113,12 +113,18 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     fixed = request.model_copy(
         update={
             "job_options": request.job_options.model_copy(update={**counts, **free}),
-            "application": request.application.model_copy(update=ranks),
+            "application": request.application.model_copy(update={**ranks, "result_file": _result_file(request, shape, nodes)}),
             "optimisation": request.optimisation.model_copy(update=wishes),
         }
     )
     own = _own(programme.decision, proposal.index)
     return optimise(fixed, replace(facts, models=(own,)) if own else facts)
+
+
+def _result_file(request: Request, shape: Shape, nodes: int) -> str:
+    """One for each run: they may be submitted together, from one folder."""
+    name = (request.application.result_file or "modak-result").removesuffix(".json")
+    return "-".join(filter(None, (name, f"{nodes}x{shape.ranks_per_node}x{shape.threads_per_rank}", shape.mpi_from, shape.compiler)))
 
 
 def as_json(programme: Programme) -> dict[str, Any]:
@@ -265,7 +271,7 @@ def _series(like: SeriesKey, asked: Mapping[str, Any]) -> SeriesKey:
 def _own(decision: Decision, index: int) -> Curve | None:
     """The curve of the very kind of run; ``None``: the prediction rests on others."""
     found = decision.evidence.predictions[int(decision.scored.shape[index])]
-    return found.curve if not found.differences else None
+    return found.curve if found.curve and found.curve.told is None and not found.differences else None
 
 
 def _shape(decision: Decision, index: int) -> Shape:

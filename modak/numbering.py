@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
+LARGEST: Final = 2**63 - 1
+"""The largest number that a database gives."""
 Numbers = tuple[int | tuple[int, int], ...]
 """Each a number, or the first and the last of several that follow each other."""
 
@@ -23,11 +26,12 @@ def shortened(numbers: Iterable[int]) -> Numbers:
     return tuple(first if first == last else (first, last) for first, last in runs)
 
 
-def spelt_out(numbers: Iterable[int | Sequence[int]]) -> Iterator[int]:
-    """Every number.
+def spelt_out(numbers: Iterable[int | Sequence[int]], after: int = 0) -> Iterator[int]:
+    """Every number that is greater than ``after``.
 
-    >>> list(spelt_out([(1, 3), 7]))
-    [1, 2, 3, 7]
+    >>> list(spelt_out([(1, 3), 7])), list(spelt_out([(1, 3), 7], after=2))
+    ([1, 2, 3, 7], [3, 7])
     """
     for each in numbers:
-        yield from (each,) if isinstance(each, int) else range(each[0], each[1] + 1)
+        first, last = (each, each) if isinstance(each, int) else each
+        yield from range(max(first, after + 1), last + 1)

@@ -89,7 +89,7 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
 
     Raises :class:`modak.errors.Infeasible` with the closest configuration and what stands in the way.
     """
-    minimise = objective.minimise or ("node_hours" if objective.deadline else "time")
+    minimise = _minimised(objective)
     floor = objective.min_efficiency or min_efficiency
     decisions = [f"objective: least {minimise.replace('_', '-')}" + _conditions(objective, floor)]
     known = np.isfinite(scored.time)
@@ -108,6 +108,18 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     if not feasible.any():
         raise Infeasible(_what_stands_in_the_way(scored, objective, floor, known), field="optimisation.objective")
     return Ranking(np.where(feasible, scores(scored, minimise), np.inf), tuple(decisions), minimise)
+
+
+def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
+    """The configuration that comes closest to constraints which none meets, as the ranking of it alone."""
+    score = np.full(scored.time.shape, np.inf)
+    score[closest(scored, objective, min_efficiency)] = 0.0
+    said = _conditions(objective, objective.min_efficiency or min_efficiency)
+    return Ranking(score, (f"objective: nothing meets it{said}; this comes closest",), _minimised(objective))
+
+
+def _minimised(objective: Objective) -> str:
+    return objective.minimise or ("node_hours" if objective.deadline else "time")
 
 
 def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:

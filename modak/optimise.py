@@ -9,8 +9,8 @@ the answer.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,14 +21,15 @@ from modak.amounts import counted, span
 from modak.batchsize import global_batch
 from modak.candidates import Candidates, Shape, enumerate_candidates
 from modak.chosen import Chosen
-from modak.dsl import Choice, Configuration, Notice, Plan, Request, Texts
-from modak.errors import UnknownName
+from modak.dsl import Choice, Configuration, Notice, Objective, Plan, Request, Texts
+from modak.errors import Infeasible, UnknownName
 from modak.essence import OUTFIT, essence, key, outfit_key
 from modak.facts import Facts
 from modak.grammar import clock
 from modak.jobs import Job, build_of, choose_launcher, definition_of, job_of
 from modak.jobspec import JobSpec
-from modak.objective import Ranking, Scored, pareto, rank
+from modak.objective import Ranking, Scored, nearest, pareto, rank
+from modak.perfmodel.predict import SPREAD
 from modak.prepared import Prepared, prepared
 from modak.scoring import Columns, Evidence, columns, score
 from modak.script import job as jobscript
@@ -63,6 +64,9 @@ class Recommendation:
     warnings: tuple[Notice, ...]
     decisions: tuple[str, ...] = ()
     """Why the first is the first."""
+    advice: tuple[str, ...] = ()
+    missed: str | None = None
+    """Where nothing meets the constraints and the closest was asked for: what stands in the way."""
 
 
 @dataclass(frozen=True)
@@ -175,22 +179,32 @@ def _recipe(software: Software, texts: Texts) -> Mapping[str, Any] | None:
     return {**(shown or {}), "file": texts.definition_name, "content": texts.definition} if texts.definition else shown
 
 
-def recommend(request: Request, facts: Facts) -> Recommendation:
+def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recommendation:
     """The best of the objective, then the best of each other layout, then some of the front of time against node-hours.
 
-    Raises :class:`modak.errors.UnknownName` for a system of which neither facts nor results are known.
+    Raises :class:`modak.errors.UnknownName` for a system of which neither facts nor results are known, and
+    :class:`modak.errors.Infeasible` where nothing meets the constraints; with ``closest`` what comes closest is the one choice then.
     """
-    decision = decide(request, facts)
+    try:
+        return _recommended(request, facts, decide(request, facts))
+    except Infeasible as stands:
+        if not closest:
+            raise
+        return replace(_recommended(request, facts, decide(request, facts, nearest)), missed=stands.faults[0].message)
+
+
+def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
     target = decision.target
     if target.name and target.system is None and not decision.evidence.known:
         raise UnknownName("system", target.name, facts.systems, field="target.name")
     first = (decision.best, *_best_of_other_shapes(decision, (decision.best,)))
     choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *_front(decision, MOST_ON_FRONT))))
     warnings = _each_once(target.warnings, decision.candidates.warnings, _without_figures(request, target))
-    return Recommendation(choices, warnings, (*target.decisions, *_why(request, decision)))
+    counsel = (*advice.advise(_chosen(request, decision), ()), *advice.guesses([choice.prediction for choice in choices[1:]]))
+    return Recommendation(choices, warnings, (*target.decisions, *_why(request, decision)), counsel)
 
 
-def decide(request: Request, facts: Facts) -> Decision:
+def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, float | None], Ranking] = rank) -> Decision:
     """Steps 1 to 4: where it runs, what can run there, how long each takes, and which is best."""
     known, options = prepared(facts), request.job_options
     place = (request.target, options.partition, options.queue)
@@ -198,7 +212,7 @@ def decide(request: Request, facts: Facts) -> Decision:
     asked = (*place, *key(request))
     predicted = known.columns.get(asked, lambda: _predicted(essence(request), target, known, place))
     scored, evidence = score(request, target, predicted)
-    ranking = rank(scored, request.optimisation.objective, least_efficiency(request))
+    ranking = ranked(scored, request.optimisation.objective, least_efficiency(request))
     return Decision(target, predicted.candidates, scored, evidence, ranking, asked)
 
 
@@ -386,8 +400,9 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[
 
 def _chosen(request: Request, decision: Decision) -> Chosen:
     prediction = decision.evidence.prediction(decision.scored, decision.best)
-    curve = decision.evidence.predictions[int(decision.scored.shape[decision.best])].curve
-    return Chosen(request, decision.target, _shape(decision), _nodes(decision), prediction, curve)
+    found = decision.evidence.predictions[int(decision.scored.shape[decision.best])]
+    unlike = tuple(name for name in found.differences if name in SPREAD)
+    return Chosen(request, decision.target, _shape(decision), _nodes(decision), prediction, found.curve, unlike)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:

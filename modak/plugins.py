@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from modak.errors import Conflict, UnknownName
@@ -69,7 +69,17 @@ def called(variant: Any) -> tuple[str, ...]:
 def _installed(door: str) -> tuple[Any, ...]:
     """What other packages offer; what is installed does not change while a program runs."""
     found = sorted(entry_points(group=f"modak.{door}"), key=lambda point: (point.name, point.value))
-    return tuple(point.load() for point in found)
+    return tuple(map(loaded, found))
+
+
+def loaded(point: EntryPoint) -> Any:
+    """The object that an entry point names. Raises :class:`modak.errors.Conflict` where its package fails, which code of others may do
+    in any way."""
+    try:
+        return point.load()
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise Conflict(f"the package that offers {point.value!r} under {point.group} cannot be loaded: {why}") from error
 
 
 def _origin(variant: Any) -> str:

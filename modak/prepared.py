@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from modak.facts import Facts, Result
 from modak.images import Catalogue, catalogue
@@ -57,8 +57,14 @@ class Prepared(Facts):
 
     def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = ()) -> Prepared:
         """The same knowledge with other evidence (as in :class:`Facts`); the indexes are shared."""
-        own = {each.name: getattr(self, each.name) for each in fields(Facts)} | {"models": tuple(models), "tried": tuple(tried)}
-        other = Prepared(**own)
+        return self._with({"models": tuple(models), "tried": tuple(tried)})
+
+    def as_of(self, version: str) -> Prepared:
+        """The same knowledge, without evidence, where it is still what is known at another version of the data."""
+        return self._with({"version": version, "models": (), "tried": ()})
+
+    def _with(self, changed: dict[str, Any]) -> Prepared:
+        other = Prepared(**{each.name: getattr(self, each.name) for each in fields(Facts)} | changed)
         vars(other).update(catalogue=self.catalogue, rulebook=self.rulebook, targets=self.targets)
         return other
 

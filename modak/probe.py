@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from modak import plugins
+from modak.frameworks.base import Inspection
 
 Claims = Mapping[str, Any]
 """Fields of :class:`modak.facts.ImageLabels`; those that nobody claims are left out. ``framework`` is always there."""
@@ -14,6 +15,8 @@ MARK: Final = "modak: "
 """Begins every line of the probe that is meant for :func:`read`."""
 UNDECIDED: Final = 75
 LONGEST_CHECK_S: Final = 300
+_PLAIN: Final = r"""tr -d '\\"' | tr '\n\t' '  '"""
+"""Makes text fit between the quotes of JSON."""
 _DRIVER: Final = r"""
 import ctypes, json, subprocess, sys
 def tell(name, value):
@@ -41,7 +44,8 @@ for name, code in json.loads(sys.stdin.read()):
 
 def probe(claims: Claims) -> str:
     """A program for ``sh``: what the machine and the MPI library are, then Python that imports and exercises what is claimed."""
-    checks = json.dumps(list(_checks(claims)))
+    asked = _inspection(claims)
+    checks = json.dumps(list(_checks(claims, asked)))
     driver = _DRIVER.replace("LIMIT", str(LONGEST_CHECK_S))
     return f"""\
 export PATH="${{PATH:-/usr/local/bin:/usr/bin:/bin}}" HOME="${{HOME:-/tmp}}" PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1
@@ -51,11 +55,11 @@ while read -r name colon words; do
 done </proc/cpuinfo
 for ask in 'ompi_info --version' 'impi_info -V' mpichversion 'mpirun --version' 'mpiexec --version'; do
   command -v "${{ask%% *}}" >/dev/null 2>&1 || continue
-  printf '{MARK}["mpi", "%s"]\\n' "$($ask 2>&1 </dev/null | head -n 4 | tr -d '\\\\"' | tr '\\n\\t' '  ')"
+  printf '{MARK}["mpi", "%s"]\\n' "$($ask 2>&1 </dev/null | head -n 4 | {_PLAIN})"
 done
 library=$(find /lib /usr /opt \\( -name 'libmpi.so*' -o -name 'libmpich.so*' \\) 2>/dev/null | head -n 1)
 [ -z "$library" ] || printf '{MARK}["mpi_library", "%s"]\\n' "$library"
-for python in python3 python; do command -v "$python" >/dev/null 2>&1 && break; done
+{_tried(asked.shell) if asked and asked.shell else ""}for python in python3 python; do command -v "$python" >/dev/null 2>&1 && break; done
 command -v "$python" >/dev/null 2>&1 || exit 0
 "$python" -c '{driver}' <<'MODAK_CHECKS'
 {checks}
@@ -63,11 +67,27 @@ MODAK_CHECKS
 """
 
 
-def _checks(claims: Claims) -> Iterator[tuple[str, str]]:
-    """Pieces of Python by name; each runs in a process of its own, since a wrong build dies of signals."""
+def _inspection(claims: Claims) -> Inspection | None:
     known = plugins.names("frameworks")
-    asked = plugins.find("frameworks", claims["framework"]).inspection if claims["framework"] in known else None
-    if asked is None:
+    found: Inspection | None = plugins.find("frameworks", claims["framework"]).inspection if claims["framework"] in known else None
+    return found
+
+
+def _tried(commands: str) -> str:
+    """Commands for the shell, in a folder of their own; what they print is an MPI library's version."""
+    return f"""\
+if trial=$(mktemp -d); then
+(cd "$trial" && {{ {commands.strip()}
+}}) >"$trial/out" 2>"$trial/why"
+printf '{MARK}["exercise", {{"status": %d, "why": "%s"}}]\\n' $? "$(tail -n 1 "$trial/why" | {_PLAIN})"
+[ ! -s "$trial/out" ] || printf '{MARK}["mpi", "%s"]\\n' "$(head -n 4 "$trial/out" | {_PLAIN})"
+fi
+"""
+
+
+def _checks(claims: Claims, asked: Inspection | None) -> Iterator[tuple[str, str]]:
+    """Pieces of Python by name; each runs in a process of its own, since a wrong build dies of signals."""
+    if asked is None or not asked.module:
         return
     told = "".join(f"\ntry: told[{name!r}] = {code}\nexcept Exception: pass" for name, code in asked.says.items())
     show = f"\nimport json\ntold = {{}}{told}\nprint({MARK!r} + json.dumps({{k: str(v) for k, v in told.items() if v is not None}}))"

@@ -236,9 +236,11 @@ def node_power(facts: Facts) -> Power:
 def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[Curve, ...]:
     """Curves that can be turned into the workload's time: those of one kind, measured on the target if any are.
 
-    Where neither results nor facts of the place are known there is nothing to transfer to.
+    Where neither results nor facts of the place are known there is nothing to transfer to; and what parameters tell of another place is no
+    result.
     """
-    convertible = [(curve, unit.per) for curve in curves if (unit := units(request, curve)) is not None]
+    heard = (curve for curve in curves if curve.told is None or same_name(curve.series.system) in target.names)
+    convertible = [(curve, unit.per) for curve in heard if (unit := units(request, curve)) is not None]
     here = [pair for pair in convertible if same_name(pair[0].series.system) in target.names]
     if target.system is None and not here:
         return ()

@@ -22,7 +22,7 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
     if not math.isfinite(scored.time[best]):
         return
     reach = math.exp(stretch(LEVEL) * float(scored.spread[best])) - 1
-    if objective.deadline:
+    if objective.deadline and scored.bound(objective.confidence)[best] <= objective.deadline:
         slack = objective.deadline / float(scored.time[best]) - 1
         text = f"sensitivity: {describe(best)} misses the deadline only if it is more than {slack:.0%} slower than predicted"
         yield f"{text} (its {LEVEL:.0%} interval reaches {reach:.0%})"
@@ -34,7 +34,7 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
         both = math.exp(stretch(LEVEL) * math.hypot(float(scored.spread[best]), float(scored.spread[rival]))) - 1
         least = "time" if ranking.minimise == "time" else "node-hours"
         text = f"sensitivity: the next other variant, {describe(rival)}, would win only if the choice took {margin:.0%} more {least}"
-        yield f"{text} against it than predicted (their intervals together reach {both:.0%})"
+        yield f"{text} against it than predicted (their intervals together reach {both:.0%}{': either may win' if both > margin else ''})"
 
 
 def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:

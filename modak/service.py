@@ -10,11 +10,12 @@ import getpass
 import hashlib
 import json
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from modak.dsl import Request, Texts
 from modak.errors import DataError, Fault, ModakError, RequestError, Unavailable, unknown
@@ -28,19 +29,22 @@ from modak.perfmodel import Curve
 from modak.perfmodel.predict import FAR_DOUBLINGS, same_name
 from modak.perfmodel.unseen import numbers_of
 from modak.prepared import Prepared
+from modak.progress import Progress, silent
 from modak.response import filled
 from modak.scoring import node_power
 from modak.settings import Settings
-from modak.store import LoadReport, Store, open_store
+from modak.store import LoadReport, Page, Store, open_store
 from modak.store.access import Spent
 from modak.store.audit import Actor
 from modak.store.newest import Newest, Switches
 from modak.switching import left_open
-from modak.target import resolve
+from modak.target import Target, find_system
 
 if TYPE_CHECKING:
+    from modak.ingest.reading import Incoming
     from modak.ingest.sources import Source
     from modak.ingest.table import Options
+    from modak.sizing.guide import Guide
 
 Json = dict[str, Any]
 Known = System | Processor | Accelerator | Image | Rule
@@ -70,6 +74,11 @@ class Service:
     def _told(self) -> Kept[Hashable, Prepared]:
         """Facts with what parameters tell, by the data and the question."""
         return Kept(MOST_TOLD)
+
+    @cached_property
+    def _guide(self) -> Guide:
+        """What a sizing needs beside the systems; it comes with the package."""
+        return read_guide(packaged_root() / GUIDE)
 
     @cached_property
     def newest(self) -> Newest:
@@ -115,19 +124,24 @@ class Service:
         """The same from what is in memory; ``None``: facts have to be read first, or told from parameters."""
         read = normalise(document, strict=strict)
         facts = self.newest.ready(read.request.workload_name, _left(read.request))
-        return None if facts is None or _rests_on_parameters(read.request, facts) else _settled(read, facts, strict=strict)
+        return None if facts is None or _untried(read.request, facts) else _settled(read, facts, strict=strict)
 
-    def recommend(self, document: Any, *, strict: bool = False) -> Json:
-        """``choices``, best first, and the ``warnings`` of reading the request."""
+    def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> Json:
+        """``choices``, best first, why, ``advice``, and the ``warnings`` of reading the request.
+
+        Where nothing meets the constraints :class:`~modak.errors.Infeasible` is raised; with ``closest`` the one choice is what comes
+        closest, and ``missed`` says what stands in the way.
+        """
         read = normalise(document, strict=strict)
-        found = recommend(read.request, self._facts_for(read.request))
+        found = recommend(read.request, self.facts_for(read.request), closest=closest)
         warnings = dict.fromkeys((*read.warnings, *found.warnings))
         _refuse_warnings(tuple(warnings) if strict else ())
         return {
             "choices": [choice.model_dump(mode="json", exclude_none=True) for choice in found.choices],
             "decisions": list(found.decisions),
+            "advice": list(found.advice),
             "warnings": [warning.model_dump() for warning in warnings],
-        }
+        } | ({"missed": found.missed} if found.missed else {})
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> Json:
         """The rows of a result table without values, each with its prediction, under ``rows``; and ``warnings``.
@@ -179,7 +193,7 @@ class Service:
         from modak.sizing.size import size
 
         read = normalise(document, strict=strict)
-        found = size(read.request, self.facts(read.request.workload_name), read_guide(packaged_root() / GUIDE))
+        found = size(read.request, self.facts_for(read.request, everywhere=True), self._guide)
         warnings = tuple(dict.fromkeys((*read.warnings, *found.warnings)))
         _refuse_warnings(warnings if strict else ())
         return found.model_copy(update={"warnings": warnings}).model_dump(mode="json", exclude_none=True)
@@ -200,12 +214,14 @@ class Service:
 
     def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:
         """A page of results in the columns of the results table: ``items``, and ``next`` where there are more."""
-        page = self.store.results(filters, cursor, limit)
-        return {"items": [_record(result) for result in page.items]} | ({"next": page.next} if page.next else {})
+        return _page(self.store.results(filters, cursor, limit))
 
-    def used_by(self, plan_id: str) -> Json:
-        """The results that a plan's prediction rests on, also those that were replaced since. Raises :class:`~modak.errors.NotFound`."""
-        return {"items": [_record(result) for result in self.store.numbered(self.store.plan(plan_id).result_ids)]}
+    def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> Json:
+        """A page of the results that a plan's prediction rests on, also those that were replaced since.
+
+        Raises :class:`~modak.errors.NotFound`.
+        """
+        return _page(self.store.numbered(self.store.plan(plan_id).result_ids, cursor, limit))
 
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100) -> Json:
         """Results whose place others took, the last first: when, by whom and from which file."""
@@ -243,7 +259,7 @@ class Service:
         from modak.nextruns import as_json, measurement, next_runs
 
         read = normalise(document, strict=strict)
-        facts = self.facts(read.request.workload_name)
+        facts = self.facts_for(read.request)
         found = next_runs(read.request, facts, most, budget)
         warnings = tuple(dict.fromkeys((*read.warnings, *found.warnings)))
         _refuse_warnings(warnings if strict else ())
@@ -255,24 +271,12 @@ class Service:
 
     # --- what changes the data; never over HTTP without a token
 
-    def load(
-        self,
-        paths: Sequence[str],
-        options: Options,
-        stdin: BinaryIO,
-        *,
-        dry_run: bool = False,
-        replace: bool = False,
-        progress: Callable[[float, int], None] = lambda done, rows: None,
-    ) -> Json:
-        """Load files, folders and (for ``-``) standard input: all rows or none. What changed, as JSON.
+    def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> Json:
+        """Load what was found: all rows or none. What changed, as JSON.
 
         ``replace``: a row takes the place of those of the same run with another value. ``progress`` is told the part that is
         done and the rows so far. Raises :class:`~modak.errors.DataError` with faults ``FILE:LINE``.
         """
-        from modak.ingest.reading import incoming
-
-        found = incoming(paths, options, stdin)
         report = self.store.load(found.tables, principal(), dry_run=dry_run, replace=replace, progress=progress)
         return _report(report, found.notes)
 
@@ -356,40 +360,50 @@ class Service:
         """What is known, with the models of one application: the newest version of the data, from memory where it is there."""
         return self.newest.facts(application)
 
+    def facts_for(self, request: Request, *, everywhere: bool = False) -> Prepared:
+        """What is known for a request: with what other applications tell of the switches that it leaves to the evidence, and with what its
+        parameters tell of its target (``everywhere``: of every known system where it names none), where the application was never run.
+        """
+        left = _left(request)
+        facts = self.newest.facts(request.workload_name, left)
+        places = _untried(request, facts, everywhere=everywhere)
+        if not places:
+            return facts
+        said = tuple(sorted((name, str(value)) for name, value in request.optimisation.workload.params.items()))
+        key = (facts.version, request.workload_name, places, left, said)
+        return self._told.get(key, lambda: self._with_parameters(request, facts, places))
+
     def _read(self, document: Any, *, strict: bool) -> tuple[Normalised, Prepared]:
         """The request in a document, and the facts for it."""
         read = normalise(document, strict=strict)
-        return read, self._facts_for(read.request)
+        return read, self.facts_for(read.request)
 
-    def _facts_for(self, request: Request) -> Prepared:
-        """What is known for a request; with what other applications tell of the switches that it leaves to the evidence."""
-        left = _left(request)
-        facts = self.newest.facts(request.workload_name, left)
-        if not _rests_on_parameters(request, facts):
-            return facts
-        said = tuple(sorted((name, str(value)) for name, value in request.optimisation.workload.params.items()))
-        key = (facts.version, request.workload_name, request.target.name, left, said)
-        return self._told.get(key, lambda: self._with_parameters(request, facts))
+    def _with_parameters(self, request: Request, facts: Prepared, places: Sequence[frozenset[str]]) -> Prepared:
+        """The facts with what the parameters of an application tell that was never run in these places, each by its names.
 
-    def _with_parameters(self, request: Request, facts: Prepared) -> Prepared:
-        """The facts with what the parameters of an application tell that was never run on the target."""
+        Each place is told from its own results; those that tell nothing by themselves, from all results of their metrics.
+        """
         from modak.perfmodel.told import told_curves
 
-        asked = (str(request.workload_name), request.optimisation.workload.params, resolve(request, facts).names)
-        spelled = sorted({spelling for name in asked[-1] for spelling in (name, name.replace("-", "_"))})
-        here = [result for name in spelled for result in self._having_params({"system": name})]
-        told = told_curves(*asked, here)
-        if not told:
-            metrics = sorted({result.series.metric for result in here})
-            told = told_curves(*asked, [result for metric in metrics for result in self._having_params({"metric": metric})])
-        return facts.with_evidence((*facts.models, *told), facts.tried) if told else facts
+        asked = (str(request.workload_name), request.optimisation.workload.params)
+        here = {names: self._having_params_on(names) for names in places}
+        told = {names: told_curves(*asked, names, results) for names, results in here.items()}
+        left = [names for names in places if not told[names]]
+        metrics = sorted({result.series.metric for names in left for result in here[names]})
+        results = [result for metric in metrics for result in self._having_params({"metric": metric})]
+        found = (*chain.from_iterable(told.values()), *told_curves(*asked, frozenset().union(*left), results))
+        return facts.with_evidence((*facts.models, *found), facts.tried) if found else facts
+
+    def _having_params_on(self, names: frozenset[str]) -> list[Result]:
+        spelled = sorted({spelling for name in names for spelling in (name, name.replace("-", "_"))})
+        return [result for name in spelled for result in self._having_params({"system": name})]
 
     def _previewed(self, plan_id: str, request: Mapping[str, Any], rules: Sequence[Rule]) -> Json:
         """Today's answer to a request without and with the rules; one of a name that is there takes that one's place."""
         names = {rule.name for rule in rules}
         try:
             read = normalise(request)
-            facts = self._facts_for(read.request)
+            facts = self.facts_for(read.request)
             then = replace(facts, rules=(*(rule for rule in facts.rules if rule.name not in names), *rules))
             before, after = (_scripts(optimise(read.request, known, read.warnings).texts) for known in (facts, then))
         except ModakError as error:
@@ -448,12 +462,17 @@ def _left(request: Request) -> Switches:
     return tuple(tuple(each.on for each in left if each.column == column) for column in SWITCHES) if left else ()
 
 
-def _rests_on_parameters(request: Request, facts: Facts) -> bool:
-    """Whether the application was never run on the target, and says numbers that may tell how it would do there."""
+def _untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tuple[frozenset[str], ...]:
+    """The target (``everywhere``: each known system where none is named), by its names, if the application was never run there and the
+    request says numbers that may tell how it would do.
+    """
+    if not numbers_of(request.optimisation.workload.params):
+        return ()
     name = request.target.name
-    if name is None or not numbers_of(request.optimisation.workload.params):
-        return False
-    return same_name(name) not in {same_name(curve.series.system) for curve in facts.models}
+    asked = (name,) if name else tuple(facts.systems) if everywhere else ()
+    places = (Target(name=one, system=find_system(one, facts)).names for one in asked)
+    run = {same_name(curve.series.system) for curve in facts.models}
+    return tuple(names for names in places if names.isdisjoint(run))
 
 
 def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
@@ -474,7 +493,10 @@ def _refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
     wanted = [(at, "processor", at[1].node.processor, processors) for at in partitions]
     wanted += [(at, "accelerator", at[1].node.accelerator, accelerators) for at in partitions if at[1].node.accelerator]
     faults = [
-        Fault(f"{system.name}: partitions.{partition.name}.node.{what}", unknown(what, name, known))
+        Fault(
+            f"{system.name}: partitions.{partition.name}.node.{what}",
+            f"{unknown(what, name, known)}; another one comes along in a file of {what}s (modak systems add --{what}s FILE)",
+        )
         for (system, partition), what, name, known in wanted
         if name not in known
     ]
@@ -522,6 +544,10 @@ def _flat(series: Mapping[str, Any]) -> Json:
     """A series under the columns of the results table: ``params.NAME`` for each parameter."""
     rest = {name: value for name, value in series.items() if name != "params"}
     return rest | {f"params.{name}": value for name, value in series.get("params", {}).items()}
+
+
+def _page(page: Page) -> Json:
+    return {"items": [_record(result) for result in page.items]} | ({"next": page.next} if page.next else {})
 
 
 def _record(result: Result) -> Json:

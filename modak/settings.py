@@ -6,12 +6,13 @@ the key in the TOML file is the field's name, and ``modak --help`` and the docum
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
@@ -27,6 +28,7 @@ def _address(text: str) -> str:
     parts = urlsplit(text)
     if text and (
         parts.scheme not in ("http", "https")
+        or not _has_port(parts)
         or not parts.hostname
         or parts.query
         or parts.fragment
@@ -36,6 +38,20 @@ def _address(text: str) -> str:
     ):
         raise ValueError("an address such as https://modak.example.org, without a user, query or fragment")
     return text.rstrip("/")
+
+
+def _has_port(parts: SplitResult) -> bool:
+    """Whether the port, if any is named, is one: what is wrong shows when it is asked for."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
+
+
+def _token(secret: SecretStr) -> SecretStr:
+    if not re.fullmatch(r"[!-~]*", secret.get_secret_value()):
+        raise ValueError("one word of printable ASCII characters")
+    return secret
 
 
 def _networks(text: str) -> str:
@@ -57,7 +73,9 @@ class Settings(BaseModel):
 
     database_url: str = Field("", description="address of the database: sqlite:///FILE or postgresql://USER@HOST/NAME")
     server: Address = Field("", description="URL of a MODAK service that the command line talks to; not set: in-process, on the database")
-    token: SecretStr = Field(SecretStr(""), description="token that the command line sends to the service")
+    token: Annotated[SecretStr, AfterValidator(_token)] = Field(
+        SecretStr(""), description="token that the command line sends to the service"
+    )
     public_url: Address = Field(
         "",
         description="address of the service in links of its answers, where a proxy stands before it; not set: as the caller addressed it",
@@ -98,6 +116,9 @@ class Settings(BaseModel):
     base_images_dir: str = Field("", description="folder of base images for builds without internet: ubuntu-24.04.sif, ubuntu-24.04.tar.gz")
     wheels_dir: str = Field("", description="folder of Python wheels for builds without internet")
     package_index: Address = Field("", description="address of a Python package index for builds without internet")
+    sources_dir: str = Field(
+        "", description="folder of archives that recipes download, for builds without internet; its SHA256SUMS holds the site's checksums"
+    )
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

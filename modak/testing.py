@@ -119,6 +119,7 @@ def check_runtime(runtime: Runtime) -> None:
         wrapped, setup = runtime.wrap(has, plain), runtime.setup(has)
         _claim(wrapped[len(wrapped) - len(plain) :] == plain, f"{runtime.name} keeps the command as it is, at the end")
         _claim(wrapped == runtime.wrap(has, plain), "the same job gives the same words")
+        _claim(len(runtime.fetching(has).splitlines()) <= 1, "how the image is fetched is said in one line")
         used = set(words.variables(wrapped)) - {"PWD"}
         made = {event[1] for line in setup for event in line.events if event[0] == "set"}
         _claim(used <= made, f"{sorted(used - made)} is used and set nowhere")

@@ -121,7 +121,8 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
     Raises :class:`modak.errors.DataError` where the image does not even tell its framework's version.
     """
     refuted = {finding.label for finding in judge(claims, seen) if finding.verdict == "refuted"}
-    version = _public(seen.says.get("version")) or (None if "framework" in seen.checks else claims.get("version"))
+    told = seen.mpi.get(claims["framework"]) or seen.says.get("version")
+    version = _public(told) or (None if "framework" in seen.checks else claims.get("version"))
     if "framework" in refuted or "image" in refuted or not version:
         why = next((str(finding) for finding in judge(claims, seen) if finding.verdict == "refuted"), "it tells no version")
         raise DataError(f"it does not carry {claims['framework']}: {why}", field="framework")
@@ -146,7 +147,10 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
 
 
 def _framework(claims: Claims, seen: Seen) -> Iterator[Finding]:
-    """It can be imported, it computes, and it is of that version."""
+    """It can be imported, it computes, and it is of that version; an MPI library tells of itself what it is."""
+    if claims["framework"] in _MPI:
+        yield from _mpi_library(claims, seen)
+        return
     loaded, worked = seen.checks.get("framework"), seen.checks.get("exercise")
     name = claims["framework"]
     if loaded is None or worked is None:
@@ -157,6 +161,17 @@ def _framework(claims: Claims, seen: Seen) -> Iterator[Finding]:
     version = _public(seen.says.get("version"))
     if claims.get("version") and not loaded.status:
         yield _compared("version", claims["version"], version)
+
+
+def _mpi_library(claims: Claims, seen: Seen) -> Iterator[Finding]:
+    """An image whose purpose is an MPI library: family, version, and that its wrapper compiles what runs with it."""
+    name = claims["framework"]
+    yield _family("framework", name, seen)
+    if claims.get("version") and name in seen.mpi:
+        yield _compared("version", claims["version"], seen.mpi[name])
+    trial = seen.checks.get("exercise", Check(UNDECIDED))
+    verdict: Verdict = "unknown" if trial.status == UNDECIDED else "refuted" if trial.status else "holds"
+    yield Finding("mpicc", verdict, seen=_ending(trial) if trial.status else "at work")
 
 
 def _compilers(claims: Claims, seen: Seen) -> Iterator[Finding]:
@@ -172,15 +187,20 @@ def _compilers(claims: Claims, seen: Seen) -> Iterator[Finding]:
 def _libraries(claims: Claims, seen: Seen) -> Iterator[Finding]:
     """MPI and Python; a version is as long as it is claimed: 3.12 holds for 3.12.3."""
     if claims.get("mpi"):
-        silent = not seen.mpi and seen.mpi_library
-        verdict: Verdict = "unknown" if silent else "holds" if claims["mpi"] in seen.mpi else "refuted"
-        yield Finding("mpi", verdict, claims["mpi"], seen.mpi_library or "" if silent else ", ".join(seen.mpi) or "none")
+        yield _family("mpi", claims["mpi"], seen)
         if claims.get("mpi_version") and claims["mpi"] in seen.mpi:
             yield _compared("mpi_version", claims["mpi_version"], seen.mpi[claims["mpi"]], prefix=True)
     if claims.get("python"):
         yield _compared("python", claims["python"], seen.python, prefix=True)
     if claims.get("cuda") and seen.says:
         yield _compared("cuda", claims["cuda"], seen.says.get("cuda"), prefix=True)
+
+
+def _family(label: str, family: str, seen: Seen) -> Finding:
+    """That an MPI of that family is there; a library that tells nothing refutes nothing."""
+    if not seen.mpi and seen.mpi_library:
+        return Finding(label, "unknown", family, seen.mpi_library)
+    return Finding(label, "holds" if family in seen.mpi else "refuted", family, ", ".join(seen.mpi) or "none")
 
 
 def _processor(claims: Claims, seen: Seen) -> Iterator[Finding]:

@@ -49,15 +49,6 @@ def changed(document: Mapping[str, Any], text: str) -> dict[str, Any]:
     return dict(document)
 
 
-def without_constraints(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The request without deadline, budget and least efficiency."""
-    paths = (NAMES["deadline"], NAMES["budget_node_hours"], NAMES["min_efficiency"], ("application", "minimal_efficiency"))
-    found: Any = document
-    for path in paths:
-        found = with_value(found, ("job", *path), None)
-    return dict(found)
-
-
 def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
     """``document`` with ``value`` at ``path``; what is no object on the way cannot take it."""
     if not path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -14,8 +15,10 @@ from modak.chosen import Chosen
 from modak.dsl import Application, Data, JobOptions, Optimisation, Prediction, Request, Workload
 from modak.facts import Facts
 from modak.normalise import normalise
-from modak.optimise import optimise
+from modak.optimise import optimise, recommend
 from modak.target import resolve
+from tests.conftest import ROOT
+from tests.test_nextruns import shortened
 
 Known = Callable[[str | None], Facts]
 IMAGENET = Data(size_bytes=42e9, files=1_281_167)
@@ -134,6 +137,16 @@ def test_one_passage_taken_away_takes_one_sentence(known: Known) -> None:
     assert [text for text in full if text not in less] == [text for text in full if "4.7 times" in text] != []
 
 
+def test_a_transferred_time_says_what_differs(known: Known) -> None:
+    """In which columns the results are of another run, and which they leave empty; of a run's own results nothing is said."""
+    request = normalise(json.loads((ROOT / "examples/chest-xray-zenith.json").read_text())).request
+    plan = optimise(request, known(request.workload_name)).plan
+    assert plan.prediction.basis == "transferred"
+    assert "the evidence is of another run, and the interval is wider for it: dataset imagenet-1k" in plan.advice
+    assert any("do not say their mpi" in text and "modak load --set mpi=…" in text for text in plan.advice)
+    assert not [text for text in training(known, lambda _: False) if "interval is wider" in text]
+
+
 def test_figures_have_their_rule(known: Known) -> None:
     """Every sentence that is made with figures stands in a packaged rule."""
     assert set(FIGURES) <= {rule.name for rule in known(None).rules}
@@ -143,3 +156,13 @@ def test_figures_have_their_rule(known: Known) -> None:
 def test_bytes_are_said_in_three_digits(number: float, text: str) -> None:
     """Decimal units."""
     assert size(number) == text
+
+
+@pytest.mark.parametrize(("largest", "guess"), [(512, False), (16, True)])
+def test_times_far_beyond_the_data_are_called_guesses(known: Known, largest: int, guess: bool) -> None:
+    """3DGAN on thousands of nodes, from results on up to 512 of them and on up to 16: of the first choice and of the others."""
+    document = json.loads((ROOT / "examples/3dgan-supermuc-ng.json").read_text())
+    document["job"]["optimisation"]["objective"] = {"minimise": "time", "max_nodes": 6000}
+    advice = recommend(normalise(document).request, shortened(known, largest)).advice
+    assert any("treat the time as a guess" in line for line in advice) is guess
+    assert any("of the other choices" in line for line in advice) is guess

@@ -86,9 +86,10 @@ def test_json_is_the_requests_own_document_filled_in(run: Run) -> None:
 
 
 def test_output_writes_the_files_and_names_them(run: Run, tmp_path: Path) -> None:
-    """The script can be run, the document holds its path, and no temporary file stays."""
+    """The script can be run, the document holds its path, the answer how it is submitted, and no temporary file stays."""
     folder = tmp_path / "deep/plan"
-    assert run("optimise", EXAMPLE, "-o", folder).status == 0
+    ran = run("optimise", EXAMPLE, "-o", folder)
+    assert (ran.status, f"- sbatch {folder / 'job.sh'}, in the directory" in ran.out) == (0, True)
     document = json.loads((folder / "response.json").read_text())
     assert document["job"]["job_script"] == str(folder / "job.sh")
     assert (folder / "job.sh").read_text() == document["job"]["job_content"]
@@ -134,9 +135,13 @@ def test_a_request_comes_from_standard_input(run: Run, monkeypatch: pytest.Monke
         (("systems", "show", "supermuc"), 1, "did you mean 'supermuc-ng'?"),
         (("results", "list", "--where", "sytem=x"), 1, "unknown filter"),
         (("schema", "requset"), 1, "did you mean 'request'?"),
+        (("results", "confirm", "99999999999999999999"), 2, "less than or equal to 9223372036854775807"),
+        (("results", "plan", EXAMPLE, "--budget", "nan"), 2, "--budget"),
+        (("validate", __file__), 1, "test_cli.py: line 1, column 3: no JSON"),
+        (("optimise", EXAMPLE, "-o", EXAMPLE), 1, ".json: cannot be written: File exists"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_a_status(run: Run, words: tuple[str, ...], status: int, says: str) -> None:
+def test_what_is_wrong_is_one_line_and_a_status(run: Run, words: tuple[str | Path, ...], status: int, says: str) -> None:
     """On standard error, naming what is known; nothing on standard output."""
     ran = run(*words)
     assert (ran.status, ran.out, ran.err.count("\n")) == (status, "", 1)
@@ -285,7 +290,7 @@ def test_the_database_is_checked_and_copied(own: Run, tmp_path: Path) -> None:
     """The copy answers like the original, and overwrites nothing."""
     assert own("db", "check").out == "the database is in order\n"
     assert own("db", "backup", tmp_path / "copy.db").status == 0
-    assert own("db", "backup", tmp_path / "copy.db").status == 3
+    assert own("db", "backup", tmp_path / "copy.db").status == 1
     assert (tmp_path / "copy.db").stat().st_size > 0
 
 
@@ -341,3 +346,12 @@ def test_recommend_compares_two_what_ifs(run: Run) -> None:
     assert "x the time of A (90% interval" in told["differences"][0]
     refused = run("recommend", EXAMPLE, "--compare", "nodse=64", "nodes=32")
     assert (refused.status, "did you mean 'nodes'" in refused.err) == (1, True)
+
+
+def test_a_side_that_misses_the_constraints_is_compared_by_what_comes_closest(run: Run) -> None:
+    """Not by what would be best without a deadline: that may be a single node for days. The warning says which side, and why."""
+    found = run("recommend", EXAMPLE, "--deadline", "00:02:00", "--compare", "ranks=4,threads=12", "ranks=1,threads=48", "--json")
+    told = json.loads(found.out)
+    (warning,) = (each["message"] for each in told["warnings"] if each["field"] == "--compare")
+    assert warning.startswith("B does not meet the constraints")
+    assert f"closest: {told['b']['configuration']['nodes']} nodes" in warning

@@ -52,6 +52,10 @@ def test_optimise_and_recommend_are_the_same(local: Service, remote: Client) -> 
     assert answer["job"].pop("job_script").endswith("/script")
     assert answer == local.optimise(document)
     assert remote.recommend(document) == local.recommend(document)
+    document["job"]["optimisation"]["objective"] = {"budget_node_hours": 1}
+    found = remote.recommend(document, closest=True)
+    assert found["missed"].startswith("1 node-hours are not enough")
+    assert found == local.recommend(document, closest=True)
 
 
 def test_predictions_are_the_same(local: Service, remote: Client) -> None:

@@ -16,8 +16,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DECLARED = {canonicalize_name(Requirement(line).name): Requirement(line) for line in PROJECT["project"]["dependencies"]}
-UNSEEN = {"uvloop", "httptools", "python-json-logger", "spython"}
-"""uvicorn takes the first two where they are there; logging is told the third by name; the fourth runs in a process of its own."""
+UNSEEN = {"uvloop", "httptools", "spython"}
+"""uvicorn takes the first two where they are there; the third runs in a process of its own."""
 
 
 def imported() -> set[str]:

@@ -69,6 +69,16 @@ def test_a_failed_run_is_no_result(tmp_path: Path, command: str, status: int) ->
     assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (status, [])
 
 
+@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | None) -> None:
+    """Killed by its scheduler or at the time limit, in the foreground or watched: it did not succeed, and its time is nobody's."""
+    stub(tmp_path, "sender", 'pid=$PPID; ( while test ! -e up; do sleep 0.02; done; kill -TERM "$pid" ) >/dev/null 2>&1 &')
+    job = replace(JOB, attributes=replace(JOB.attributes, signal=signal), pre=("sender",), command=("bash", "-c", "touch up; sleep 1"))
+    done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert done.returncode in (-15, 143)
+    assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (143, [])
+
+
 def test_a_run_that_never_began_has_no_time(tmp_path: Path) -> None:
     """A check ended the job."""
     done = ran(render(replace(JOB, storage="/proc/nowhere"), "shell").text, tmp_path)
@@ -206,14 +216,21 @@ def test_a_checkpoint_that_fails_is_told_and_the_run_goes_on(tmp_path: Path) -> 
     assert "the checkpoint failed with status 5" in done.stderr
 
 
-def test_a_signal_and_a_metric_go_together(tmp_path: Path) -> None:
-    """The output goes through a pipe, all of it."""
+def test_a_run_that_was_told_of_the_limit_is_no_result(tmp_path: Path) -> None:
+    """It may have stopped early, so neither its time nor its metric is that of the workload; its output is whole, through a pipe."""
     job = replace(
         ASKED, report=JOB.report, command=("bash", "-c", f"echo rate: 4; ({UNTIL_TOLD}); echo rate: 8"), checkpoint=parse("touch stop")
     )
     done = signalled(job, tmp_path)
     assert (done.returncode, done.stdout) == (0, "rate: 4\nrate: 8\n"), done.stderr
-    assert result(tmp_path)["results"][1]["value"] == 8
+    assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (0, [])
+
+
+def test_a_run_that_ends_before_the_signal_is_a_result(tmp_path: Path) -> None:
+    """With its metric, which is read beside the watch for the signal."""
+    done = ran(render(replace(ASKED, report=JOB.report, command=JOB.command), "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time", "throughput"]
 
 
 def test_the_script_s_own_timer_where_a_scheduler_sends_nothing(tmp_path: Path) -> None:

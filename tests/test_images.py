@@ -108,6 +108,13 @@ def test_the_nearest_version_stands_in_with_a_warning(wanted: str, expected: str
     assert "1.14.0, 1.15.0, 2.1.0, 2.10.0" in choice.warnings[0].message
 
 
+def test_the_nearest_version_is_one_for_what_the_job_computes_on() -> None:
+    """A job without GPUs does not get an image for GPUs because its version is nearer."""
+    gpu, cpu = image("docker://a/b:gpu", version="2.7.1", accelerator="amd"), image("docker://a/b:cpu", version="2.3.0")
+    assert name(pick([gpu, cpu], version="2.6")) == "docker://a/b:cpu"
+    assert name(pick([gpu], version="2.6")) == "docker://a/b:gpu"
+
+
 @pytest.mark.parametrize(
     ("built_for", "target", "runs"),
     [

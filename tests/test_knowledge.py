@@ -487,7 +487,7 @@ def test_faults_between_files(tmp_path: Path) -> None:
     write(tmp_path, "images/a.toml", IMAGE + IMAGE)
     lines = complaint(read_all, tmp_path)
     taken = "the name {!r} is taken already, by " + str(tmp_path) + "/{}"
-    assert "systems/c.toml: x: unknown key known: " in "\n".join(line[:38] for line in lines)
+    assert "systems/c.toml: x: unknown key; known: " in "\n".join(line[:39] for line in lines)
     assert f"systems/b.toml: {taken.format('small', 'systems/a.toml')}" in lines
     assert f"hardware/accelerators.toml: {taken.format('a1', 'hardware/accelerators.toml')}" in lines
     assert f"rules/b.toml: {taken.format('threads', 'rules/a.toml')}" in lines

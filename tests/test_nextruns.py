@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -130,7 +131,7 @@ def test_scripts_measure_what_is_proposed(known: Known) -> None:
 
 
 def test_a_measured_layout_is_measured_as_it_was(known: Known) -> None:
-    """Two of the layouts have the same counts and differ in whose MPI starts them: each script has its own."""
+    """Two of the layouts have the same counts and differ in whose MPI starts them: each script has its own, and its own result file."""
     facts = known("3dgan")
     programme = next_runs(request(), facts)
     scored = programme.decision.scored
@@ -138,8 +139,9 @@ def test_a_measured_layout_is_measured_as_it_was(known: Known) -> None:
     places = [int(np.flatnonzero(scored.shape == shape)[0]) for shape in alike]
     runs = [Proposal(place, choice_of(programme.decision, place), None) for place in places]
     assert {run.choice.configuration.mpi_from for run in runs} == {"host", "container"}
-    for run in runs:
-        assert measurement(request(), facts, programme, run).plan.configuration.mpi_from == run.choice.configuration.mpi_from
+    made = [measurement(request(), facts, programme, run) for run in runs]
+    assert [one.plan.configuration.mpi_from for one in made] == [run.choice.configuration.mpi_from for run in runs]
+    assert len({name for one in made for name in re.findall("^MODAK_RESULT=.*", one.texts.job_script, re.MULTILINE)}) == len(runs)
 
 
 def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:

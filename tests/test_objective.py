@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from modak.dsl import Basis, Objective
 from modak.errors import Infeasible
 from modak.grammar import duration
-from modak.objective import Scored, closest, pareto, rank
+from modak.objective import Scored, closest, nearest, pareto, rank
 
 
 def scored(work: float = 64_000.0, spread: float = 0.08, serial: float = 20.0, largest: int = 64) -> Scored:
@@ -84,6 +84,16 @@ def test_nothing_feasible_says_what_stands_in_the_way(objective: Objective, word
     """The closest configuration and the constraint that cannot be met."""
     with pytest.raises(Infeasible, match=words):
         rank(scored(), objective)
+
+
+def test_what_comes_closest_is_what_the_refusal_names() -> None:
+    """It alone, whatever would be best without the constraints."""
+    objective, table = Objective(deadline=600), scored()
+    with pytest.raises(Infeasible) as refused:
+        rank(table, objective)
+    (place,) = nearest(table, objective).order
+    assert f"closest: {table.nodes[place]} nodes" in str(refused.value)
+    assert table.nodes[place] == 64
 
 
 def test_far_extrapolation_is_not_chosen_unasked() -> None:

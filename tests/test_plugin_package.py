@@ -101,6 +101,9 @@ class Kameleon:
     def warnings(self, job):
         return ()
 
+    def fetching(self, job):
+        return ""
+
     def setup(self, job):
         return (assign("MODAK_IMAGE", job.container.file),)
 

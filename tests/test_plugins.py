@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 
 import pytest
 
@@ -42,6 +43,13 @@ def test_two_variants_of_one_name_are_an_error(second: Variant) -> None:
     """No silent override, neither of a name nor of an alias."""
     with pytest.raises(Conflict, match=r"two variants of scheduler are called '(slurm|sbatch)'"):
         plugins.joined("schedulers", [Variant("slurm", ("sbatch",))], [second])
+
+
+@pytest.mark.parametrize(("value", "why"), [("no_such_package:IT", "ModuleNotFoundError"), ("modak.plugins:NOTHING", "AttributeError")])
+def test_a_package_that_cannot_be_loaded_is_named(value: str, why: str) -> None:
+    """In one line, with its entry point and what went wrong in it."""
+    with pytest.raises(Conflict, match=f"'{value}' under modak.schedulers cannot be loaded: {why}: "):
+        plugins.loaded(EntryPoint("mine", value, "modak.schedulers"))
 
 
 @pytest.mark.parametrize("scheduler", plugins.all_of("schedulers"), ids=lambda each: each.name)

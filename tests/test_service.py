@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from modak.errors import NotFound, RequestError, Unavailable
-from modak.ingest.table import Options
+from modak.ingest.reading import incoming
+from modak.ingest.table import PLAIN
 from modak.service import Service, open_service
 from modak.settings import Settings, read_settings
 
@@ -38,7 +39,7 @@ def service(own_database: Path) -> Iterator[Service]:
 @pytest.fixture
 def load(service: Service) -> Callable[[str], Any]:
     """Load a table."""
-    return lambda text: service.load(["-"], Options(), io.BytesIO(text.encode()))
+    return lambda text: service.load(incoming(["-"], PLAIN, io.BytesIO(text.encode())))
 
 
 def test_what_was_sent_is_not_changed(service: Service, document: dict[str, Any]) -> None:
@@ -148,7 +149,7 @@ NETWORKS = "application,params.gmacs,params.macts,metric,value,unit,system,nodes
 )
 
 
-def network(params: dict[str, float], **frameworks: dict[str, str]) -> dict[str, Any]:
+def network(params: Mapping[str, float], **frameworks: dict[str, str]) -> dict[str, Any]:
     """A request for an application that was never run."""
     work = {"application": "net-of-tomorrow", "samples": 1000, "params": params}
     optimisation = {"workload": work} | ({"app_type": "ai_training", "ai_training": frameworks} if frameworks else {})
@@ -171,6 +172,34 @@ def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service:
     for params, at_once in (({"gmacs": 3, "macts": 5}, False), ({}, True)):
         service.settle(network(params))
         assert (service.settle_at_once(network(params)) is not None) is at_once
+
+
+def test_sizes_and_next_runs_rest_on_parameters_too(service: Service, load: Callable[[str], Any]) -> None:
+    """On the system where other networks were measured, also where the sizing is of every system; the others stay without a time."""
+    load(NETWORKS)
+    asked = network({"gmacs": 3, "macts": 5})
+    asked["job"]["optimisation"]["objective"] = {"deadline": "24:00:00"}
+    (run, *_) = service.next_runs(asked)["runs"]
+    assert run["prediction"]["basis"] == "transferred"
+    sized = {name: service.size(with_target(asked, name))["platforms"] for name in ("zenith", None)}
+    bases = {one["system"]: one["time"]["basis"] for one in sized[None]}
+    assert bases.pop("zenith") == "transferred"
+    assert set(bases.values()) == {"none"}
+    assert "2 parameters of 50 runs" in sized["zenith"][0]["time"]["why"]
+    assert [one for one in sized[None] if one["system"] == "zenith"] == sized["zenith"]
+
+
+def with_target(document: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """The request for another system, or for none."""
+    return {"job": {**document["job"], "target": {"name": name}}}
+
+
+def test_what_is_told_names_the_results_behind_it(service: Service, load: Callable[[str], Any]) -> None:
+    """Those of the fifty others."""
+    load(NETWORKS)
+    plan = service.optimise(network({"gmacs": 3, "macts": 5}))["job"]["plan"]
+    used = service.used_by(plan["id"])["items"]
+    assert {result["application"] for result in used} == {f"net{n}" for n in range(50)}
 
 
 def test_switches_left_open_are_told_beside_parameters(service: Service, load: Callable[[str], Any]) -> None:

@@ -55,6 +55,18 @@ def test_a_wrong_value_names_its_variable_and_is_not_echoed() -> None:
     assert "s3cret" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("SERVER", "http://127.0.0.1:99999"), ("SERVER", "http://[::1"), ("TOKEN", "s3cret\nX-Header: 1"), ("TOKEN", "s3cret€")],
+)
+def test_what_no_connection_can_be_made_with_is_refused(name: str, value: str) -> None:
+    """By its variable, before anything is sent."""
+    with pytest.raises(DataError) as raised:
+        read_settings({f"MODAK_{name}": value})
+    assert raised.value.faults[0].field == f"MODAK_{name}"
+    assert "s3cret" not in str(raised.value)
+
+
 def test_the_token_does_not_show() -> None:
     """Printing settings prints no secret."""
     assert "s3cret" not in repr(read_settings({"MODAK_TOKEN": "s3cret"}))

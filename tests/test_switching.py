@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from modak.dsl import Plan
 from modak.facts import Facts, Layout, Result, SeriesKey
-from modak.ingest.table import Options
+from modak.ingest.reading import tables
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.perfmodel import fit
@@ -113,5 +112,5 @@ def test_pairs_are_found_in_the_database(own_database: Path, tmp_path: Path) -> 
     request = {"job": {**job, "optimisation": {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": training}}}
     with open_service(Settings(database_url=f"sqlite:///{own_database}")) as service:
         assert service.optimise(request)["job"]["plan"]["configuration"].get("compiler") is None
-        service.load([str(table)], Options(), BytesIO())
+        service.load(tables([table]))
         assert service.optimise(request)["job"]["plan"]["configuration"]["compiler"] == "xla"

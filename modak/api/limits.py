@@ -76,7 +76,7 @@ def caller(host: str | None) -> str:
 
 
 class Limits:
-    """ASGI middleware: addresses and headers that are too long are refused; a request that takes too long is answered without it."""
+    """ASGI middleware: addresses and headers that nobody means are refused; a request that takes too long is answered without it."""
 
     def __init__(self, app: ASGIApp, request_s: float) -> None:
         self._app, self._request_s = app, request_s
@@ -88,7 +88,8 @@ class Limits:
             return
         refused = _refused(scope)
         if refused:
-            await problem(refused, HTTPStatus(refused).phrase.lower(), [Fault("", "that is too long")])(scope, receive, send)
+            status, why = refused
+            await problem(status, HTTPStatus(status).phrase.lower(), [Fault("", why)])(scope, receive, send)
             return
         timed = _Timed(scope, receive, send)
         timer = asyncio.get_running_loop().call_later(self._request_s, timed.expire)
@@ -100,14 +101,16 @@ class Limits:
             timer.cancel()
 
 
-def _refused(scope: Scope) -> int:
-    """The status for an address or headers beyond the limits; 0 within them."""
-    headers = scope["headers"]
-    if len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
-        return 414
+def _refused(scope: Scope) -> tuple[int, str] | None:
+    """The status for an address or headers beyond the limits, and why; ``None`` within them."""
+    headers, query = scope["headers"], scope["query_string"]
+    if len(scope.get("raw_path") or scope["path"]) + len(query) > LONGEST_ADDRESS:
+        return 414, "that is too long"
     if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers) > LONGEST_HEADERS:
-        return 431
-    return 0
+        return 431, "that is too long"
+    if "\0" in scope["path"] or b"%00" in query or b"\0" in query:  # no name holds one, and PostgreSQL takes none in a text
+        return 400, "an address that holds NUL"
+    return None
 
 
 def _has_body(scope: Scope) -> bool:

@@ -12,11 +12,14 @@ def config(*, plain: bool) -> dict[str, Any]:
 
     The server's own access log stays silent: :mod:`modak.api.observe` tells more, and never what a caller put into an address.
     """
+    from pythonjsonlogger.core import RESERVED_ATTRS
+
     lines = {"format": "%(asctime)s %(levelname)s %(message)s"}
     facts = {
         "()": "pythonjsonlogger.json.JsonFormatter",
         "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
         "rename_fields": FIELDS,
+        "reserved_attrs": [*RESERVED_ATTRS, "color_message"],  # the server's own, a second time with a terminal's codes
         "datefmt": "%Y-%m-%dT%H:%M:%S%z",
     }
     return {

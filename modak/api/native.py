@@ -18,6 +18,7 @@ from modak.response import job_of, locations, without_preflight
 from modak.service import Service
 
 Strict = Annotated[bool, Query(description="turn every warning into an error")]
+Closest = Annotated[bool, Query(description="where nothing meets the constraints: what comes closest, with `missed`, not an error")]
 Preflight = Annotated[bool, Query(description="false: a script without checks of the node")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="most items in one answer")]
 Cursor = Annotated[str, Query(max_length=200, description="`next` of the answer before")]
@@ -95,9 +96,9 @@ async def optimise(request: Request, strict: Strict = False, preflight: Prefligh
     return answer_text(await one_at_a_time(request, lambda service: service.optimised(asked, strict=strict, address=at)))
 
 
-def recommendations(request: Request, body: Body, strict: Strict = False) -> Response:
-    """`choices`, best first, with prediction, node-hours and efficiency; and `warnings`."""
-    return answer(service_of(request).recommend(document(body), strict=strict))
+def recommendations(request: Request, body: Body, strict: Strict = False, closest: Closest = False) -> Response:
+    """`choices`, best first, with prediction, node-hours and efficiency; `decisions` (why the first), `advice` and `warnings`."""
+    return answer(service_of(request).recommend(document(body), strict=strict, closest=closest))
 
 
 def predictions(request: Request, body: Body, level: Level = 0.9) -> Response:
@@ -130,7 +131,7 @@ def results(request: Request, limit: Limit = 100, cursor: Cursor = "", used_by: 
     filters = {name: value for name, value in request.query_params.items() if name not in own}
     service = service_of(request)
     if used_by:
-        return answer(service.used_by(used_by))
+        return answer(service.used_by(used_by, limit=limit, cursor=cursor))
     return answer(service.replaced(filters, limit=limit) if replaced else service.results(filters, limit=limit, cursor=cursor))
 
 

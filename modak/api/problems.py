@@ -77,7 +77,8 @@ def _parameters(_: Request, error: Exception) -> Response:
 def _http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     phrase = HTTPStatus(error.status_code).phrase.lower()
-    return problem(error.status_code, phrase, [Fault("", phrase)], error.headers)
+    detail = "no such address; /openapi.json lists all that there are" if error.status_code == HTTPStatus.NOT_FOUND else phrase
+    return problem(error.status_code, phrase, [Fault("", detail)], error.headers)
 
 
 def _unexpected(_: Request, __: Exception) -> Response:

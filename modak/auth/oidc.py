@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from time import monotonic
@@ -55,6 +55,7 @@ class Issuer:
     issuer: str
     audience: str
     scopes_claim: str = "scope"
+    clock: Callable[[], float] = monotonic
     _known: _Known = field(default_factory=_Known)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -92,7 +93,7 @@ class Issuer:
             raise Unauthorised(REFUSED)
         known = self._known
         with self._lock:
-            now = monotonic()
+            now = self.clock()
             stale = now - known.seen > FRESH_S
             wait = PATIENCE_S if known.failure else AGAIN_S
             if (stale or name not in known.keys) and now - known.tried >= (PATIENCE_S if stale else wait):
@@ -110,7 +111,7 @@ class Issuer:
         try:
             known.keys = dict(_keys(_fetched(_keys_address(self.issuer))))
             known.seen, known.failure = now, ""
-        except (OSError, http.client.HTTPException, ModakError, ValueError, KeyError, TypeError):
+        except (OSError, http.client.HTTPException, ModakError, ValueError, KeyError, TypeError, AttributeError):
             known.failure = "the issuer of tokens does not answer as one"
 
 

@@ -26,6 +26,7 @@ class KeyRing:
 
     access: Callable[[], Access]
     """Asked for when it is needed: a service starts before its database answers."""
+    clock: Callable[[], float] = monotonic
     _known: dict[str, tuple[Key, float]] = field(default_factory=dict)
 
     def create(self, name: str, scopes: Sequence[str], expires_at: datetime | None, actor: Actor) -> tuple[str, Key]:
@@ -54,7 +55,7 @@ class KeyRing:
         key = self.access().find(tokens.digest(token)) if tokens.well_formed(token, tokens.KEY) else None
         if key is None or not key.living(datetime.now(UTC)):
             raise Unauthorised(REFUSED)
-        self._known[tokens.digest(token)] = (key, monotonic() + REMEMBERED_S)
+        self._known[tokens.digest(token)] = (key, self.clock() + REMEMBERED_S)
         return _principal(key)
 
     def remembered(self, token: str) -> Principal | None:
@@ -63,7 +64,7 @@ class KeyRing:
         key, until = self._known.get(digest, (None, 0.0))
         if key is None:
             return None
-        if monotonic() > until or not key.living(datetime.now(UTC)):
+        if self.clock() > until or not key.living(datetime.now(UTC)):
             self._known.pop(digest, None)
             return None
         return _principal(key)

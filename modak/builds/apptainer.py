@@ -27,9 +27,14 @@ class Apptainer:
     programs: tuple[str, ...] = ("apptainer",)
 
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
-        """As root where root may do everything, else within a user namespace."""
-        rights = () if all_powerful() else ("--fakeroot",)
-        yield Command("build", (_program(), "build", *rights, "--force", str(image), str(work / "recipe")))
+        """As root where root may do everything, else within a user namespace; the host's temporary folders are not the recipe's."""
+        program, rights = _program(), () if all_powerful() else ("--fakeroot",)
+        temporary = work / "temporary"
+        temporary.mkdir()
+        temporary.chmod(0o1777)
+        name = f"{Path(program).name.upper()}_BIND"
+        binds = ",".join(filter(None, (os.environ.get(name), f"{temporary}:/tmp", f"{temporary}:/var/tmp")))
+        yield Command("build", (program, "build", *rights, "--force", str(image), str(work / "recipe")), ((name, binds),))
 
     def tidy(self, work: Path) -> tuple[Command, ...]:
         """It leaves nothing."""

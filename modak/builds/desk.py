@@ -146,8 +146,9 @@ class Desk:
 
 def site(settings: Settings) -> Site:
     """What takes the internet's place, as the settings name it."""
-    bases, wheels = (str(Path(name).absolute()) if name else "" for name in (settings.base_images_dir, settings.wheels_dir))
-    return Site(bases, wheels, settings.package_index)
+    named = (settings.base_images_dir, settings.wheels_dir, settings.sources_dir)
+    bases, wheels, sources = (str(Path(name).absolute()) if name else "" for name in named)
+    return Site(bases, wheels, settings.package_index, sources)
 
 
 def state(build: Build) -> Json:

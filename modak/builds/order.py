@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from modak.errors import NotFound, RequestError
+from modak.recipes.archives import SUMS, Archive, Download, downloads, listed, names
 from modak.recipes.offline import Form, Mirrors, base_file, bases, offline
 from modak.recipes.plan import Recipe, labels
 
@@ -58,14 +59,16 @@ class Site:
     bases: str = ""
     wheels: str = ""
     index: str = ""
+    sources: str = ""
 
     def mirrors(self, text: str, runtime: Runtime) -> Mirrors:
         """What takes the internet's place for a recipe. Raises :class:`modak.errors.RequestError` where nothing does."""
-        if not (self.bases or self.wheels or self.index):
-            names = "MODAK_WHEELS_DIR, MODAK_PACKAGE_INDEX or MODAK_BASE_IMAGES_DIR"
-            raise RequestError(f"nothing takes the internet's place: name {names}", field="offline")
-        found = bases(text, FORMS[runtime]) if self.bases else ()
-        return Mirrors({image: self._base(image, runtime) for image in found}, self.wheels, self.index)
+        if not (self.bases or self.wheels or self.index or self.sources):
+            settings = "MODAK_WHEELS_DIR, MODAK_PACKAGE_INDEX, MODAK_SOURCES_DIR or MODAK_BASE_IMAGES_DIR"
+            raise RequestError(f"nothing takes the internet's place: name {settings}", field="offline")
+        found = {image: self._base(image, runtime) for image in bases(text, FORMS[runtime])} if self.bases else {}
+        archives = {each.address: self._archive(each) for each in downloads(text)} if self.sources else {}
+        return Mirrors(found, self.wheels if "pip" in text else "", self.index, archives)
 
     def _base(self, image: str, runtime: Runtime) -> str:
         """A base image as a file, or as a directory. Raises :class:`modak.errors.RequestError` that says what it has to be called."""
@@ -75,6 +78,19 @@ class Site:
                 return str(place)
         wanted = f"{base_file(image, endings[0])} or the directory {base_file(image, '')}"
         raise RequestError(f"{self.bases} has no {wanted}: put {image} there", field="MODAK_BASE_IMAGES_DIR")
+
+    def _archive(self, wanted: Download) -> Archive:
+        """The site's copy of a download. Raises :class:`modak.errors.RequestError` for one that is not there, or that no checksum holds."""
+        known = names(wanted.address)
+        folder, sums = Path(self.sources), Path(self.sources, SUMS)
+        found = next((folder / name for name in known if (folder / name).is_file()), None)
+        if found is None:
+            raise RequestError(f"{folder} has no {' or '.join(known)}: put {wanted.address} there", field="MODAK_SOURCES_DIR")
+        site = listed(sums.read_text(encoding="utf-8", errors="replace")).get(found.name, "") if sums.is_file() else ""
+        if not site and not (wanted.sha256 and found.name == known[0]):
+            fault = f"{sums} has no line for {found.name}, and the recipe knows no checksum of it: 'sha256sum {found.name} >>{SUMS}' there"
+            raise RequestError(fault, field="MODAK_SOURCES_DIR")
+        return Archive(str(found), "" if site == wanted.sha256 else site)
 
 
 def read(document: Mapping[str, Any]) -> Order:
@@ -150,8 +166,7 @@ def _without_internet(order: Order, site: Site) -> Order:
     text = offline(order.text, form, mirrors)
     if form == "definition":
         return replace(order, text=text)
-    if order.context and mirrors.wheels:
-        raise RequestError("a Dockerfile that copies files of its own cannot have the wheels as its context too", field="offline")
-    return replace(
-        order, text=text, bases=tuple((file, name) for name, file in mirrors.bases.items()), context=mirrors.wheels or order.context
-    )
+    if order.context and mirrors.context:
+        raise RequestError("a Dockerfile that copies files of its own cannot have wheels or sources as its context too", field="offline")
+    files = tuple((file, name) for name, file in mirrors.bases.items())
+    return replace(order, text=text, bases=files, context=mirrors.context or order.context)

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -107,22 +108,44 @@ def _output(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
 
 
 def end(group: int) -> None:
-    """End every process of a group: first by asking, then by force. A group that is gone is no error."""
+    """End every process of a group, and what its leader's children put into sessions of their own, as apt does with dpkg.
+
+    First by asking, then by force. A group that is gone is no error.
+    """
+    apart = [each for each in _descendants(group) if each.alive]
     for wanted in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(group, wanted)
+        for each in apart:
+            with suppress(ProcessLookupError, PermissionError):
+                if each.alive:
+                    os.kill(each.pid, wanted)
         deadline = time.monotonic() + PATIENCE_S
-        while members(group) and time.monotonic() < deadline:
+        while (members(group) or any(each.alive for each in apart)) and time.monotonic() < deadline:
             time.sleep(0.05)
 
 
 def members(group: int) -> list[int]:
     """The living processes of a group."""
-    found = []
+    return [pid for pid, fields in _processes() if int(fields[2]) == group]
+
+
+def _descendants(leader: int) -> list[Process]:
+    """The children of a process, theirs, and so on."""
+    children: dict[int, list[Process]] = defaultdict(list)
+    for pid, fields in _processes():
+        children[int(fields[1])].append(Process(pid, int(fields[19])))
+    found = list(children[leader])
+    for each in found:
+        found += children[each.pid]
+    return found
+
+
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    """The number of each living process, and its state and what follows that in ``/proc/PID/stat``."""
     for folder in Path("/proc").iterdir():
         with suppress(OSError):
             if folder.name.isdigit():
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[2]) == group and fields[0] != "Z":
-                    found.append(int(folder.name))
-    return found
+                if fields[0] != "Z":
+                    yield int(folder.name), fields

@@ -27,6 +27,8 @@ class Command:
 
     step: str
     words: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...] = ()
+    """What it sees beside :func:`environment`."""
 
 
 class Builder(Protocol):

@@ -23,7 +23,7 @@ class WantedBuild(BaseModel):
     runtime: Literal["apptainer", "singularity", "charliecloud"] | None = None
     """Not given: the plan's own, or apptainer."""
     offline: bool = False
-    """From the base images, wheels or package index that the settings name."""
+    """From the base images, wheels, sources or package index that the settings name."""
     also: tuple[Literal["directory", "tar"], ...] = Field(default=(), max_length=2)
     """Forms that Charliecloud's image is wanted in beside SquashFS."""
 

@@ -181,7 +181,7 @@ class Work:
             heard=lambda data: self._heard(data, builder),
             watch=self._watch,
             begun=self._work_of,
-            environment=environment(command.words[0], place, extra.items()),
+            environment=environment(command.words[0], place, (*extra.items(), *command.variables)),
             folder=Path(order.context) if order.context else place,
             limit_s=max(1.0, self.limit_s - (time.monotonic() - self.begun)),
         )
@@ -198,7 +198,7 @@ class Work:
         self.log.line("modak: what running it showed")
         for finding in findings:
             self.log.line(f"modak: {finding}")
-        for name in ("framework", "version", "mpi", "microarchitecture"):
+        for name in ("framework", "version", "mpicc", "mpi", "microarchitecture"):
             if bad := next((each for each in findings if each.label == name and each.verdict == "refuted"), None):
                 raise ModakError(f"the image does not carry what its recipe says: {bad}")
         self.step = "hash"

@@ -111,7 +111,7 @@ def _assembled() -> typer.Typer:
     for group, function in FURTHER:
         group.command()(function)
     for name, group in GROUPS.items():
-        app.add_typer(group, name=name)
+        app.add_typer(group, name=name, hidden=name in ALIASES)
     for function in LAST:
         app.command()(function)
     return app
@@ -139,4 +139,6 @@ GROUPS = {
     "token": keys.app,
     "keys": keys.app,
 }
+ALIASES = frozenset(("keys",))
+"""Second names of groups: they work, and --help does not list them."""
 app = _assembled()

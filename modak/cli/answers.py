@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import typer
 from modak.amounts import counted, span
 from modak.cli import show
 
-COLUMNS = ("nodes", "ranks/node", "threads", "GPUs", "time", "interval", "basis", "node-hours", "efficiency", "variant", "image")
+COLUMNS = (
+    *("nodes", "ranks/node", "threads", "GPUs", "time", "interval", "basis", "doublings beyond"),
+    *("node-hours", "efficiency", "variant", "image"),
+)
 
 
 def files(filled: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, Any], dict[Path, str]]:
@@ -37,7 +41,7 @@ def plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
     made = job["plan"]
     show.heading("Configuration")
     for name, value in _configuration(made).items():
-        typer.echo(f"  {name + ':':<16} {value}")
+        typer.echo(show.folded(value, f"  {name + ':':<16} ", " " * 19))
     show.bullets("Why", made.get("decisions", ()))
     alternatives = made.get("alternatives", ())
     if alternatives:
@@ -48,10 +52,22 @@ def plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
     show.bullets("Warnings", (f"{w['field']}: {w['message']}" if w["field"] else w["message"] for w in made.get("warnings", ())))
     if written:
         show.bullets("Written", written)
+        show.bullets("Next", _next(job, written))
         return
     typer.echo()
     show.heading("Job script")
     typer.echo(job["job_content"], nl=False)
+
+
+def _next(job: Mapping[str, Any], written: Sequence[str]) -> Iterator[str]:
+    """How the image comes and the scripts that were written are submitted, as their first lines say; what has to be built comes first."""
+    image = re.search(r"^# image: (.*)", job["job_content"], re.MULTILINE)
+    if image and not job.get("build_content"):
+        yield f"the image, once: {image[1]}"
+    for name, text, when in (("build_script", "build_content", ""), ("job_script", "job_content", ", when the build has ended")):
+        said = re.search(r"^# submit: (.*)", job.get(text) or "", re.MULTILINE)
+        if said and job[name] in written:
+            yield said[1].replace("FILE", job[name]) + (when if job.get("build_content") else "")
 
 
 def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -65,6 +81,7 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
         span(prediction.get("value")),
         _interval(prediction),
         prediction["basis"],
+        round(prediction["extrapolation"], 2) if prediction.get("extrapolation") else None,
         choice.get("node_hours"),
         None if choice.get("efficiency") is None else f"{choice['efficiency']:.0%}",
         _variant(configuration),

@@ -9,8 +9,7 @@ import typer
 
 from modak.amounts import counted
 from modak.cli import answers, common, show
-from modak.errors import Infeasible, ModakError
-from modak.whatif import against, changed, with_value, without_constraints
+from modak.whatif import against, changed, with_value
 
 if TYPE_CHECKING:
     from modak.client import Client
@@ -52,7 +51,7 @@ def optimise(
 
 
 def recommend(  # one parameter an option
-    request: Annotated[str | None, typer.Argument(metavar="[REQUEST.json]", help="The request document; - reads standard input.")] = None,
+    request: Annotated[str | None, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")] = None,
     application: Annotated[str | None, typer.Option(help="What the results call the application.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Its data set.")] = None,
     system: Annotated[str | None, typer.Option(help="Where it runs.")] = None,
@@ -92,20 +91,16 @@ def recommend(  # one parameter an option
         return
     show.table(answers.COLUMNS, [answers.row(choice) for choice in answer["choices"]])
     show.bullets("Why the first", answer.get("decisions", ()))
+    show.bullets("Advice", answer.get("advice", ()))
     show.warn(answer.get("warnings", ()))
 
 
 def _best_of(client: Client, name: str, document: Any, strict: bool) -> dict[str, Any]:
-    """What is recommended; where nothing meets the constraints, what would be without them, with a warning that says so."""
-    try:
-        return client.recommend(document, strict=strict)
-    except ModakError as error:
-        if error.exit_code != Infeasible.exit_code:
-            raise
-        free = without_constraints(document)
-        found = client.recommend(free, strict=strict)
-        note = {"field": "--compare", "message": f"{name} does not meet the constraints, which are left out for it: {error}"}
-        return {**found, "warnings": [note, *found["warnings"]]}
+    """What is recommended; where nothing meets the constraints, what comes closest, with a warning that says so."""
+    found = client.recommend(document, strict=strict, closest=True)
+    missed = f"{name} does not meet the constraints; compared is what comes closest: {found.get('missed')}"
+    notes = [{"field": "--compare", "message": missed}] if "missed" in found else []
+    return {**found, "advice": [f"{name}: {line}" for line in found["advice"]], "warnings": [*notes, *found["warnings"]]}
 
 
 def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool) -> None:
@@ -116,10 +111,12 @@ def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool)
     best = [each["choices"][0] for each in found]
     lines = against(*best)
     if as_json:
-        show.document({"a": best[0], "b": best[1], "differences": list(lines), "warnings": [w for each in found for w in each["warnings"]]})
+        said = {name: [line for each in found for line in each[name]] for name in ("advice", "warnings")}
+        show.document({"a": best[0], "b": best[1], "differences": list(lines), **said})
         return
     show.table(("", *answers.COLUMNS), [(name, *answers.row(choice)) for name, choice in zip(("A", "B"), best, strict=True)])
     show.bullets("B against A", lines)
+    show.bullets("Advice", (line for each in found for line in each["advice"]))
     for each in found:
         show.warn(each.get("warnings", ()))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modak.errors import Unauthorised
+from modak.errors import BadSyntax, Unauthorised
 from modak.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def local() -> Service:
 
     now = settings()
     if now.server:
-        raise Unauthorised("MODAK_SERVER is set, and no service does this; unset it to work on the database", field="MODAK_SERVER")
+        raise Unauthorised("is set, and no service does this; unset it to work on the database", field="MODAK_SERVER")
     return open_service(now)
 
 
@@ -53,4 +53,8 @@ def document(path: str) -> Any:
     from modak.cli.files import read
     from modak.documents import strict_json
 
-    return strict_json(read(path))
+    content = read(path)
+    try:
+        return strict_json(content)
+    except BadSyntax as wrong:
+        raise BadSyntax(str(wrong), field=path) from None

@@ -37,7 +37,7 @@ def evaluate(
     level: Level = 0.9,
     as_json: common.AsJson = False,
 ) -> None:
-    """Hide measured sizes, predict them, and show the errors beside those of the models that the field uses."""
+    """Hide measured sizes, predict them, show the errors. Those of the models that the field uses stand beside them."""
     from modak.perfmodel.holdout import least_sizes, prove
 
     _between_0_and_1(level)
@@ -59,14 +59,14 @@ def evaluate(
 
 
 def plot(
-    models: Annotated[list[str] | None, typer.Argument(metavar="[MODEL_ID…]", help="Ids, as 'modak models list' shows them.")] = None,
+    models: Annotated[list[str] | None, typer.Argument(metavar="MODEL_ID", help="Ids, as 'modak models list' shows them.")] = None,
     application: Application = None,
     system: System = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="A file that ends in .png or .svg.")] = None,
     level: Level = 0.9,
     as_json: common.AsJson = False,
 ) -> None:
-    """Draw scaling curves: measured points, the model with its interval, perfect scaling."""
+    """Draw scaling curves. Measured points, the model with its interval, perfect scaling."""
     from modak import plotting
     from modak.perfmodel.lines import lines
 
@@ -91,16 +91,16 @@ def plot(
 
 
 def plan(
-    request: Annotated[str | None, typer.Argument(metavar="[REQUEST.json]", help="The request document; - reads standard input.")] = None,
+    request: Annotated[str | None, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")] = None,
     application: Annotated[str | None, typer.Option(help="What the results call the application.")] = None,
     system: Annotated[str | None, typer.Option(help="Where it runs.")] = None,
-    budget: Annotated[float | None, typer.Option(metavar="NODE_HOURS", help="Most node-hours of all runs together.")] = None,
+    budget: Annotated[float | None, typer.Option(min=0, metavar="NODE_HOURS", help="Most node-hours of all runs together.")] = None,
     number: Annotated[int, typer.Option("-n", "--number", min=1, max=50, help="Most runs.")] = 5,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write a job script for each run there.")] = None,
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Propose the next runs worth measuring: those that narrow the interval of a request's decision most per node-hour."""
+    """Propose the next runs worth measuring. Those that narrow the interval of a request's decision most per node-hour."""
     from modak.cli.files import write_all
 
     if request is None and application is None:

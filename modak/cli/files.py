@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from errno import EISDIR
 from pathlib import Path
 from typing import Any, TextIO
@@ -83,7 +83,8 @@ def _replacing(modes: Mapping[Path, int]) -> Iterator[list[TextIO]]:
         raise RequestError(f"cannot be written: {error.strerror}", field=name) from None
     finally:
         for temporary in waiting.values():
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # what cannot be there need not be removed, and a message is under way
+                temporary.unlink()
 
 
 def _new(path: Path, mode: int) -> TextIO:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from modak.cli import common, show
-from modak.cli.knowledge import Distribution, Mpi, Offline, Variant, planned
+from modak.cli.knowledge import Distribution, Gpu, Mpi, Offline, Rocm, Variant, device, planned
 from modak.errors import RequestError, Unauthorised
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def build(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="A framework, a request (REQUEST.json), or a recipe of your own.")],
     version: Annotated[str | None, typer.Option(help="Of a framework: a version or range; not given: the newest.")] = None,
     variant: Annotated[Variant, typer.Option(help="From the framework's own image, from packages, or from source.")] = "hub",
-    gpu: Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for processors alone.")] = False,
+    gpu: Gpu = False,
+    rocm: Rocm = False,
     target: Annotated[str | None, typer.Option(help="The processor that a source build is for, as archspec calls it.")] = None,
     distribution: Annotated[Distribution | None, typer.Option(help="With Horovod inside.")] = None,
     mpi: Annotated[Mpi | None, typer.Option(help="With this MPI library inside.")] = None,
@@ -46,7 +47,7 @@ def build(
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the end, or print the build's id and leave.")] = True,
     as_json: common.AsJson = False,
 ) -> None:
-    """Build an image, run it, and enter it in the catalogue with what running it showed."""
+    """Build an image, run it, enter it in the catalogue. The entry says what running it showed."""
     wish: dict[str, Any] = {"recipe": None, "job": None, "runtime": runtime, "offline": offline}
     wish["also"] = [name for name, wanted in (("directory", directory), ("tar", tar)) if wanted]
     path, own = Path(what), None
@@ -56,9 +57,8 @@ def build(
     elif path.is_file():
         own = path
     else:
-        wish["recipe"] = planned(what, version, variant, gpu=gpu, target=target, distribution=distribution, mpi=mpi).model_dump(
-            mode="json", exclude_none=True
-        )
+        made = planned(what, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
+        wish["recipe"] = made.model_dump(mode="json", exclude_none=True)
     asked = {name: value for name, value in wish.items() if value}
     now = common.settings()
     desk = _remote(own, again=again) if now.server else _Local(*_opened(), own, again)
@@ -77,7 +77,7 @@ def build(
 
 
 def builds(
-    identity: Annotated[str | None, typer.Argument(metavar="[ID]", help="One build; not given: all of them, the newest first.")] = None,
+    identity: Annotated[str | None, typer.Argument(metavar="ID", help="One build; not given: all of them, the newest first.")] = None,
     log: Annotated[bool, typer.Option("--log", help="Print what its tools printed.")] = False,
     cancel: Annotated[bool, typer.Option("--cancel", help="Stop it, for everybody who waits for it.")] = False,
     as_json: common.AsJson = False,
@@ -112,7 +112,7 @@ def verify(
     name: Annotated[str, typer.Argument(metavar="IMAGE", help="A reference of the catalogue, or the file's name.")],
     as_json: common.AsJson = False,
 ) -> None:
-    """Run an image and hold its labels against what it shows; status 1 where one is refuted: that image is never chosen again."""
+    """Hold an image's labels against what running it shows. Status 1 where one is refuted: that image is never chosen again."""
     desk, actor = _opened()
     told = desk.verify(name, actor)
     if as_json:
@@ -129,7 +129,7 @@ def bundle(
     name: Annotated[str, typer.Argument(metavar="IMAGE", help="A reference of the catalogue, or the file's name.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The archive to write.")],
 ) -> None:
-    """Pack an image with recipe, entry and checksums for a site that cannot pull; 'images add' takes it in there."""
+    """Pack an image for a site that cannot pull. With recipe, entry and checksums; 'images add' takes it in there."""
     desk, _ = _opened()
     told = desk.bundle(name, output)
     typer.echo(

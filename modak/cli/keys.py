@@ -39,7 +39,7 @@ def create(
 
 @app.command("list")
 def list_(as_json: common.AsJson = False) -> None:
-    """Show the tokens that were made; not the tokens themselves, which nobody has."""
+    """Show which tokens were made. The tokens themselves nobody has."""
     with common.local() as service:
         keys = _ring(service).every()
     now = datetime.now(UTC)

@@ -15,7 +15,7 @@ from modak.errors import DataError, Fault, NotFound, RequestError, UnknownName
 
 if TYPE_CHECKING:
     from modak.facts import Rule
-    from modak.recipes.plan import Recipe
+    from modak.recipes.plan import Device, Recipe
     from modak.service import Known
 
 systems = typer.Typer(help="Machines that jobs run on.", no_args_is_help=True, rich_markup_mode=None)
@@ -26,7 +26,9 @@ models = typer.Typer(help="Performance models.", no_args_is_help=True, rich_mark
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file.")]
 ImageFile = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file, or a bundle.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace what has the same name.")]
-Offline = Annotated[bool, typer.Option("--offline", help="From the base images, wheels or package index that the settings name.")]
+Offline = Annotated[bool, typer.Option("--offline", help="From the base images, wheels, sources or package index that settings name.")]
+Gpu = Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for processors alone.")]
+Rocm = Annotated[bool, typer.Option("--rocm", help="For AMD GPUs.")]
 Variant = Literal["hub", "pip", "opt-build"]
 Runtime = Literal["apptainer", "singularity", "charliecloud", "podman-hpc"]
 Distribution = Literal["horovod"]
@@ -58,12 +60,20 @@ MODELS: Columns = {
     "id": lambda item: item["id"],
     "application": lambda item: item["application"],
     "system": lambda item: item["series"].get("system"),
+    "layout": lambda item: _layout(item["layout"]),
     "metric": lambda item: item["series"]["metric"],
     "over": lambda item: item["scale"],
     "sizes": lambda item: f"{min(item['sizes']):g}–{max(item['sizes']):g}",
     "results": lambda item: item["results_used"],
     "error at the next size": lambda item: _percent(item["mixture"].get("error")),
 }
+
+
+def _layout(layout: Mapping[str, int]) -> str:
+    """What is known of a node's ranks, threads and GPUs, and of the batch."""
+    words = {"ranks_per_node": "rank", "threads_per_rank": "thread", "gpus_per_node": "GPU"}
+    counts = [counted(layout[name], word) for name, word in words.items() if layout.get(name)]
+    return " × ".join(counts) + (f", batch {layout['batch_size']}" if layout.get("batch_size") else "")
 
 
 def _percent(error: float | None) -> str | None:
@@ -90,7 +100,7 @@ def systems_add(
     accelerators: Annotated[Path | None, typer.Option(metavar="FILE", help="Accelerators of the system, likewise.")] = None,
     replace: Replace = False,
 ) -> None:
-    """Add the system in a file; one that has the name already stays, unless --replace."""
+    """Add the system in a file. One that has the name already stays, unless --replace."""
     from modak.knowledge import read_accelerators, read_processors, read_system
 
     system = read_system(file)
@@ -112,7 +122,7 @@ def systems_detect(
     diff: Annotated[bool, typer.Option("--diff", help="Show what differs from the stored system; status 1 where something does.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Describe the machine that this runs on as a system file; what cannot be found out is left out, with a note."""
+    """Describe this machine as a system file. What cannot be found out is left out, with a note."""
     from modak.cli.detecting import detect
 
     detect(name, output, probe=probe, diff=diff, as_json=as_json)
@@ -132,7 +142,7 @@ def images_show(reference: Annotated[str, typer.Argument(metavar="REFERENCE")]) 
 
 @images.command("add")
 def images_add(file: ImageFile, replace: Replace = False) -> None:
-    """Add the images in a file, or the one in a bundle with its file: all of them or none."""
+    """Add the images in a file, or the one in a bundle. All of them or none; of a bundle with its file."""
     from modak.builds.bundle import is_bundle
     from modak.knowledge import read_images
 
@@ -153,7 +163,8 @@ def images_recipe(
     framework: Annotated[str, typer.Argument(metavar="FRAMEWORK", help="For instance tensorflow or pytorch.")],
     version: Annotated[str | None, typer.Option(help="A version, or a range such as 2.*; not given: the newest.")] = None,
     variant: Annotated[Variant, typer.Option(help="From the framework's own image, from packages, or from source.")] = "hub",
-    gpu: Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for processors alone.")] = False,
+    gpu: Gpu = False,
+    rocm: Rocm = False,
     runtime: Annotated[Runtime, typer.Option(help="What builds it: a definition file or a Dockerfile.")] = "apptainer",
     target: Annotated[str | None, typer.Option(help="The processor that a source build is for, as archspec calls it.")] = None,
     distribution: Annotated[Distribution | None, typer.Option(help="With Horovod inside.")] = None,
@@ -162,7 +173,7 @@ def images_recipe(
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it there.")] = None,
 ) -> None:
     """Print what would be built; nothing is built."""
-    made = planned(framework, version, variant, gpu=gpu, target=target, distribution=distribution, mpi=mpi)
+    made = planned(framework, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
     text, _ = made.text(runtime)
     show.warn({"message": line} for line in made.cautions(runtime))
     if offline:
@@ -182,8 +193,22 @@ def images_recipe(
         write_all({output: text})
 
 
+def device(*, gpu: bool, rocm: bool) -> Device:
+    """What an image is for, as recipes call it. Raises :class:`~modak.errors.RequestError` where it is for two things."""
+    if gpu and rocm:
+        raise RequestError("--gpu means NVIDIA's and --rocm AMD's; an image is for one of them", field="rocm")
+    return "nvidia" if gpu else "amd" if rocm else "none"
+
+
 def planned(
-    framework: str, version: str | None, variant: Variant, *, gpu: bool, target: str | None, distribution: str | None, mpi: str | None
+    framework: str,
+    version: str | None,
+    variant: Variant,
+    accelerator: Device,
+    *,
+    target: str | None,
+    distribution: str | None,
+    mpi: str | None,
 ) -> Recipe:
     """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
     from modak.grammar import version_range
@@ -193,11 +218,12 @@ def planned(
         version_range(version or "0")
     except ValueError as wrong:
         raise RequestError(str(wrong), field="version") from None
-    hardware = recipes.Hardware(accelerator="nvidia" if gpu else "none", microarchitecture=target)
+    hardware = recipes.Hardware(accelerator=accelerator, microarchitecture=target)
     made = recipes.plan(framework, version, variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
     if made is None:
-        known = ", ".join(recipes.versions(framework, variant)) or "none"
-        raise NotFound(f"no recipe makes that; versions of {framework} by {variant}: {known}", field="version")
+        known = ", ".join(recipes.versions(framework, variant, accelerator)) or "none"
+        where = {"nvidia": " for GPUs of NVIDIA", "amd": " for GPUs of AMD"}.get(accelerator, "")
+        raise NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}: {known}", field="version")
     if target and not made.microarchitecture:
         raise RequestError("no build for that processor: it takes a name of archspec's and --variant opt-build", field="target")
     return made
@@ -224,7 +250,7 @@ def rules_add(file: File, replace: Replace = False) -> None:
 
 @rules.command("check")
 def rules_check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="TOML or JSON files.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="TOML or JSON files.")],
     preview: Annotated[bool, typer.Option("--preview", help="Show what they would change in the scripts of stored requests.")] = False,
     last: Annotated[int, typer.Option(min=1, max=1000, help="With --preview: how many requests, the newest first.")] = 20,
 ) -> None:
@@ -239,19 +265,19 @@ def rules_check(
 
 @models.command("list")
 def models_list(as_json: common.AsJson = False) -> None:
-    """Show the fitted models; series that changed since are fitted first."""
+    """Show the fitted models. Series that changed since are fitted first."""
     _list("models", MODELS, as_json)
 
 
 @models.command("show")
 def models_show(identity: Annotated[str, typer.Argument(metavar="ID")]) -> None:
-    """Show one model as JSON: its form, its coefficients, what it rests on."""
+    """Show one model as JSON. Its form, its coefficients, what it rests on."""
     _show("models", "id", identity)
 
 
 @models.command("fit")
 def models_fit(application: Annotated[str | None, typer.Option(help="Only this application.")] = None) -> None:
-    """Fit the series that changed since they were fitted; asking does the same when it needs to."""
+    """Fit the series that changed. Asking does the same when it needs to."""
     with show.progress("fitting"):
         fitted = common.local().fit(application)
     typer.echo(f"{fitted} models are up to date")

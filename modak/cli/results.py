@@ -12,6 +12,7 @@ import typer
 
 from modak.cli import common, show
 from modak.errors import DataError, RequestError, unknown
+from modak.numbering import LARGEST
 
 app = typer.Typer(help="Look at measured results, or take them out.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -41,7 +42,7 @@ LISTED = (
 
 
 def load(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Files, folders, or - for standard input.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders, or - for standard input.")],
     format_: Annotated[str | None, typer.Option("--format", help="The format, where it is not to be recognised.")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", metavar="OLD=NEW", help="Rename a column; an empty NEW leaves it out.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="Fill the empty cells of a column.")] = None,
@@ -51,13 +52,13 @@ def load(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, and change nothing.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Load results: all rows or none; rows that are there already are counted and left out."""
-    from modak.ingest.reading import parse_pairs
+    """Load results. All rows or none; rows that are there already are counted and left out."""
+    from modak.ingest.reading import incoming, parse_pairs
     from modak.ingest.table import Options
 
     options = Options(parse_pairs(map_ or (), "--map"), parse_pairs(set_ or (), "--set"), format_)
     with show.bar("loading") as progress:
-        report = common.client().load(paths, options, sys.stdin.buffer, dry_run=dry_run, replace=replace, progress=progress)
+        report = common.client().load(incoming(paths, options, sys.stdin.buffer), dry_run=dry_run, replace=replace, progress=progress)
     if as_json:
         show.document(report)
         return
@@ -103,7 +104,7 @@ def list_(
     """Show results."""
     filters = _filters(application, system, metric, where)
     if used_by is not None:
-        page = common.client().used_by(used_by)
+        page = common.client().used_by(used_by, limit=limit, cursor=cursor)
     elif replaced:
         page = common.client().replaced(filters, limit=limit)
     else:
@@ -119,9 +120,11 @@ def list_(
 
 @app.command()
 def confirm(
-    numbers: Annotated[list[int], typer.Argument(metavar="NUMBER…", help="Numbers of results, as 'results list' shows them under id.")],
+    numbers: Annotated[
+        list[int], typer.Argument(min=1, max=LARGEST, metavar="NUMBER", help="Numbers of results, as 'results list' shows them under id.")
+    ],
 ) -> None:
-    """Say that suspicious results are right: models rest on them from now on."""
+    """Say that suspicious results are right. Models rest on them from now on."""
     confirmed = common.client().confirm(numbers)
     typer.echo(f"{confirmed} of {len(numbers)} results had been doubted and are used from now on")
 
@@ -129,14 +132,14 @@ def confirm(
 @app.command()
 def compare(
     by: Annotated[str, typer.Argument(metavar="COLUMN", help="system, framework_version, compiler, … or params.NAME.")],
-    values: Annotated[list[str] | None, typer.Argument(metavar="VALUE…", help="Only these, against the first; not given: all.")] = None,
+    values: Annotated[list[str] | None, typer.Argument(metavar="VALUE", help="Only these, against the first; not given: all.")] = None,
     application: Application = None,
     system: System = None,
     metric: Metric = None,
     where: Where = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Put results side by side that differ in one column: ratio, and whether the difference exceeds the noise of repeats."""
+    """Put results side by side that differ in one column. Ratio, and whether the difference exceeds the noise of repeats."""
     from modak.comparison import compare as compared
 
     _check_column(by)
@@ -200,7 +203,7 @@ def export(
         str | None, typer.Option("--format", help="csv, json or extrap; not given: json where FILE ends so, else csv.")
     ] = None,
 ) -> None:
-    """Write results in base units, as CSV or JSON (loaded again, they are the same rows) or for Extra-P."""
+    """Write results as CSV, as JSON or for Extra-P. In base units; loaded again, CSV and JSON are the same rows."""
     from modak.cli.files import replacing
     from modak.ingest.csv import write_csv
     from modak.ingest.writing import write_extrap, write_json

@@ -82,7 +82,7 @@ def _counted_together(workers: int) -> Iterator[None]:
 
 @db.command()
 def upgrade() -> None:
-    """Create the tables, or bring them up to date; an empty database gets the packaged knowledge."""
+    """Create the tables, or bring them up to date. An empty database gets the packaged knowledge."""
     from modak.store import upgrade
 
     changed = upgrade(common.database())
@@ -101,7 +101,7 @@ def check() -> None:
 
 @db.command()
 def backup(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that does not exist yet.")]) -> None:
-    """Write a consistent copy of an SQLite database, while it is in use."""
+    """Copy an SQLite database while it is in use. The copy is consistent."""
     with common.local() as service:
         service.store.backup(file)
     typer.echo(f"written to {file}")

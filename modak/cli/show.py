@@ -1,15 +1,23 @@
-"""What people read: headings and tables, coloured on a terminal, plain and unwrapped everywhere else."""
+"""What people read: headings and tables, bold and folded to the width of a terminal, plain and unwrapped everywhere else."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import typer
+
+from modak.progress import Progress, silent
+
+GAP = "  "
+LEAST_FOLDED = 24
+"""Letters in a line of a folded column, at least."""
 
 
 def document(content: Any) -> None:
@@ -29,7 +37,7 @@ def bullets(title: str, lines: Iterable[str]) -> None:
         typer.echo()
         heading(title)
         for line in shown:
-            typer.echo(f"- {line}")
+            typer.echo(folded(line, "- ", "  "))
 
 
 def warn(warnings: Iterable[Mapping[str, str]]) -> None:
@@ -53,10 +61,10 @@ def progress(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Callable[[float, int], None]]:
+def bar(what: str) -> Iterator[Progress]:
     """A progress bar with rate and remaining time, on a terminal only; it is told the part that is done and the rows."""
     if not sys.stderr.isatty():
-        yield lambda done, rows: None
+        yield silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -74,18 +82,61 @@ def bar(what: str) -> Iterator[Callable[[float, int], None]]:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Rows under their columns; numbers to the right. ``None`` is an empty cell; a column that is empty throughout is left out."""
+    """Rows under their columns; numbers to the right. ``None`` is an empty cell; a column that is empty throughout is left out.
+
+    On a terminal that is too narrow for it the last column is folded; where that does not do, each row becomes a paragraph of names
+    and values.
+    """
     every = [[cell(value) for value in row] for row in rows]
     kept = [i for i in range(len(columns)) if not every or any(row[i] for row in every)]
     columns, cells = [columns[i] for i in kept], [[row[i] for i in kept] for row in every]
     right = [bool(cells) and all(_number(row[i]) for row in cells) for i in range(len(columns))]
-    if sys.stdout.isatty():
-        _rich(columns, cells, right)
+    if not columns:
         return
     widths = [max(len(name), *(len(row[i]) for row in cells), 0) for i, name in enumerate(columns)]
-    for row in [list(columns), *cells]:
-        line = "  ".join(text.rjust(width) if side else text.ljust(width) for text, width, side in zip(row, widths, right, strict=True))
-        typer.echo(line.rstrip())
+    left = _room() - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
+    if left < min(widths[-1], LEAST_FOLDED):
+        _paragraphs(columns, cells)
+        return
+    typer.secho(_line(columns, widths, right), bold=True)
+    for row in cells:
+        first, *more = textwrap.wrap(row[-1], left, break_on_hyphens=False) if len(row[-1]) > left else [row[-1]]
+        typer.echo(_line([*row[:-1], first], widths, right))
+        for text in more:
+            typer.echo(_line([*[""] * (len(row) - 1), text], widths, right))
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    return GAP.join(
+        text.rjust(width) if side else text.ljust(width) for text, width, side in zip(texts, widths, right, strict=True)
+    ).rstrip()
+
+
+def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """Each row as ``name value`` pairs; a line breaks between two of them."""
+    room = _room()
+    for row in cells:
+        line = ""
+        for pair in (f"{name} {text}".strip() for name, text in zip(columns, row, strict=True) if text):
+            longer = f"{line}{GAP}{pair}" if line else pair
+            if line and len(longer) > room:
+                typer.echo(line)
+                longer = f"{GAP}{pair}"
+            line = longer
+        typer.echo(line)
+
+
+def folded(text: str, first: str, rest: str) -> str:
+    """A text behind ``first``; on a terminal broken between words, its further lines behind ``rest``."""
+    if not sys.stdout.isatty():
+        return first + text
+    lines = textwrap.wrap(text, _room(), initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
+def _room() -> int:
+    """Letters in a line of the terminal; any number where output goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
 def cell(value: Any) -> str:
@@ -103,16 +154,3 @@ def cell(value: Any) -> str:
 
 def _number(text: str) -> bool:
     return text == "" or text.lstrip("-")[:1].isdigit()
-
-
-def _rich(columns: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for name, side in zip(columns, right, strict=True):
-        shown.add_column(Text(name), justify="right" if side else "left", overflow="fold")
-    for row in cells:
-        shown.add_row(*map(Text, row))
-    Console(highlight=False).print(shown)

@@ -24,7 +24,7 @@ def size(
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Say how much hardware a goal needs, on known systems and reference configurations."""
+    """Say how much hardware a goal needs. On known systems and reference configurations."""
     document = common.document(request)
     for path, value in {"optimisation.objective.deadline": deadline, "target.name": system}.items():
         if value is not None:

@@ -27,7 +27,7 @@ def tune(
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Look for better settings of a job by running it, within a budget; go on where a search was left."""
+    """Look for better settings of a job by running it. Within a budget, and going on where a search was left."""
     from modak.tuner.search import Orders
     from modak.tuner.tune import tune
 

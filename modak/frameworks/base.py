@@ -82,10 +82,8 @@ class Toolchain:
     pip: tuple[str, ...] = ()
     """What pip installs for processors; ``{version}`` stands for the version."""
     pip_nvidia: tuple[str, ...] = ()
-    pip_amd: tuple[str, ...] = ()
     pip_options: tuple[str, ...] = ()
     pip_options_nvidia: tuple[str, ...] = ()
-    pip_options_amd: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
     """Exact versions of all that the release pulls in on x86_64, keys of :data:`modak.recipes.wheels.SHA256`; empty: pip resolves them."""
     locked_nvidia: tuple[str, ...] = ()
@@ -107,7 +105,7 @@ class Toolchain:
     hub_nvidia: str | None = None
     hub_amd: str | None = None
     rocm: str | None = None
-    """The ROCm of ``hub_amd`` and ``pip_amd``."""
+    """The ROCm of ``hub_amd``."""
     note: str | None = None
     """What whoever builds it should know, in one line."""
 
@@ -117,11 +115,11 @@ class Toolchain:
 
     def wheels(self, accelerator: str) -> tuple[str, ...]:
         """What pip installs."""
-        return {"nvidia": self.pip_nvidia, "amd": self.pip_amd}.get(accelerator, self.pip)
+        return {"nvidia": self.pip_nvidia, "none": self.pip}.get(accelerator, ())
 
     def wheel_options(self, accelerator: str) -> tuple[str, ...]:
         """Options of ``pip install`` for :meth:`wheels`."""
-        return {"nvidia": self.pip_options_nvidia, "amd": self.pip_options_amd}.get(accelerator, self.pip_options)
+        return self.pip_options_nvidia if accelerator == "nvidia" else self.pip_options
 
     def covers(self, version: str) -> bool:
         """Whether this row is for that version."""
@@ -154,13 +152,15 @@ class SourceBuild:
 class Inspection:
     """What is asked of an image when it is run, in Python that sees ``module`` imported and fails where the image does not carry it."""
 
-    module: str
-    exercise: str
+    module: str = ""
+    exercise: str = ""
     """Lines that compute something."""
     says: Mapping[str, str] = field(default_factory=dict)
     """Expressions for what the framework says of its own build: ``version``, ``cuda``, ``rocm``, ``flags``."""
     compilers: Mapping[str, str] = field(default_factory=dict)
     """Lines that use a graph compiler; they exit with 75 where that cannot be told."""
+    shell: str = ""
+    """For an MPI library, in place of Python: commands that print its version; they exit with 75 where it need not tell."""
 
 
 @dataclass(frozen=True)

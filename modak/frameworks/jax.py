@@ -14,7 +14,10 @@ _SOURCE = "/var/tmp/jax"  # noqa: S108 (a path inside the image that is being bu
 
 _INSPECTION = Inspection(
     module="jax",
-    exercise="jax.grad(lambda x: x ** 2)(3.0)",
+    exercise="""
+weights = jax.numpy.ones(8)
+weights - 0.1 * jax.grad(lambda w: (jax.numpy.ones((4, 8)) @ w).mean() ** 2)(weights)
+""",
     says={"version": "jax.__version__"},
     compilers={"xla": "jax.jit(lambda x: x * 2)(1.0)"},
 )

@@ -23,7 +23,13 @@ _CUDA_11_8 = Cuda("11.8", "8", "nvidia/cuda:11.8.0-cudnn8-devel-ubuntu22.04")
 
 _INSPECTION = Inspection(
     module="tensorflow",
-    exercise="tensorflow.keras.layers.Dense(2)(tensorflow.ones((4, 8)))",
+    exercise="""
+layer = tensorflow.keras.layers.Dense(2)
+with tensorflow.GradientTape() as tape:
+    loss = tensorflow.reduce_mean(layer(tensorflow.ones((4, 8))) ** 2)
+slopes = tape.gradient(loss, layer.trainable_variables)
+tensorflow.keras.optimizers.SGD(0.1).apply_gradients(zip(slopes, layer.trainable_variables))
+""",
     says={"version": "tensorflow.__version__", "cuda": "tensorflow.sysconfig.get_build_info().get('cuda_version')"},
     compilers={
         "xla": """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Final
@@ -48,6 +48,7 @@ COLUMNS: Final = (
     "suspect",
 )
 """All columns in the order in which they are written; ``params.NAME`` stand after ``dataset``."""
+BEFORE_PARAMETERS: Final = COLUMNS.index("dataset") + 1
 PARAMETER: Final = re.compile(r"params\.[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 NUMBERS: Final = (*LAYOUT, "repeat")
 KEY: Final = tuple(name for name in COLUMNS if name in SeriesKey.model_fields and name not in ("metric", "unit"))
@@ -66,12 +67,32 @@ Reader = Callable[[str], Any]
 """Text, stripped and not empty, to its value; raises ``ValueError`` that says what is allowed."""
 
 
+def header(parameters: Iterable[str]) -> tuple[str, ...]:
+    """All columns in the order in which they are written, with those of these parameters, each as ``params.NAME``."""
+    return (*COLUMNS[:BEFORE_PARAMETERS], *sorted(parameters), *COLUMNS[BEFORE_PARAMETERS:])
+
+
+def cell(value: Any) -> str:
+    """A value as it is written: nothing for what is unknown, numbers in full, instants in ISO 8601.
+
+    >>> cell(None), cell(True), cell(0.1)
+    ('', 'true', '0.1')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)
+
+
 def header_faults(columns: Sequence[str], required: Sequence[str]) -> Iterator[str]:
     """What is wrong with the names of the columns: unknown ones, each with its nearest, and required ones that are missing."""
     for name in columns:
         if name not in COLUMNS and not PARAMETER.fullmatch(name):
-            nearest = get_close_matches(name.strip().lower().replace(" ", "_")[:60], (*COLUMNS, "params.NAME"), n=1, cutoff=0)[0]
-            yield f"unknown column {_shown(name)}; the nearest known one is {nearest!r}"
+            plain = name.strip().lower().replace(" ", "_")[:60]
+            nearest = get_close_matches(plain, (*COLUMNS, "params.NAME"), n=1, cutoff=0)[0]
+            hint = (
+                f"; {plain} is a metric: name it in the column 'metric', its number goes into 'value'" if plain in metrics.METRICS else ""
+            )
+            yield f"unknown column {_shown(name)}; the nearest known one is {nearest!r}{hint}"
     missing = [name for name in required if name not in columns]
     if missing:
         yield f"no column {', '.join(map(repr, missing))}; the header (in JSON, a key of the records) must name it"

@@ -11,6 +11,7 @@ from json import decoder, scanner
 from typing import Any, Final
 
 from modak.errors import DataError
+from modak.ingest.columns import cell
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, Raw
 
@@ -37,7 +38,7 @@ class Found:
 
     def row(self, line: int, **cells: Any) -> None:
         """A row; ``None`` is an unknown cell."""
-        self.records.append({name: _cell(value) for name, value in cells.items()})
+        self.records.append({name: cell(value) for name, value in cells.items()})
         self.lines.append(line)
 
     def leave(self, line: int, what: str) -> None:
@@ -125,7 +126,7 @@ def within(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def text(value: Any) -> str | None:
     """A scalar as text; nothing for ``null`` and what is no scalar."""
-    return _cell(value) or None if isinstance(value, str | bool) else None
+    return cell(value) or None if isinstance(value, str | bool) else None
 
 
 def count(value: Any) -> int | None:
@@ -160,9 +161,3 @@ def divided(total: int | None, parts: int | None) -> int | None:
 def of(names: Sequence[str], head: bytes) -> bool:
     """Whether a file's beginning holds every one of these keys."""
     return looks_like_json(head) and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -26,6 +26,8 @@ class Incoming:
 
     tables: tuple[Table, ...]
     skipped: tuple[str, ...] = ()
+    options: Options = PLAIN
+    """What was said of all of them."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -51,7 +53,7 @@ def tables(paths: Iterable[Path], options: Options = PLAIN, formats: Sequence[Fo
             found.append(table(source, options, formats))
     if skipped and not found:
         raise DataError(_not_recognised(formats), field=skipped[0])
-    return Incoming(tuple(found), tuple(skipped))
+    return Incoming(tuple(found), tuple(skipped), options)
 
 
 def incoming(paths: Sequence[str], options: Options, stdin: BinaryIO) -> Incoming:
@@ -59,7 +61,7 @@ def incoming(paths: Sequence[str], options: Options, stdin: BinaryIO) -> Incomin
     named = [Path(path) for path in paths if path != "-"]
     found = tables(named, options) if named else Incoming(())
     piped = (table(from_stream(stdin), options),) if "-" in paths else ()
-    return Incoming((*found.tables, *piped), found.skipped)
+    return Incoming((*found.tables, *piped), found.skipped, options)
 
 
 def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Table:

@@ -106,9 +106,10 @@ def _unbound(job: JobSpec) -> bool:
 
 
 def _mpich(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
-    """MPICH's Hydra passes the whole environment on, and finds the job's nodes itself."""
+    """MPICH's Hydra passes the whole environment on, and finds the job's nodes itself. More cores than there are it does not bind to."""
     has = job.resources
-    return ("mpirun", "-n", str(has.ranks), "-ppn", str(has.ranks_per_node), "-bind-to", f"core:{has.cores_per_rank}")
+    bound = "none" if has.oversubscribed else f"core:{has.cores_per_rank}"
+    return ("mpirun", "-n", str(has.ranks), "-ppn", str(has.ranks_per_node), "-bind-to", bound)
 
 
 def _intel(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:

@@ -5,10 +5,13 @@ What is one curve is decided here; which forms it is made of, and how much each 
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from statistics import median
+from dataclasses import dataclass, field
 from typing import Literal
+
+import numpy as np
 
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.metrics import metric
@@ -18,8 +21,22 @@ from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Mixture
 
 Scale = Literal["nodes", "ranks", "gpus"]
-Part = tuple[list[Result], Layout, Scale]
-"""Rows in which one count varies, what is the same in all of them, and which count it is."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The results of a series at one layout, as far as a model may rest on them: a million rows are a few hundred of these."""
+
+    series: SeriesKey
+    layout: Layout
+    values: array[float] = field(default_factory=lambda: array("d"))
+    """In the unit of the series, in any order."""
+    ids: array[int] = field(default_factory=lambda: array("q"))
+    """Numbers of those results that have one."""
+
+
+Part = tuple[list[Cell], Layout, Scale]
+"""Cells in which one count varies, what is the same in all of them, and which count it is."""
 
 FIT_VERSION = 3
 """Counts changes of what :func:`fit` gives for the same results; stored curves of another version are fitted anew."""
@@ -75,22 +92,33 @@ class Curve(Fact):
 
 
 def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
-    """Every curve that ``results`` hold, in a deterministic order; suspect results are left out.
-
-    Results whose metric is neither a time nor a throughput carry no curve.
-    """
-    by_series: dict[str, list[Result]] = defaultdict(list)
+    """Every curve that ``results`` hold, as :func:`fit_cells` gives them; suspect results are left out."""
+    cells: dict[str, Cell] = {}
     for result in results:
-        if result.suspect is None and metric(result.series.metric, result.series.unit).kind in ("time", "throughput"):
-            by_series[result.series.model_dump_json()].append(result)
+        if result.suspect is None:
+            cell = cells.setdefault(result.series.model_dump_json() + result.layout.model_dump_json(), Cell(result.series, result.layout))
+            cell.values.append(result.value)
+            cell.ids.extend(() if result.id is None else (result.id,))
+    return fit_cells(cells.values())
+
+
+def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
+    """Every curve that ``cells`` hold, in a deterministic order; there is one cell for a series and layout.
+
+    Series whose metric is neither a time nor a throughput carry no curve.
+    """
+    by_series: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if metric(cell.series.metric, cell.series.unit).kind in ("time", "throughput"):
+            by_series[cell.series.model_dump_json()].append(cell)
     groups = [group for key in sorted(by_series) for group in _shapes(by_series[key])]
-    tables = [_table(rows, scale) for rows, _, scale in groups]
+    tables = [_table(group, scale) for group, _, scale in groups]
     series = [
         scaling.Series(*table[:2], table[3] if scale != "nodes" else None) for table, (_, _, scale) in zip(tables, groups, strict=True)
     ]
     return tuple(
         Curve(
-            series=rows[0].series,
+            series=group[0].series,
             layout=layout,
             scale=scale,
             sizes=sizes,
@@ -98,35 +126,38 @@ def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
             repeats=repeats,
             nodes=nodes,
             mixture=mixture,
-            result_ids=shortened(row.id for row in rows if row.id is not None),
+            result_ids=shortened(number for cell in group for number in cell.ids),
         )
-        for (rows, layout, scale), (sizes, costs, repeats, nodes), mixture in zip(groups, tables, scaling.fit_many(series), strict=True)
+        for (group, layout, scale), (sizes, costs, repeats, nodes), mixture in zip(groups, tables, scaling.fit_many(series), strict=True)
     )
 
 
 def cost(result: Result) -> float:
     """What a result costs: seconds, or seconds a sample for a throughput."""
-    throughput = metric(result.series.metric, result.series.unit).kind == "throughput"
-    return 1.0 / result.value if throughput else result.value
+    return 1.0 / result.value if _is_rate(result.series) else result.value
 
 
-def _shapes(rows: Sequence[Result]) -> list[Part]:
-    """Rows of one series, divided so that one count varies in each part.
+def _is_rate(series: SeriesKey) -> bool:
+    return metric(series.metric, series.unit).kind == "throughput"
+
+
+def _shapes(cells: Sequence[Cell]) -> list[Part]:
+    """Cells of one series, divided so that one count varies in each part.
 
     GPU runs that first fill a node and then take several are one curve over GPUs; the models tell the step between nodes
-    from the slope. Rows that share ranks, threads, GPUs and batch scale over nodes. Of what is left (each alone on its node
+    from the slope. Cells that share ranks, threads, GPUs and batch scale over nodes. Of what is left (each alone on its node
     count), GPU runs scale over GPUs and the others over ranks: within a node those are the effect that was measured.
     """
-    parts, others = _over_gpus(rows)
-    by_shape: dict[tuple[int, ...], list[Result]] = defaultdict(list)
-    for row in others:
-        lay = row.layout
-        by_shape[_key(lay.ranks_per_node, lay.threads_per_rank, lay.gpus_per_node, lay.batch_size)].append(row)
-    rest: dict[tuple[int, ...], list[Result]] = defaultdict(list)
+    parts, others = _over_gpus(cells)
+    by_shape: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
+    for cell in others:
+        lay = cell.layout
+        by_shape[_key(lay.ranks_per_node, lay.threads_per_rank, lay.gpus_per_node, lay.batch_size)].append(cell)
+    rest: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
     for key in sorted(by_shape):
         group = by_shape[key]
         lay = group[0].layout
-        if len({row.layout.nodes for row in group}) > 1:
+        if len({cell.layout.nodes for cell in group}) > 1:
             parts.append((group, lay.model_copy(update={"nodes": None}), "nodes"))
         else:
             rest[_key(None if lay.gpus_per_node else lay.threads_per_rank, 1 if lay.gpus_per_node else 0, lay.batch_size)].extend(group)
@@ -135,16 +166,16 @@ def _shapes(rows: Sequence[Result]) -> list[Part]:
     return parts
 
 
-def _over_gpus(rows: Sequence[Result]) -> tuple[list[Part], list[Result]]:
-    """Runs of one batch size on several counts of GPUs a node, where each total was reached in one way; and all other rows."""
-    by_batch: dict[tuple[int, ...], list[Result]] = defaultdict(list)
-    for row in rows:
-        by_batch[_key(row.layout.batch_size, 1 if row.layout.gpus_per_node else 0)].append(row)
+def _over_gpus(cells: Sequence[Cell]) -> tuple[list[Part], list[Cell]]:
+    """Runs of one batch size on several counts of GPUs a node, where each total was reached in one way; and all other cells."""
+    by_batch: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_batch[_key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0)].append(cell)
     parts: list[Part] = []
-    others: list[Result] = []
+    others: list[Cell] = []
     for key in sorted(by_batch):
         group = by_batch[key]
-        ways = {(size_of(row.layout, "gpus"), row.layout.nodes, row.layout.gpus_per_node) for row in group}
+        ways = {(size_of(cell.layout, "gpus"), cell.layout.nodes, cell.layout.gpus_per_node) for cell in group}
         filled_first = len({way[2] for way in ways}) > 1 and len(ways) == len({way[0] for way in ways})
         if group[0].layout.gpus_per_node and filled_first:
             parts.append(_within_node(group))
@@ -153,18 +184,18 @@ def _over_gpus(rows: Sequence[Result]) -> tuple[list[Part], list[Result]]:
     return parts, others
 
 
-def _within_node(group: list[Result]) -> Part:
+def _within_node(group: list[Cell]) -> Part:
     first = group[0].layout
     if first.gpus_per_node:
         return group, Layout(threads_per_rank=_common(group, "threads_per_rank"), batch_size=first.batch_size), "gpus"
-    ranks = [row.layout.ranks_per_node for row in group]
+    ranks = [cell.layout.ranks_per_node for cell in group]
     if len(set(ranks)) == 1:
         return group, first.model_copy(update={"nodes": None}), "nodes"
     return group, Layout(threads_per_rank=first.threads_per_rank, batch_size=first.batch_size), "ranks"
 
 
-def _common(group: Sequence[Result], name: str) -> int | None:
-    values = {getattr(row.layout, name) for row in group}
+def _common(group: Sequence[Cell], name: str) -> int | None:
+    values = {getattr(cell.layout, name) for cell in group}
     return values.pop() if len(values) == 1 else None
 
 
@@ -178,12 +209,13 @@ def size_of(layout: Layout, scale: Scale) -> float:
     return float({"nodes": nodes, "ranks": nodes * (layout.ranks_per_node or 1), "gpus": nodes * (layout.gpus_per_node or 1)}[scale])
 
 
-def _table(rows: Sequence[Result], scale: Scale) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...], tuple[int, ...]]:
+def _table(cells: Sequence[Cell], scale: Scale) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...], tuple[int, ...]]:
     """Sizes, the median cost at each, how many results each has, and the most nodes of each."""
-    by_size: dict[float, list[Result]] = defaultdict(list)
-    for row in rows:
-        by_size[size_of(row.layout, scale)].append(row)
+    by_size: dict[float, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_size[size_of(cell.layout, scale)].append(cell)
     sizes = tuple(sorted(by_size))
-    costs = tuple(median(cost(row) for row in by_size[size]) for size in sizes)
-    repeats = tuple(len(by_size[size]) for size in sizes)
-    return sizes, costs, repeats, tuple(max(row.layout.nodes or 1 for row in by_size[size]) for size in sizes)
+    values = [np.concatenate([cell.values for cell in by_size[size]]) for size in sizes]
+    rate = _is_rate(cells[0].series)
+    costs = tuple(float(np.median(1.0 / each if rate else each)) for each in values)
+    return sizes, costs, tuple(map(len, values)), tuple(max(cell.layout.nodes or 1 for cell in by_size[size]) for size in sizes)

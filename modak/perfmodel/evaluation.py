@@ -76,8 +76,8 @@ class Bin:
 Split = Callable[[int], Iterable[tuple[Sequence[int], Sequence[int]]]]
 
 
-def _largest_two(n: int) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
-    yield range(n - 2), range(n - 2, n)
+def _largest(count: int) -> Split:
+    return lambda n: [(range(n - count), range(n - count, n))]
 
 
 def _smaller_half(n: int) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
@@ -96,7 +96,8 @@ def _every_prefix(n: int) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
 
 
 PROTOCOLS: Mapping[str, Split] = {
-    "largest two": _largest_two,
+    "largest one": _largest(1),
+    "largest two": _largest(2),
     "smaller half": _smaller_half,
     "each inner size": _each_inner,
     "every prefix": _every_prefix,

@@ -49,12 +49,12 @@ class Calibration:
 
 
 PUBLISHED = Calibration(
-    outside=(0.585, 0.29, 0.59, 0.839, 0.264),
-    inside=(1.592, 0.626, 0.505, 0.1, 0.0),
-    pooled=(0.189, 0.789, 0.0, 0.1, 0.0),
-    shape=(0.0, 0.117, 0.28, 0.506, 0.684, 1.0, 1.659, 2.737, 3.37),
+    outside=(0.588, 0.572, 0.284, 0.697, 0.0),
+    inside=(1.463, 0.658, 0.388, 0.1, 0.0),
+    pooled=(0.634, 0.886, 0.065, 0.1, 0.0),
+    shape=(0.0, 0.099, 0.233, 0.437, 0.615, 1.0, 1.411, 2.107, 2.653),
 )
-"""From public series, by ``python -m benchmarks.model_quality --data DIR --calibrate``."""
+"""From 350 public series (docs/model-quality.md says which), by ``python -m benchmarks.model_quality --data DIR --calibrate``."""
 
 
 def half_width(forecast: Forecast, level: float = 0.9, calibration: Calibration = PUBLISHED) -> Array:

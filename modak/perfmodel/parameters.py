@@ -151,8 +151,7 @@ def transfer(elsewhere: Array, rows: Array, measured: npt.NDArray[np.int64], log
     target = log_throughput - base[measured]
     level = float(np.median(target))
     weights, left_out = _calibrated(covariance[measured], target - level)
-    part = min(0.9 * (1 + 1 / len(measured)), 1.0)  # conformal: of few errors the 90th percentile is too small
-    return Estimate(base + level + covariance @ weights, np.full(len(base), float(np.quantile(np.abs(left_out), part))))
+    return Estimate(base + level + covariance @ weights, np.full(len(base), _reach(left_out)))
 
 
 def peak_ratio(operations: float, bytes_moved: float, here: tuple[float, float], there: tuple[float, float]) -> Estimate:
@@ -205,6 +204,19 @@ def _calibrated(covariance: Array, target: Array) -> tuple[Array, Array]:
     trust = np.maximum(np.abs(left_out).mean(axis=1), 1e-9) ** -TRANSFER_POWER
     trust /= trust.sum()
     return trust @ np.array([_robust_solve(covariance, target, noise) for noise in TRANSFER_NOISES]), trust @ left_out
+
+
+def _reach(left_out: Array) -> float:
+    """90th percentile of the absolute errors of runs to come, from the leave-one-out errors of ``n`` (3 or more) calibration runs.
+
+    Of few errors their own percentile is too small: its place is the conformal one, and its tail Student's t with ``n - 2`` degrees of
+    freedom, because level and spread come from the same runs.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    count = len(left_out)
+    tail = float(stdtrit(count - 2, 0.95) / ndtri(0.95))
+    return tail * float(np.quantile(np.abs(left_out), min(0.9 * (1 + 1 / count), 1.0)))
 
 
 def _robust_solve(covariance: Array, target: Array, noise: float) -> Array:

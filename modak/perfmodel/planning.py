@@ -111,7 +111,7 @@ def _new(curves: Sequence[Curve], run: Run) -> bool:
 
 
 def _own(curves: Sequence[Curve], run: Run) -> Curve | None:
-    return next((curve for curve in curves if _same(curve, run)), None)
+    return next((curve for curve in curves if curve.told is None and _same(curve, run)), None)
 
 
 def _same(curve: Curve, other: Curve | Run) -> bool:

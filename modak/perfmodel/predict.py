@@ -98,6 +98,11 @@ class Match:
     """Those of the differences that lie in the layout."""
 
     @property
+    def doubt(self) -> float:
+        """The spread with that of what parameters told, where the curve was not measured."""
+        return math.hypot(self.spread, self.curve.told.half_width / NORMAL) if self.curve.told else self.spread
+
+    @property
     def own(self) -> bool:
         """The evidence is of the very run that is asked about."""
         return self.spread < SAME
@@ -127,7 +132,7 @@ def best_match(curves: Sequence[Curve], question: Question, power: Power | None 
     matches = _matches(curves, question, power)
     if not matches:
         return None
-    return min(matches, key=lambda m: (round(m.spread, 9), -len(m.curve.sizes), -m.curve.results_used, m.curve.series.model_dump_json()))
+    return min(matches, key=lambda m: (round(m.doubt, 9), -len(m.curve.sizes), -m.curve.results_used, m.curve.series.model_dump_json()))
 
 
 def _matches(curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
@@ -210,8 +215,7 @@ def _answer(match: Match, layout: Layout, nodes: Array, kin: Sequence[relatives.
     measured = np.isin(sizes, known)
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.where(heard, pooled.value, own.value)) * match.factor
     width = np.where(heard, intervals.half_width(pooled), intervals.half_width(own))
-    told = curve.told.half_width if curve.told else 0.0
-    spread = np.hypot(np.where(measured, np.minimum(width, NOISE), width), math.hypot(NORMAL * match.spread, told))
+    spread = np.hypot(np.where(measured, np.minimum(width, NOISE), width), NORMAL * match.doubt)
     kinds = zip(measured.ravel(), beyond.ravel(), heard.ravel(), strict=True)
     basis = tuple(_basis(match, few, bool(m), bool(d), bool(h)) for m, d, h in kinds)
     return Predictions(

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from modak.perfmodel import forms
-from modak.perfmodel.forms import FORMS, NOISE, WIDE, Array
+from modak.perfmodel import beyond, forms, nodestep
+from modak.perfmodel.forms import FORMS, Array
 
 POWER = 4.0
 """Weights of forms fall with this power of their validation error when they extrapolate."""
@@ -31,23 +31,6 @@ EXACT = 0.01
 """A form that is wrong by less than this has found the law of the series ..."""
 SHARPNESS = 0.5
 """... and weighs more by this power."""
-GUARD = 0.5
-"""The part of a gain above linear that is believed beyond the largest size: caches fill only once."""
-CEILING = 0.2
-"""Beyond the largest size a form may hardly lose more a doubling (in log work) than the series has lost so far, or than this."""
-FORETOLD = 0.005
-"""A form that has foretold the next sizes with errors (in log cost) below this knows the series, also losses that it has not shown yet."""
-STEP = 0.05
-"""Log of the cost of leaving one node, before it has been measured: between the medians of two public collections (0.014, 0.13)."""
-STEP_SPREAD = 0.1
-"""Standard deviation of that log cost from program to program."""
-NODE_SLOPE = 0.03
-"""Log work that is lost with each doubling of nodes, before more than one has been measured: the median of all public series."""
-FRESH = 0.75
-"""How much that is believed, rather than that what a node's workers lose among themselves goes on beyond it: a new node brings its own
-memory and links."""
-SLOPE_SPREAD = 0.1
-"""Standard deviation of the slope of log work between doublings, when the step is told apart from the slope."""
 FOLDS = 24
 """At most this many prefixes, and as many left-out sizes, validate one series: the last ones."""
 QUARTERS = (0.25, 0.5, 0.75)
@@ -158,7 +141,7 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
     p = asked.ravel()
     middle, spread = _combined(mixture, p)
     if nodes is not None and mixture.step:
-        middle, spread = _across_nodes(mixture, p, np.asarray(nodes, dtype=np.float64).ravel(), middle, spread)
+        middle, spread = _across_nodes(mixture, p, np.asarray(nodes, dtype=np.float64).ravel(), (middle, spread))
     first, last = mixture.sizes[0], mixture.sizes[-1]
     doublings = np.maximum(np.log2(p / last), 0.0) + np.maximum(np.log2(first / p), 0.0)
     inside = _nan(mixture.error_inside)
@@ -170,20 +153,16 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
 def _combined(mixture: Mixture, p: Array) -> tuple[Array, Array]:
     """Log cost and the disagreement of the forms, without what nodes tell.
 
-    Forms that are held back by :data:`CEILING` disagree by what they would have claimed: that is doubt, too.
+    Forms whose claim is not believed disagree by what they would have claimed: that is doubt, too.
     """
     logs = forms.log_costs(mixture.sizes, mixture.coefficients, p)
-    inner, beyond = (p >= mixture.sizes[0]) & (p <= mixture.sizes[-1]), p > mixture.sizes[-1]
-    if not beyond.any():
-        return _averaged(mixture, logs, inner)
-    rise = np.log(p[beyond] / mixture.sizes[-1])
-    at_last = forms.log_costs(mixture.sizes, mixture.coefficients, np.array(mixture.sizes[-1:]))
-    losses = logs[:, beyond] - at_last + rise
-    losses = np.where(losses < 0, GUARD * losses, losses)
-    logs[:, beyond] = losses + at_last - rise
+    inner, outer = (p >= mixture.sizes[0]) & (p <= mixture.sizes[-1]), p > mixture.sizes[-1]
     middle, spread = _averaged(mixture, logs, inner)
-    most = max(mixture.steepest, CEILING) / math.log(2) * rise
-    middle[beyond] -= (1 - _believed(mixture.least_error)) * (np.array(mixture.outside) @ np.maximum(losses - most, 0.0))
+    if not outer.any():
+        return middle, spread
+    rise = np.log(p[outer] / mixture.sizes[-1])
+    losses = logs[:, outer] - forms.log_costs(mixture.sizes, mixture.coefficients, np.array(mixture.sizes[-1:])) + rise
+    middle[outer] -= np.array(mixture.outside) @ beyond.excess(losses, rise / math.log(2), mixture.steepest, mixture.least_error)
     return middle, spread
 
 
@@ -195,26 +174,10 @@ def _averaged(mixture: Mixture, logs: Array, inner: npt.NDArray[np.bool_]) -> tu
     return middle, np.sqrt(np.where(inner, inside @ squares, outside @ squares))
 
 
-def _believed(error: float | None) -> float:
-    """The part that is believed of a loss beyond :data:`CEILING`: little, unless the forms have foretold the series so far."""
-    return 0.0 if error is None else 1 / (1 + (error / FORETOLD) ** 2)
-
-
-def _across_nodes(mixture: Mixture, p: Array, nodes: Array, middle: Array, spread: Array) -> tuple[Array, Array]:
-    """Log cost and disagreement with the step to several nodes.
-
-    Where only one node was measured, another form has a say: a node as its sizes tell, multiplied.
-    """
-    several = (nodes > 1).astype(np.float64)
-    middle = middle + mixture.step * several
-    if not mixture.single_node:
-        return middle, spread
-    node, doubt = _combined(mixture, p / nodes)
-    whole = node - np.log(nodes) + NODE_SLOPE * np.log2(nodes) + mixture.step * several
-    share = FRESH * several
-    both = (1 - share) * middle + share * whole
-    variance = (1 - share) * (spread**2 + (middle - both) ** 2) + share * (doubt**2 + (whole - both) ** 2)
-    return both, np.sqrt(variance + (STEP_SPREAD * several) ** 2)
+def _across_nodes(mixture: Mixture, p: Array, nodes: Array, whole: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Log cost and disagreement with the step to several nodes; ``whole`` is without."""
+    stepped = whole[0] + mixture.step * (nodes > 1), whole[1]
+    return nodestep.multiplied(nodes, mixture.step, stepped, _combined(mixture, p / nodes)) if mixture.single_node else stepped
 
 
 def _check(series: Series) -> None:
@@ -229,7 +192,7 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     """Mixtures of series that all have ``n`` sizes. Arrays: ``[series, fold, form, size]``."""
     p = np.array([one.sizes for one in series])
     y = np.array([one.costs for one in series])
-    steps = np.array([_step(one) for one in series])
+    steps = np.array([nodestep.estimate(one.sizes, one.costs, one.nodes) for one in series])
     several = np.array([[count > 1 for count in one.nodes] if one.nodes else [False] * p.shape[1] for one in series])
     y = y * np.exp(-steps[:, None] * several)
     count, n = p.shape
@@ -302,28 +265,6 @@ def _doubt(fits: Sequence[Array], p: Array, weights: Array) -> Array:
     logs = np.stack([forms.log_cost(form, fit, at, p, np.ones_like(p)) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
     middle = (weights[:, :, None] * logs).sum(axis=1, keepdims=True)
     return np.asarray(np.sqrt((weights[:, :, None] * (logs - middle) ** 2).sum(axis=1)).max(axis=1))
-
-
-def _step(series: Series) -> float:
-    """Log cost of leaving one node: expected where all ran on one, told apart from the slope by ridge where some did not.
-
-    ``z = a + b L + step * [nodes > 1]`` with ``b ~ N(STEP, SLOPE_SPREAD^2)`` and ``step ~ N(STEP, STEP_SPREAD^2)``.
-    """
-    if series.nodes is None or min(series.nodes) > 1:
-        return 0.0
-    several = np.array([count > 1 for count in series.nodes], dtype=np.float64)
-    if not several.any():
-        return STEP
-    doublings = np.log2(np.array(series.sizes))
-    if (several == (np.array(series.sizes) > series.sizes[0])).all():
-        return 0.0  # one size is one node: a node count, not a layout within a node
-    design = np.column_stack([np.ones_like(doublings), doublings - doublings.mean(), several])
-    prior = np.array([0.0, STEP, STEP])
-    precision = np.diag([1 / WIDE, 1 / SLOPE_SPREAD**2, 1 / STEP_SPREAD**2])
-    z = np.log(np.array(series.costs) * np.array(series.sizes))
-    normal = design.T @ design / NOISE**2 + precision
-    change = np.linalg.solve(normal, design.T @ (z - design @ prior) / NOISE**2)
-    return float(change[2] + prior[2])
 
 
 def _nan(value: float | None) -> float:

@@ -50,4 +50,5 @@ def _curve(application: str, params: Mapping[str, Any], example: Result, guess: 
     )
     layout = example.layout.model_copy(update={"batch_size": None})
     (curve,) = fit([Result(series=series, layout=layout, value=value)])
-    return curve.model_copy(update={"repeats": (guess.results_used,), "told": Told(model=guess.model, half_width=guess.half_width)})
+    told = Told(model=guess.model, half_width=guess.half_width)
+    return curve.model_copy(update={"repeats": (guess.results_used,), "result_ids": guess.result_ids, "told": told})

@@ -8,14 +8,16 @@ that carry over what other configurations are known to do (:mod:`modak.perfmodel
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from modak.facts import Layout, Result, SeriesKey
+from modak.numbering import Numbers, shortened, spelt_out
 from modak.perfmodel import parameters
 from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
@@ -65,6 +67,16 @@ class Guess:
     half_width: float
     model: str
     results_used: int
+    result_ids: Numbers = ()
+    """Numbers of the results that it rests on, here and elsewhere."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is known of one configuration: log throughputs by run, and the numbers of the results that gave them."""
+
+    logs: Mapping[Run, float]
+    result_ids: Numbers
 
 
 def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
@@ -88,12 +100,12 @@ def numbers_of(params: Mapping[str, Any]) -> dict[str, float]:
 
 def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | None, ...]:
     """An answer for each run, or none, from all results of the metric; suspect results are left out."""
-    by_configuration: dict[Configuration, dict[Run, list[float]]] = defaultdict(lambda: defaultdict(list))
+    by_configuration: dict[Configuration, dict[Run, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         if result.suspect is None:
             run = run_of(result.series, result.layout)
-            by_configuration[run.configuration][run].append(-float(np.log(cost(result))))
-    measured = {name: {run: float(np.median(logs)) for run, logs in runs.items()} for name, runs in by_configuration.items()}
+            by_configuration[run.configuration][run].append(result)
+    measured = {name: _measured(runs) for name, runs in by_configuration.items()}
     found: dict[int, Guess] = {}
     for configuration in sorted({run.configuration for run in asked}):
         places = [place for place, run in enumerate(asked) if run.configuration == configuration]
@@ -101,34 +113,36 @@ def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | No
     return tuple(found.get(place) for place in range(len(asked)))
 
 
-def _of_configuration(
-    asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Mapping[Run, float]]
-) -> tuple[Guess, ...]:
-    here = measured.get(configuration, {})
+def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
+    logs = {run: -float(np.median(np.log([cost(result) for result in found]))) for run, found in runs.items()}
+    return Measured(logs, shortened(result.id for found in runs.values() for result in found if result.id is not None))
+
+
+def _of_configuration(asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Measured]) -> tuple[Guess, ...]:
+    if configuration not in measured:
+        return ()
+    here = measured[configuration].logs
     columns = _shared_columns([*asked, *here])
     if len({run.application for run in here}) >= MANY and columns:
         model = parameters.fit(_table(list(here), columns), np.array(list(here.values())))
-        return _told(parameters.predict(model, _table(asked, columns)), f"{len(columns)} parameters of {len(here)} runs", len(here))
+        told = parameters.predict(model, _table(asked, columns))
+        return _told(told, f"{len(columns)} parameters of {len(here)} runs", len(here), [measured[configuration]])
     return _transferred(asked, configuration, measured) if len(here) >= FEW else ()
 
 
-def _transferred(
-    asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Mapping[Run, float]]
-) -> tuple[Guess, ...]:
+def _transferred(asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Measured]) -> tuple[Guess, ...]:
     """From the calibration runs here and what other configurations did with the same applications."""
-    here = {run.identity: log for run, log in measured[configuration].items()}
-    elsewhere = [
-        known
-        for name, runs in sorted(measured.items())
-        if (known := {run.identity: log for run, log in runs.items()}) and name != configuration and len(here.keys() & known) >= SHARED
-    ]
+    here = _by_identity(measured[configuration])
+    others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
+    heard_of = [other for other in others if len(here.keys() & _by_identity(other)) >= SHARED]
+    elsewhere = [_by_identity(other) for other in heard_of]
     wanted = dict.fromkeys(run.identity for run in asked)
     heard = {identity for known in elsewhere for identity in known}
     if not elsewhere or not wanted.keys() <= heard:
         return ()
     calibration = [identity for identity in here if identity in heard]
     identities = list(dict.fromkeys((*calibration, *wanted)))
-    described = {run.identity: run for runs in measured.values() for run in runs}
+    described = {run.identity: run for one in measured.values() for run in one.logs}
     runs = [described[identity] for identity in identities]
     columns = [name for name in _shared_columns(runs) if name != "batch"]
     if not columns:
@@ -139,12 +153,18 @@ def _transferred(
     place = {identity: k for k, identity in enumerate(identities)}
     chosen = [place[run.identity] for run in asked]
     answer = Estimate(estimate.log_throughput[chosen], estimate.half_width[chosen])
-    return _told(answer, f"{len(calibration)} calibration runs and {len(elsewhere)} other configurations", len(calibration))
+    model = f"{len(calibration)} calibration runs and {len(elsewhere)} other configurations"
+    return _told(answer, model, len(calibration), [measured[configuration], *heard_of])
 
 
-def _told(estimate: Estimate, model: str, results_used: int) -> tuple[Guess, ...]:
+def _by_identity(one: Measured) -> dict[tuple[str, float | None], float]:
+    return {run.identity: log for run, log in one.logs.items()}
+
+
+def _told(estimate: Estimate, model: str, results_used: int, behind: Iterable[Measured]) -> tuple[Guess, ...]:
+    numbers = shortened(number for one in behind for number in spelt_out(one.result_ids))
     pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
-    return tuple(Guess(-float(log), float(width), model, results_used) for log, width in pairs)
+    return tuple(Guess(-float(log), float(width), model, results_used, numbers) for log, width in pairs)
 
 
 def _shared_columns(runs: Sequence[Run]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A recipe's text for a site without internet: the base image from a folder, Python packages from a folder of wheels or a mirror.
+"""A recipe's text for a site without internet: base image and source archives from folders, Python packages from wheels or a mirror.
 
 Both kinds of text are changed the same way, whoever wrote them. Packages of the Linux distribution come from where the base image
 says (its ``sources.list``), so a site's base images name the site's own mirror, or hold the packages already.
@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from posixpath import commonpath, dirname, relpath
 from typing import Final, Literal
 
 from modak.errors import RequestError
+from modak.recipes import archives
+from modak.recipes.archives import Archive
 from modak.recipes.pins import tagged
 
 Form = Literal["definition", "dockerfile"]
@@ -21,6 +24,7 @@ _BASE: Final = re.compile(
     r"^(?P<bootstrap>bootstrap:[ \t]*docker[ \t]*\n)(?P<key>from:[ \t]*)(?P<image>\S+)[ \t]*\n", re.MULTILINE | re.IGNORECASE
 )
 _STAGE: Final = re.compile(r"^FROM[ \t]+(?P<image>[^\s-]\S*)(?P<alias>[ \t]+AS[ \t]+\S+)?[ \t]*\n", re.MULTILINE | re.IGNORECASE)
+_COMMENTS: Final = re.compile(r"(?:#[^\n]*\n)*")
 _OF_REGISTRY: Final = re.compile(r"^%post\n[ \t]+\. /\.singularity\.d/env/10-docker\*\.sh\n", re.MULTILINE)
 """hpccm's line for bases of a registry; an image from a file has no such file."""
 _INDEX: Final = re.compile(r"--(?:extra-)?index-url[= ]\S+")
@@ -37,6 +41,26 @@ class Mirrors:
     """A folder of wheels."""
     index: str = ""
     """The address of a package index."""
+    sources: Mapping[str, Archive] = field(default_factory=dict)
+    """Copies of what steps download, by address."""
+
+    @property
+    def context(self) -> str:
+        """The folder that a Dockerfile copies from: the nearest that holds wheels and archives; empty: it copies nothing."""
+        folders = [*filter(None, (self.wheels.rstrip("/"),)), *(dirname(each.file) for each in self.sources.values())]
+        return commonpath(folders) if folders else ""
+
+    @property
+    def copied(self) -> Mapping[str, str]:
+        """What is copied into the image while it is built -> where to."""
+        wheels = {self.wheels.rstrip("/"): WHEELS} if self.wheels else {}
+        return wheels | {each.file: f"{archives.FOLDER}/{each.name}" for each in self.sources.values()}
+
+    @property
+    def clean(self) -> str:
+        """The command that takes out of the image what was copied; empty: nothing was."""
+        folders = (*((WHEELS,) if self.wheels else ()), *((archives.FOLDER,) if self.sources else ()))
+        return f"rm -rf {' '.join(folders)}" if folders else ""
 
 
 def offline(text: str, form: Form, mirrors: Mirrors) -> str:
@@ -81,10 +105,12 @@ def _definition(text: str, mirrors: Mirrors) -> str:
         text = _BASE.sub(lambda match: f"Bootstrap: localimage\nFrom: {mirrors.bases[match['image']]}\n", text)
         text = _OF_REGISTRY.sub("", text)
     begin = "".join(f"    export {name}={value}\n" for name, value in _variables(mirrors).items())
-    files = f"%files\n    {mirrors.wheels.rstrip('/')} {WHEELS}\n\n" if mirrors.wheels else ""
-    end = f"\n%post\n    rm -rf {WHEELS}\n" if mirrors.wheels else ""
-    head, rest = _after_header(text)
-    return f"{head}\n{files}{f'%post{chr(10)}{begin}{chr(10)}' if begin else ''}{_own_index(rest, mirrors)}{end}"
+    files = "".join(f"    {file} {target}\n" for file, target in mirrors.copied.items())
+    sections = (f"%files\n{files}\n" if files else "", f"%post\n{begin}\n" if begin else "")
+    end = f"\n%post\n    {mirrors.clean}\n" if mirrors.clean else ""
+    head, rest = _after_header(archives.replaced(text, mirrors.sources, "\n    "))
+    notes = archives.notes(mirrors.sources.values())
+    return f"{head.rstrip()}\n{notes}\n{''.join(sections)}{_own_index(rest, mirrors)}{end}"
 
 
 def _after_header(text: str) -> tuple[str, str]:
@@ -94,15 +120,17 @@ def _after_header(text: str) -> tuple[str, str]:
 
 
 def _dockerfile(text: str, mirrors: Mirrors) -> str:
-    """The wheels are the build's context: ``COPY .``. ``ARG`` is seen by steps and does not stay in the image."""
+    """What is copied lies in the build's context. ``ARG`` is seen by steps and does not stay in the image."""
     lines = "".join(f"ARG {name}={value}\n" for name, value in _variables(mirrors).items())
-    copy = f"COPY . {WHEELS}\n" if mirrors.wheels else ""
+    copies = "".join(f"COPY {relpath(file, mirrors.context)} {target}\n" for file, target in mirrors.copied.items())
     stages = list(_STAGE.finditer(text))
     if not stages:
         raise RequestError("the Dockerfile has no FROM", field="recipe")
-    at = stages[-1].end()
-    end = f"\nRUN rm -rf {WHEELS}\n" if mirrors.wheels else ""
-    return f"{text[:at]}\n{lines}{copy}{_own_index(text[at:], mirrors)}{end}"
+    at = next(_COMMENTS.finditer(text, stages[-1].end())).end()
+    end = f"\nRUN {mirrors.clean}\n" if mirrors.clean else ""
+    notes = archives.notes(mirrors.sources.values())
+    rest = archives.replaced(text[at:], mirrors.sources, " && \\\n    ")
+    return f"{text[:at]}{notes}\n{lines}{copies}{_own_index(rest, mirrors)}{end}"
 
 
 def _variables(mirrors: Mirrors) -> dict[str, str]:

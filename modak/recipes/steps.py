@@ -11,8 +11,9 @@ from packaging.version import Version
 from modak import plugins
 from modak.errors import RequestError
 from modak.frameworks.base import Toolchain
-from modak.recipes.base import HPCCM, INSTALLERS, bases
+from modak.recipes.base import bases
 from modak.recipes.build import compiler_flags, source_build
+from modak.recipes.linux import HPCCM, INSTALLERS
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.plan import Recipe, labels
 from modak.recipes.wheels import requirements
@@ -79,7 +80,8 @@ def _library(made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[A
         yield from _python(made, write)
         yield write.shell(commands=[*_framework(made, row), f"echo {_PYTHON}/lib > /etc/ld.so.conf.d/modak-mpi.conf", "ldconfig"])
     else:
-        yield write.apt_get(ospackages=sorted({"build-essential", "ca-certificates", *(_FABRIC if _modern(made) else ())}))
+        python = ("python3",) if made.framework == "mpich" else ()  # its tests are configured with it
+        yield write.apt_get(ospackages=sorted({"build-essential", "ca-certificates", *python, *(_FABRIC if _modern(made) else ())}))
         yield from _mpi(made.framework, made.version, made, row, write)
 
 

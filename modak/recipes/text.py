@@ -16,7 +16,8 @@ from typing import Any, Final, Literal
 from packaging.version import Version
 
 from modak.errors import RequestError
-from modak.recipes.base import HPCCM, LINUX, bases
+from modak.recipes.base import bases
+from modak.recipes.linux import HPCCM, LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import DIGESTS, checked
 from modak.recipes.plan import Recipe, toolchain

@@ -33,6 +33,9 @@ class Runtime(Protocol):
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """What it cannot do for this job."""
 
+    def fetching(self, job: JobSpec) -> str:
+        """How the image comes from its registry, or is made: a few words, with the command. Empty: nothing is known of that."""
+
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """Variables of the script that :meth:`wrap` uses, ``MODAK_IMAGE`` among them."""
 

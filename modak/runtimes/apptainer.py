@@ -8,7 +8,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.runtimes import hostmpi
-from modak.runtimes.image import IMAGE, bind_paths, container, genuine, image_present, locate, origin, places_in, runtime_present
+from modak.runtimes.image import IMAGE, bind_paths, container, fetch, genuine, image_present, locate, origin, places_in, runtime_present
 from modak.script.bash import Line, quiet, run, variable, word
 from modak.words import Word
 
@@ -29,6 +29,11 @@ class Apptainer:
         """None."""
         return ()
 
+    def fetching(self, job: JobSpec) -> str:
+        """Pulled into a file."""
+        has = container(job)
+        return fetch(job, lambda _: f"{self.name} pull {has.file} {has.reference} fetches it", PULLED)
+
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$SINGULARITY_DIR/<file>.sif``; the submit directory where that variable is not set."""
         image = locate(job, "SINGULARITY_DIR:-${PWD}", container(job).file)
@@ -36,8 +41,7 @@ class Apptainer:
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, the image, the host MPI."""
-        has = container(job)
-        how = origin(job, "SINGULARITY_DIR", lambda _: f"{self.name} pull {has.file} {has.reference} fetches it", PULLED)
+        how = origin(job, "SINGULARITY_DIR", self.fetching(job))
         return (runtime_present(self.name), image_present("-r", how), *bind_paths(job), *hostmpi.preflight(job, None))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:

@@ -2,7 +2,7 @@
 
 Where the site's version is not known, only options are used that every version since 0.9 has. A read-only image takes binds
 only where a directory exists: the submit directory goes to ``/mnt/0``, other directories that the command names by
-a variable to ``/mnt/1`` and on.
+a variable to ``/mnt/1`` and on. The home directory stays out, as it does by itself from 0.31 on.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from modak.runtimes.image import (
     NO_IMAGE,
     bind_paths,
     container,
+    fetch,
     genuine,
     image_present,
     locate,
@@ -31,10 +32,29 @@ from modak.runtimes.image import (
     runtime_present,
 )
 from modak.script.bash import Expansion, Line, assign, need, run, variable, word
+from modak.script.shelltext import ours
 from modak.words import Joined, Variable, Word
 
 DEFAULT_ENVIRONMENT: Final = Version("0.27")
 """From here on ``--set-env`` without a value reads the image's own environment."""
+HOME_STAYS_OUT: Final = Version("0.31")
+"""Before, ``--no-home`` keeps the home directory out, which would hide the image's own ``/home``; 0.38 knows that option no more."""
+CDI: Final = "0.42"
+"""From here on ``--cdi`` brings in what the node's CDI files say about a GPU."""
+_KIND: Final = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "intel.com/gpu"}
+"""What CDI files of each vendor's tool call its GPUs."""
+_USER: Final = 'export USER="${USER:-$(id -un)}"'
+"""Without it 0.31 and 0.38 stop (0.21 and 0.45 do not), and not every way to submit sets it."""
+_PREPARE: Final = (
+    "Charliecloud brings a GPU in where the nodes have CDI files (cdi in the system's file); "
+    "elsewhere run ch-fromhost --nvidia on the image once, on a node with the driver"
+)
+_TOGETHER: Final = (
+    "the ranks of a node share one mount of the image's file, which ends with the rank that made it: "
+    "where ranks work on after others have ended, take the image as a directory"
+)
+"""Seen with 0.31, 0.38 and 0.45: what is read from the image after that ends the rank with a bus error. A container for each rank is no
+way out: there MPICH on UCX fails, which copies between processes."""
 _SUBMIT: Final = "/mnt/0"
 _MPI: Final = frozenset({"srun", "mpirun"})
 
@@ -47,22 +67,29 @@ class Charliecloud:
     aliases: tuple[str, ...] = ("ch-run",)
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """GPUs need an image that was prepared for them."""
-        if not container(job).gpu_vendor:
-            return ()
-        advice = "Charliecloud has no GPU flag: run ch-fromhost --nvidia on the image once, on a node with the driver"
-        return (Notice(field="target.container_runtime", message=advice),)
+        """GPUs need an image that was prepared for them, unless the nodes describe theirs; ranks share the mount of a file."""
+        said = []
+        if container(job).gpu_vendor and not _cdi(job):
+            said.append(_PREPARE)
+        if _squashed(job) and _peers(job):
+            said.append(_TOGETHER)
+        return tuple(Notice(field="target.container_runtime", message=each) for each in said)
+
+    def fetching(self, job: JobSpec) -> str:
+        """Pulled into Charliecloud's own storage, then converted."""
+        name, form = file_name(job), "squash" if _squashed(job) else "dir"
+        return fetch(job, lambda image: f"ch-image pull {image} and ch-convert -i ch-image -o {form} {image} {name} make it")
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$CHARLIECLOUD_DIR/<name>``, else ``$SINGULARITY_DIR/<name>``, else the submit directory."""
         image = locate(job, "CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job))
         group = (assign("MODAK_GROUP", Expansion("SLURM_JOB_ID:-${PBS_JOBID:-$$}")),) if _peers(job) else ()
-        return (image, *(genuine(job) if _squashed(job) else ()), *group, *hostmpi.setup(job))
+        return (ours(_USER), image, *(genuine(job) if _squashed(job) else ()), *group, *hostmpi.setup(job))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, the image and its environment, the host MPI and its place in the image."""
-        squash = _squashed(job)
-        checks = [runtime_present("ch-run"), image_present("-r" if squash else "-d", _origin(job))]
+        squash, how = _squashed(job), origin(job, "CHARLIECLOUD_DIR", self.fetching(job))
+        checks = [runtime_present("ch-run"), image_present("-r" if squash else "-d", how)]
         if not squash:
             file = word(IMAGE, "/ch/environment")
             advice = "/ch/environment is not in the image: make it, empty where the image sets no variables"
@@ -71,6 +98,8 @@ class Charliecloud:
             checks.append(newer("ch-run", "0.26", "an image in one file"))
         if (version := _version(job)) and version >= DEFAULT_ENVIRONMENT:
             checks.append(newer("ch-run", str(DEFAULT_ENVIRONMENT), "the image's own environment"))
+        if _cdi(job):
+            checks.append(newer("ch-run", CDI, "a GPU by CDI"))
         return (*checks, *bind_paths(job), *_targets(job), *hostmpi.preflight(job, None if squash else IMAGE))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -82,7 +111,7 @@ class Charliecloud:
         binds += [f"{path}:{path}" for path in (has.policy.binds if has.policy else ())]
         inner = tuple(_moved(each, {**places, "PWD": _SUBMIT, "TMPDIR": "/tmp"}) for each in command)  # noqa: S108 - ch-run binds it there
         bound = (_bind(each) for each in (*binds, *hostmpi.binds(job)))
-        options = (*_environment(job), *bound, f"--cd={_SUBMIT}", *_joined(job))
+        options = (*_home(job), *_environment(job), *_cdi(job), *bound, f"--cd={_SUBMIT}", *_joined(job))
         return ("ch-run", *options, word(IMAGE), "--", *hostmpi.inside(job, inner))
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
@@ -97,12 +126,15 @@ class Charliecloud:
 
 
 def _targets(job: JobSpec) -> tuple[Line, ...]:
-    """A read-only image has a place for each directory that the site binds in."""
-    policy = container(job).policy
-    if _squashed(job) or not policy:
+    """A read-only image has a place for each directory that is bound in: the script's at ``/mnt``, the site's at their own."""
+    if _squashed(job):
         return ()
-    advice = " is not in the image: make it there, empty; the site binds that directory in"
-    return tuple(need(run("test", "-d", word(IMAGE, path)), NO_BIND, path, advice) for path in policy.binds)
+    policy = container(job).policy
+    at_mnt = (f"/mnt/{at}" for at in range(1 + len(places_in(job.command))))
+    why = dict.fromkeys(at_mnt, "the job's directories are bound there")
+    why |= dict.fromkeys(policy.binds if policy else (), "the site binds that directory in")
+    advice = " is not in the image: make it there, empty; "
+    return tuple(need(run("test", "-d", word(IMAGE, path)), NO_BIND, path, advice + reason) for path, reason in why.items())
 
 
 def file_name(job: JobSpec) -> str:
@@ -127,6 +159,18 @@ def _environment(job: JobSpec) -> tuple[Word, ...]:
     return () if _squashed(job) else (word("--set-env=", IMAGE, "/ch/environment"),)
 
 
+def _home(job: JobSpec) -> tuple[Word, ...]:
+    version = _version(job)
+    return ("--no-home",) if version and version < HOME_STAYS_OUT else ()
+
+
+def _cdi(job: JobSpec) -> tuple[Word, ...]:
+    """The driver's libraries, where the site's nodes say in CDI files which they are."""
+    has = container(job)
+    kind = _KIND.get(has.gpu_vendor or "") if has.policy and has.policy.cdi else None
+    return (f"--cdi={kind}",) if kind else ()
+
+
 def _bind(of: Word) -> Word:
     return f"--bind={of}" if isinstance(of, str) else word("--bind=", *of.parts)
 
@@ -144,13 +188,6 @@ def _joined(job: JobSpec) -> tuple[Word, ...]:
     """
     here = _peers(job)
     return ("--join", f"--join-ct={here}", word("--join-tag=", variable("MODAK_GROUP"))) if here else ()
-
-
-def _origin(job: JobSpec) -> str:
-    name, form = file_name(job), "squash" if _squashed(job) else "dir"
-    return origin(
-        job, "CHARLIECLOUD_DIR", lambda image: f"ch-image pull {image} and ch-convert -i ch-image -o {form} {image} {name} make it"
-    )
 
 
 def _moved(of: Word, places: dict[str, str]) -> Word:

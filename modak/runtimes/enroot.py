@@ -8,7 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.runtimes.image import IMAGE, NO_RUNTIME, bind_paths, bound, container, image_present, locate, origin, runtime_present
+from modak.runtimes.image import IMAGE, NO_RUNTIME, bind_paths, bound, container, fetch, image_present, locate, origin, runtime_present
 from modak.script.bash import Line, holds, need, run, variable, word
 from modak.words import Word
 
@@ -29,13 +29,17 @@ class Enroot:
         advice = "Enroot takes MPI from the image: the host's is not bound in"
         return (Notice(field="target.container_runtime", message=advice),)
 
+    def fetching(self, job: JobSpec) -> str:
+        """Imported into a file."""
+        return fetch(job, lambda image: f"enroot import -o {file_name(job)} docker://{image} fetches it")
+
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$ENROOT_DIR/<name>.sqsh``, else ``$SINGULARITY_DIR/…``, else the submit directory."""
         return (locate(job, "ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job)),)
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, or Pyxis; the image; what is bound in."""
-        how = origin(job, "ENROOT_DIR", lambda image: f"enroot import -o {file_name(job)} docker://{image} fetches it")
+        how = origin(job, "ENROOT_DIR", self.fetching(job))
         advice = "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
         there = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice) if _pyxis(job) else runtime_present(self.name)
         return (there, image_present("-r", how), *bind_paths(job))

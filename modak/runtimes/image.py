@@ -97,19 +97,19 @@ def genuine(job: JobSpec, verify: Line | None = None) -> tuple[Line, ...]:
     return (need(check, NOT_GENUINE, IMAGE, advice),) if check else ()
 
 
-def origin(job: JobSpec, folder: str, pull: Callable[[str], str], kinds: Collection[str] = ("docker",)) -> str:
-    """What to do about a missing image. Where jobs start without the submitter's environment, a variable would not arrive.
-
-    ``pull`` says how the runtime fetches an image of a registry by its name there; ``kinds``: schemes of which it can.
-    """
+def origin(job: JobSpec, folder: str, fetched: str) -> str:
+    """What to do about a missing image, which is ``fetched`` so. Where jobs start without the submitter's environment, a variable would
+    not arrive."""
     arrives = not (job.system and job.system.export_policy == "NONE")
     place = f"set {folder} to the directory that holds it" if arrives else "copy it into the directory that you submit from"
-    fetched = fetch(job, pull, kinds)
     return fetched if container(job).to_build else f"{fetched}, or {place}" if fetched else place
 
 
 def fetch(job: JobSpec, pull: Callable[[str], str], kinds: Collection[str] = ("docker",)) -> str:
-    """Where the image comes from, as far as its reference says; empty for a file."""
+    """Where the image comes from, as far as its reference says; empty for a file.
+
+    ``pull`` says how the runtime fetches an image of a registry by its name there; ``kinds``: schemes of which it can.
+    """
     has = container(job)
     if has.to_build:
         return "submit the build job first, it makes the image"

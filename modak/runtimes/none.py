@@ -22,6 +22,10 @@ class NoContainer:
         """None."""
         return ()
 
+    def fetching(self, job: JobSpec) -> str:
+        """There is no image."""
+        return ""
+
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """Nothing."""
         return ()

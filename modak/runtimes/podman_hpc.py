@@ -29,13 +29,17 @@ class PodmanHpc:
         advice = "Podman-HPC brings the host's MPI in by a module of the site's (--mpich, --openmpi-pmix): its library is not bound by hand"
         return (Notice(field="target.container_runtime", message=advice),)
 
+    def fetching(self, job: JobSpec) -> str:
+        """Pulled into its own store."""
+        return fetch(job, lambda image: f"podman-hpc pull {image} fetches it, once")
+
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """The image's name."""
         return (assign("MODAK_IMAGE", registry_name(job, self.name)),)
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command; the image in its storage; what is bound in."""
-        how = fetch(job, lambda image: f"podman-hpc pull {image} fetches it, once") or "load it there under that name"
+        how = self.fetching(job) or "load it there under that name"
         there = quiet(run(self.name, "image", "exists", word(IMAGE)))
         return (runtime_present(self.name), need(there, NO_IMAGE, IMAGE, f" is not among podman-hpc's images: {how}"), *bind_paths(job))
 

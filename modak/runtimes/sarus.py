@@ -27,6 +27,10 @@ class Sarus:
         )
         return (Notice(field="target.container_runtime", message=advice),)
 
+    def fetching(self, job: JobSpec) -> str:
+        """Pulled into its own store."""
+        return fetch(job, lambda image: f"sarus pull {image} fetches it, once")
+
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """The image's name."""
         return (assign("MODAK_IMAGE", registry_name(job, self.name)),)
@@ -34,7 +38,7 @@ class Sarus:
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command; the image in its store; what is bound in."""
         name = registry_name(job, self.name)
-        how = fetch(job, lambda image: f"sarus pull {image} fetches it, once") or "load it there under that name"
+        how = self.fetching(job) or "load it there under that name"
         listed = holds(run(self.name, "images"), name.rsplit(":", 1)[0].removeprefix("library/"))
         return (runtime_present(self.name), need(listed, NO_IMAGE, IMAGE, f" is not among sarus' images: {how}"), *bind_paths(job))
 

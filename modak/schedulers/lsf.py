@@ -24,7 +24,7 @@ class Lsf:
     name: str = "lsf"
     aliases: tuple[str, ...] = ("bsub",)
     prefix: str = "#BSUB"
-    submit: tuple[str, ...] = ("bsub",)
+    submit: tuple[str, ...] = ("bsub", "<")
     submit_dir: str | None = "LS_SUBCWD"
     job_id: str | None = "LSB_JOBID"
     array_index: str | None = "LSB_JOBINDEX"

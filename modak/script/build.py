@@ -44,7 +44,7 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler: str) -> Script:
         *(_image(one, build, runtime) if build.definition else ()),
         *(_application(one, build, runtime) if build.source or build.command else ()),
     )
-    return finish(one, door, body, _offline(one, build))
+    return finish(one, door, body, _offline(one, build), runtime.fetching(one) if one.container and not build.definition else "")
 
 
 def _one_node(job: JobSpec) -> JobSpec:

@@ -33,11 +33,17 @@ modak_report() {
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
         printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
+    # a signal that ends the script leaves the status of the command before: what did not come to its end did not succeed
+    if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
+        MODAK_STATUS=143
+    fi
 """
-_MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0; then
+_MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0%s; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
 """
+_WHOLE: Final = ' && test -z "${MODAK_STOPPED:-}"'
+"""Else its time would not be that of the whole workload."""
 _PRINTED: Final = """        results+="$(modak_metric)"
 """
 _WRITTEN: Final = r"""    {
@@ -83,7 +89,8 @@ def ending(job: JobSpec, door: Scheduler, timed: bool) -> tuple[Line, ...]:
     if not steps:
         return ()
     number = assign("MODAK_JOB", Expansion(f"{door.job_id}:-$$")) if door.job_id else ours('MODAK_JOB="$$"')
-    written = _written(job, report, door) if reports and report else ()
+    told = bool(job.attributes.signal) and (timed or door.signals(job))
+    written = _written(job, report, door, told) if reports and report else ()
     here = assign("MODAK_HERE", Expansion("PWD"))
     title = "what is done at the end, whatever ends the job" + (f": {report.file}.json tells how it went" if reports and report else "")
     return section(title, (here, number, *written, ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT")))
@@ -94,19 +101,20 @@ def reported(job: JobSpec) -> bool:
     return job.report is not None and bool(PLAN.fullmatch(job.plan_id))
 
 
-def _written(job: JobSpec, report: Report, door: Scheduler) -> tuple[Line, ...]:
-    """What the report needs to know, and its functions."""
+def _written(job: JobSpec, report: Report, door: Scheduler, told: bool) -> tuple[Line, ...]:
+    """What the report needs to know, and its functions; ``told``: a signal may come before the limit."""
     index = ("-", Expansion(f"{door.array_index}:-0")) if job.attributes.array and door.array_index else ()
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
     pattern = report.pattern if named else None
+    measured = _MEASURED % (_WHOLE if told else "")
     printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), ours(_METRIC)) if pattern else ()
     return (
         assign("MODAK_PLAN", job.plan_id),
         *((assign("MODAK_RECORD", _members(report.record)),) if named else ()),
         assign("MODAK_RESULT", Expansion("MODAK_HERE"), f"/{report.file}", *index, ".json"),
         *printed,
-        ours(_REPORT + (_MEASURED + (_PRINTED if pattern else "") + "    fi\n" if named else "") + _WRITTEN),
+        ours(_REPORT + (measured + (_PRINTED if pattern else "") + "    fi\n" if named else "") + _WRITTEN),
         ours(_SEND),
     )
 

@@ -82,6 +82,7 @@ def render(job: JobSpec, scheduler: str) -> Script:
             *_not_passed(job),
             *_without_value(job, {**variables, **({"MODAK_STORAGE": ""} if job.storage else {})}),
         ),
+        runtime.fetching(job) if job.container else "",
     )
 
 

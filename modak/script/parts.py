@@ -32,12 +32,14 @@ class Script:
     warnings: tuple[Notice, ...] = ()
 
 
-def finish(job: JobSpec, door: Scheduler, body: Iterable[Line], warnings: Iterable[Notice] = ()) -> Script:
-    """Header and body as text, after the last look at it."""
+def finish(job: JobSpec, door: Scheduler, body: Iterable[Line], warnings: Iterable[Notice] = (), image: str = "") -> Script:
+    """Header and body as text, after the last look at it. ``image`` says how the image comes, for whoever submits."""
     header = door.directives(job)
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
     shown = "".join(f"{door.prefix} {' '.join(option)}\n" for option in header.options)
-    head = f"#!/bin/bash\n{shown}# written by MODAK\n{plan}"
+    submit = f"# submit: {' '.join(door.submit)} FILE, in the directory where its relative paths begin\n"
+    first = f"# image: {image}\n" if image else ""
+    head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
     text = scriptgate.check_script(head, header.options, [*body], door.prefix)
     return Script(text, door.submit, (*header.warnings, *warnings))
 

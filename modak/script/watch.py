@@ -27,10 +27,12 @@ modak_wait() {
 _SIGNAL: Final = """
 modak_signal() {
     MODAK_SIGNALLED=1
-    printf 'modak: the time limit is near\\n' >&2
-    modak_checkpoint || printf 'modak: the checkpoint failed with status %s\\n' "$?" >&2
+%s    printf 'modak: the time limit is near\\n' >&2
+    modak_checkpoint || printf 'modak: the checkpoint failed with status %%s\\n' "$?" >&2
 }
 """
+_STOPPED: Final = "    MODAK_STOPPED=perhaps\n"
+"""For the report: a run that was told of the limit may have stopped early."""
 _TIMER: Final = """
 modak_timer() {
     trap 'kill "${MODAK_NAP}"' TERM
@@ -87,7 +89,7 @@ def _signalled(job: JobSpec, signal: Signal, command: Line, kept: bool) -> tuple
     pipe = word(variable("MODAK_NOTES"), "/pipe")
     return (
         named("modak_checkpoint", saves),
-        *map(ours, (_SIGNAL, _WAIT)),
+        *map(ours, (_SIGNAL % (_STOPPED if reported(job) else ""), _WAIT)),
         *((run("mkfifo", "--", pipe), behind(fed(_kept(), pipe)), ours("MODAK_TEE=$!")) if kept else ()),
         behind(into(command, pipe) if kept else command),
         ours(_RUN),

@@ -11,6 +11,7 @@ from modak.amounts import counted
 from modak.candidates import Candidates
 from modak.grammar import clock
 from modak.objective import Scored
+from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.scoring import Evidence
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
@@ -87,9 +88,12 @@ def _rests_on(evidence: Evidence, shape: int, results: int) -> str:
     curve = found.curve
     if curve is None:
         return UNKNOWN
+    if curve.told:
+        return f"no run of {curve.series.application} on {curve.series.system}: {curve.told.model} of other applications tell it"
     differs = f"; the run differs from them in {', '.join(found.differences)}" if found.differences else ""
     return f"{counted(results, 'result')} of {curve.series.application} on {curve.series.system or 'a system without a name'}{differs}"
 
 
 def _far(doublings: float) -> tuple[str, ...]:
-    return (f"beyond the measured sizes by a factor of {2**doublings:.3g}",) if doublings > 0 else ()
+    guess = ": treat the time as a guess and measure in between first" if doublings > FAR_DOUBLINGS else ""
+    return (f"beyond the measured sizes by a factor of {2**doublings:.3g}{guess}",) if doublings > 0 else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from modak.candidates import enumerate_candidates, node_grid
 from modak.dsl import Notice, Objective, Request
@@ -17,6 +18,13 @@ from modak.sizing.reach import Reach, reach, unknown
 from modak.sizing.storage import network_of, storage_of
 from modak.target import Target, find_system, resolve
 from modak.wishes import is_distributed
+
+COUNTS: Final = ("node_count", "process_count_per_node", "core_count_per_process", "core_count", "request_gpus")
+"""Counts of the job: what a sizing is asked for ..."""
+LAYOUT: Final = ("mpi_ranks", "threads")
+"""... and those of the application."""
+OTHERS: Final = ("memory_limit", "minimum_memory_per_processor", "queue")
+"""What else a request says of one system that does not hold for all."""
 
 
 def size(request: Request, facts: Facts, guide: Guide) -> Sizing:
@@ -60,9 +68,10 @@ def _best_first(one: Platform) -> tuple[bool, bool, float, str, str]:
 
 def _left_out(request: Request) -> tuple[Notice, ...]:
     """Counts that the request gives."""
-    given = {"job_options.node_count": request.job_options.node_count, "application.mpi_ranks": request.application.mpi_ranks}
+    asked = [("job_options", name, getattr(request.job_options, name)) for name in COUNTS]
+    asked += [("application", name, getattr(request.application, name)) for name in LAYOUT]
     text = "is left out: a sizing finds the number"
-    return tuple(Notice(field=field, message=text) for field, value in given.items() if value is not None)
+    return tuple(Notice(field=f"{section}.{name}", message=text) for section, name, value in asked if value is not None)
 
 
 def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, system: System, partition: Partition) -> Platform:
@@ -94,14 +103,13 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
 
 def _question(request: Request, system: System, partition: Partition) -> Request:
     """The request put to one partition: its counts are found, and training is spread over nodes unless it says otherwise."""
-    counts = ("node_count", "process_count_per_node", "core_count_per_process", "core_count", "request_gpus", "memory_limit", "queue")
     config = request.optimisation.config
     spread = config.model_copy(update={"distributed_training": config.distributed_training is not False})
-    free = {**dict.fromkeys(counts), "minimum_memory_per_processor": None, "partition": partition.name}
+    free = {**dict.fromkeys((*COUNTS, *OTHERS)), "partition": partition.name}
     return request.model_copy(
         update={
             "job_options": request.job_options.model_copy(update=free),
-            "application": request.application.model_copy(update={"mpi_ranks": None, "threads": None}),
+            "application": request.application.model_copy(update=dict.fromkeys(LAYOUT)),
             "target": request.target.model_copy(update={"name": system.name, "job_scheduler_type": None, "container_runtime": None}),
             "optimisation": request.optimisation.model_copy(
                 update={"config": spread, "objective": Objective(max_nodes=partition.job_nodes)}

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from modak import __version__
-from modak.facts import Result, SeriesKey
-from modak.perfmodel.curves import FIT_VERSION, Curve, fit
-from modak.store.results import values
+from modak.facts import SeriesKey
+from modak.perfmodel.curves import FIT_VERSION, Curve, fit_cells
+from modak.store.cells import cells
 from modak.store.schema import models, series
 from modak.store.series import COLUMNS, from_row, key_hash
 
@@ -56,9 +56,8 @@ def stale(connection: Connection, application: str | None = None) -> dict[int, t
 
 def refitted(connection: Connection, found: Mapping[int, tuple[SeriesKey, int]]) -> tuple[Fitted, ...]:
     """The curves of these series, fitted now; nothing is stored."""
-    results: Sequence[Result] = tuple(values(connection, {number: key for number, (key, _) in found.items()}))
     by_series: dict[str, list[Curve]] = defaultdict(list)
-    for curve in fit(results):
+    for curve in fit_cells(cells(connection, {number: key for number, (key, _) in found.items()})):
         by_series[key_hash(curve.series)].append(curve)
     return tuple(Fitted(number, changed, tuple(by_series[key_hash(key)])) for number, (key, changed) in found.items())
 

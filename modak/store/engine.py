@@ -38,7 +38,7 @@ def supported(url: str) -> URL:
     """The address of a database, with the driver named. Raises :class:`modak.errors.Unavailable` for one that is not supported."""
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # the latter of a port that is no number
         raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING) from None
     if parsed.drivername in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")

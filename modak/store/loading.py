@@ -20,11 +20,11 @@ from modak import __version__
 from modak.facts import SeriesKey
 from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
+from modak.progress import Progress, silent
 from modak.store import replacing, suspects, versions
 from modak.store.schema import ONCE, loads, models, results, series, systems, texts
 from modak.store.series import COLUMNS, from_row, ids, label
-from modak.store.staging import Progress as Tell
-from modak.store.staging import Staged, silent
+from modak.store.staging import Staged
 from modak.store.times import instant, now, stored
 from modak.store.values import FileReport, LoadReport
 
@@ -37,12 +37,12 @@ _PACKED: Final = {"measured_at": ">i8", "value": ">f8"}
 
 
 @dataclass
-class _Progress:
+class _Done:
     """What a load has done so far."""
 
     number: int
     version: str
-    tell: Tell = silent
+    tell: Progress = silent
     highest: int = 0
     """The last result before this load."""
     expected: int = 0
@@ -64,7 +64,7 @@ class _Progress:
 
 
 def load(
-    connection: Connection, tables: Iterable[Staged | Table], principal: str, *, replace: bool = False, progress: Tell = silent
+    connection: Connection, tables: Iterable[Staged | Table], principal: str, *, replace: bool = False, progress: Progress = silent
 ) -> LoadReport:
     """Store the rows of ``tables`` within the connection's transaction.
 
@@ -72,7 +72,7 @@ def load(
     Where nothing is new, the report says so, and the caller should roll back: the version was counted up.
     Raises :class:`modak.errors.DataError` from a table that was not checked before and has a fault.
     """
-    found = _Progress(*versions.bump(connection), tell=progress)
+    found = _Done(*versions.bump(connection, knowledge=False), tell=progress)
     found.highest = connection.execute(select(func.max(results.c.id))).scalar() or 0
     waiting = list(tables)
     found.expected = sum(each.rows for each in waiting if isinstance(each, Staged))
@@ -106,13 +106,13 @@ def loaded(connection: Connection, table: Table) -> Row[Any] | None:
 
 
 def _load_file(
-    connection: Connection, table: Table, parts: Callable[[], Iterator[Batch]], principal: str, progress: _Progress, *, replace: bool
+    connection: Connection, table: Table, parts: Callable[[], Iterator[Batch]], principal: str, done: _Done, *, replace: bool
 ) -> None:
     source = table.source
     there = None if replace else loaded(connection, table)
     if there is not None:
-        progress.rows += there.rows
-        progress.files.append(FileReport(source.name, table.format, source.sha256, there.rows, 0, there.rows, instant(there.loaded_at)))
+        done.rows += there.rows
+        done.files.append(FileReport(source.name, table.format, source.sha256, there.rows, 0, there.rows, instant(there.loaded_at)))
         return
     values = {
         "file": source.name,
@@ -127,27 +127,27 @@ def _load_file(
         "duplicates": 0,
     }
     load_id = connection.execute(insert(loads).values(**values).returning(loads.c.id)).scalar_one()
-    progress.load_ids.append(load_id)
+    done.load_ids.append(load_id)
     rows = new = 0
     with _no_collection():
         for batch in parts():
-            progress.notes += batch.notes
+            done.notes += batch.notes
             if not len(batch):
                 continue
-            columns = _arrays(connection, batch, load_id, progress.number)
+            columns = _arrays(connection, batch, load_id, done.number)
             if replace:
                 replacing.note(connection, columns)
             new += _insert(connection, columns)
             rows += len(batch)
-            progress.systems.update(key.system for key in batch.series if key.system)
-            _note_suspects(batch, source.name, progress)
-            progress.told(rows)
+            done.systems.update(key.system for key in batch.series if key.system)
+            _note_suspects(batch, source.name, done)
+            done.told(rows)
     if replace:
-        progress.replaced += replacing.settle(connection, load_id, progress)
+        done.replaced += replacing.settle(connection, load_id, done)
     connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
-    progress.rows += rows
-    progress.new += new
-    progress.files.append(FileReport(source.name, table.format, source.sha256, rows, new, rows - new))
+    done.rows += rows
+    done.new += new
+    done.files.append(FileReport(source.name, table.format, source.sha256, rows, new, rows - new))
 
 
 @contextmanager
@@ -238,18 +238,18 @@ def _packed(columns: Sequence[Any]) -> bytes:
     return b"PGCOPY\n\xff\r\n\0" + bytes(8) + rows.tobytes() + b"\xff\xff"
 
 
-def _note_suspects(batch: Batch, name: str, progress: _Progress) -> None:
+def _note_suspects(batch: Batch, name: str, done: _Done) -> None:
     reasons = batch.suspects
     flagged = np.flatnonzero(np.array([bool(each) for each in reasons.texts])[reasons.codes])
-    progress.suspicious += [f"{name}:{batch.lines[row]}: {reasons[int(row)]}" for row in flagged]
+    done.suspicious += [f"{name}:{batch.lines[row]}: {reasons[int(row)]}" for row in flagged]
 
 
-def _mark_touched(connection: Connection, progress: _Progress) -> dict[int, SeriesKey]:
+def _mark_touched(connection: Connection, done: _Done) -> dict[int, SeriesKey]:
     """Mark the series whose rows changed, so that their models are fitted anew; they, by number."""
-    got = select(results.c.series_id).where(results.c.id > progress.highest, results.c.load_id.in_(progress.load_ids)).distinct()
-    here = or_(series.c.id.in_(got), series.c.id.in_(sorted(progress.changed)))
-    connection.execute(update(series).where(here).values(changed=progress.number))
-    chosen = select(series.c.id, *(series.c[name] for name in COLUMNS)).where(series.c.changed == progress.number).order_by(series.c.id)
+    got = select(results.c.series_id).where(results.c.id > done.highest, results.c.load_id.in_(done.load_ids)).distinct()
+    here = or_(series.c.id.in_(got), series.c.id.in_(sorted(done.changed)))
+    connection.execute(update(series).where(here).values(changed=done.number))
+    chosen = select(series.c.id, *(series.c[name] for name in COLUMNS)).where(series.c.changed == done.number).order_by(series.c.id)
     return {row.id: from_row(row) for row in connection.execute(chosen)}
 
 

@@ -13,7 +13,7 @@ from modak.store.engine import connect, shown, supported, writing
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD: Final = "0004"
+HEAD: Final = "0005"
 """The newest migration, so that opening a database need not read the folder; a test compares it."""
 
 State = Literal["empty", "current", "older", "foreign"]

@@ -4,36 +4,52 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from modak.errors import Unavailable
 from modak.prepared import Prepared, prepared
 from modak.store.store import Store
 
 MOST: Final = 32
 """Applications whose models are kept, each for every set of switches that was asked about."""
 PATIENCE_S: Final = 2.0
-"""How long a request waits for a new version of the data; then it is answered from the one before, which is complete, too."""
+"""How long requests wait for what is newly known, from when the first of them asked; then the version before answers, complete as it is."""
 
 
 Switches = tuple[tuple[str, ...], ...]
 """Names of switches that are left to the evidence, as :meth:`modak.store.Store.tried` takes them."""
 
 
+@dataclass(frozen=True)
+class _Knowledge:
+    """Facts without evidence, and the version of the data at which they were changed last."""
+
+    facts: Prepared
+    changed: str
+
+
 @dataclass
 class Newest:
-    """Facts of a store. A new version is read and prepared by a thread of its own, then takes the old one's place."""
+    """Facts of a store. What is newly known is read and prepared by a thread of its own, then takes the old one's place.
+
+    Results that are loaded change no knowledge: it is not read again for them, and no request waits.
+    """
 
     store: Store
-    _knowledge: Prepared | None = None
+    _knowledge: _Knowledge | None = None
     _known: OrderedDict[tuple[str, Switches], Prepared] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _reading: threading.Thread | None = None
+    _until: float = 0.0
 
     def ready(self, application: str | None, switches: Switches = ()) -> Prepared | None:
         """What :meth:`facts` answers, if it is in memory and the newest."""
-        known = self._knowledge if application is None else self._known.get((application, switches))
+        held = self._knowledge
+        known = self._known.get((application, switches)) if application is not None else held.facts if held else None
         return known if known is not None and known.version == self.store.version() else None
 
     def facts(self, application: str | None, switches: Switches = ()) -> Prepared:
@@ -48,29 +64,39 @@ class Newest:
         return knowledge if application is None else self._about(application, switches, knowledge)
 
     def _newest_knowledge(self) -> Prepared:
-        before = self._knowledge
-        if before is None:
+        with self._lock:
+            before = self._knowledge or self._read()
+        version, changed = self.store.versions()
+        if changed != before.changed:
+            self._wait()
+        elif version != before.facts.version:
             with self._lock:
-                return self._knowledge or self._read()
-        if before.version != self.store.version():
-            self._in_background().join(PATIENCE_S)
-        return self._knowledge or before
+                if self._knowledge is before:
+                    self._knowledge = _Knowledge(before.facts.as_of(version), changed)
+        return (self._knowledge or before).facts
 
-    def _in_background(self) -> threading.Thread:
-        """The thread that reads the new version: one at a time."""
+    def _wait(self) -> None:
+        """Wait for the thread that reads what is newly known: one at a time, and no longer than patience lasts."""
         with self._lock:
             if self._reading is None or not self._reading.is_alive():
-                self._reading = threading.Thread(target=self._read, name="modak-facts", daemon=True)
+                self._reading = threading.Thread(target=self._read_again, name="modak-facts", daemon=True)
+                self._until = time.monotonic() + PATIENCE_S
                 self._reading.start()
-            return self._reading
+            reading, until = self._reading, self._until
+        reading.join(max(0.0, until - time.monotonic()))
 
-    def _read(self) -> Prepared:
+    def _read_again(self) -> None:
+        with suppress(Unavailable):  # the version before goes on answering, and the next request tries again
+            self._read()
+
+    def _read(self) -> _Knowledge:
         """The newest knowledge with its indexes; then the garbage collector need not look at it again."""
+        _, changed = self.store.versions()  # first: what is added before the facts are read makes them read once more, and is not missed
         facts = prepared(self.store.snapshot())
         facts.with_evidence(())
         gc.freeze()
-        self._knowledge = facts
-        return facts
+        self._knowledge = found = _Knowledge(facts, changed)
+        return found
 
     def _about(self, application: str, switches: Switches, knowledge: Prepared) -> Prepared:
         version, models = self.store.fitted(application)

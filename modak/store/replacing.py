@@ -37,18 +37,19 @@ def note(connection: Connection, columns: dict[str, Any]) -> None:
         connection.execute(insert(_SAID), [dict(zip(_SAID.columns.keys(), row, strict=True)) for row in zip(*parts, strict=True)])
 
 
-def settle(connection: Connection, load_id: int, progress: Loading) -> int:
+def settle(connection: Connection, load_id: int, done: Loading) -> int:
     """Put aside what the file contradicts, and set up again what it confirms; returns how many rows were put aside."""
+    here = results.c.series_id.in_(select(_SAID.c.series_id))
     run = and_(*(results.c[column.name] == _SAID.c[column.name] for column in SAME_RUN))
     whole = and_(*(results.c[column.name] == _SAID.c[column.name] for column in ONCE))
     said = select(_SAID.c.series_id).where(whole).exists()
     again = and_(results.c.replaced_by != 0, said)
     aside = and_(results.c.replaced_by == 0, select(_SAID.c.series_id).where(run).exists(), ~said)
-    rows = connection.execute(select(results.c.id, results.c.series_id, again.label("again")).where(again | aside)).all()
+    rows = connection.execute(select(results.c.id, results.c.series_id, again.label("again")).where(here, again | aside)).all()
     for back, number in ((True, 0), (False, load_id)):
         numbers = [row.id for row in rows if bool(row.again) == back]
         for start in range(0, len(numbers), 500):
             connection.execute(update(results).where(results.c.id.in_(numbers[start : start + 500])).values(replaced_by=number))
-    progress.changed.update(row.series_id for row in rows)
+    done.changed.update(row.series_id for row in rows)
     connection.execute(text("DELETE FROM said"))
     return sum(not row.again for row in rows)

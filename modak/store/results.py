@@ -10,19 +10,23 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, select, tuple_
 
 from modak.errors import RequestError
-from modak.facts import Layout, Result, SeriesKey
+from modak.facts import Result, SeriesKey
+from modak.ingest.columns import cell, header
+from modak.ingest.table import LAYOUT, UNKNOWN
 from modak.numbering import Numbers, spelt_out
-from modak.store.schema import loads, results, series, texts
+from modak.store.cells import SERIES_AT_ONCE, layout
+from modak.store.schema import REPLACED, loads, results, series, texts
 from modak.store.series import from_row, has_params, matching
 from modak.store.times import instant
 from modak.store.values import Export, Page, Replaced
 
 PAGE: Final = 5_000
-SERIES_AT_ONCE: Final = 200
 MOST: Final = 1_000
-UNKNOWN: Final = -1
-_LAYOUT: Final = tuple(Layout.model_fields)
 _CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+_LAST_SERIES: Final = 2**31 - 1
+"""PostgreSQL refuses to compare a series' number with a greater one."""
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+_NO_CURSOR: Final = "no cursor; take 'next' of the page before"
 
 Place = tuple[int, int]
 """Number of a series, and of a result in it: the order in which results are listed."""
@@ -31,8 +35,7 @@ Found = tuple[SeriesKey, Row[Any]]
 
 def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page:
     """At most ``limit`` (1 to 1,000) results after ``cursor``; equal filters and cursor give the same page."""
-    if not 1 <= limit <= MOST:
-        raise RequestError(f"allowed: 1 to {MOST}", field="limit")
+    _check(limit)
     found: list[tuple[Result, Place]] = []
     for key, row in walk(connection, filters, _place(cursor), limit + 1):
         if len(found) == limit:
@@ -41,12 +44,17 @@ def page(connection: Connection, filters: Mapping[str, str], cursor: str | None,
     return Page(tuple(result for result, _ in found))
 
 
+def _check(limit: int) -> None:
+    if not 1 <= limit <= MOST:
+        raise RequestError(f"allowed: 1 to {MOST}", field="limit")
+
+
 def _place(cursor: str | None) -> Place:
     if not cursor:
         return (0, 0)
     found = _CURSOR.fullmatch(cursor)
-    if not found:
-        raise RequestError("no cursor; take 'next' of the page before", field="cursor")
+    if not found or int(found[1]) > _LAST_SERIES:
+        raise RequestError(_NO_CURSOR, field="cursor")
     return (int(found[1]), int(found[2]))
 
 
@@ -93,22 +101,23 @@ def _rows() -> Select[Any]:
     )
 
 
-def numbered(connection: Connection, numbers: Numbers) -> tuple[Result, ...]:
-    """The results with these numbers, by number; also those that were replaced since."""
-    found: list[Result] = []
-    every = list(spelt_out(numbers))
-    for start in range(0, len(every), SERIES_AT_ONCE):
-        rows = connection.execute(_rows().where(results.c.id.in_(every[start : start + SERIES_AT_ONCE]))).all()
-        keys = _keys(connection, {row.series_id for row in rows})
-        found += [_value(keys[row.series_id], row) for row in rows]
-    return tuple(sorted(found, key=lambda result: result.id or 0))
+def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit: int) -> Page:
+    """At most ``limit`` (1 to 1,000) of the results with these numbers, by number, after ``cursor``; also those replaced since."""
+    _check(limit)
+    if cursor and not _NUMBER.fullmatch(cursor):
+        raise RequestError(_NO_CURSOR, field="cursor")
+    wanted = list(islice(spelt_out(numbers, after=int(cursor or 0)), limit + 1))
+    rows = connection.execute(_rows().where(results.c.id.in_(wanted[:limit])).order_by(results.c.id)).all()
+    keys = _keys(connection, {row.series_id for row in rows})
+    return Page(tuple(_value(keys[row.series_id], row) for row in rows), str(wanted[limit - 1]) if len(wanted) > limit else None)
 
 
 def replaced(connection: Connection, filters: Mapping[str, str], limit: int) -> tuple[Replaced, ...]:
     """The results that were replaced last, each with the load that did it."""
     numbers = {row.id for row in connection.execute(matching(filters)) if has_params(from_row(row), filters)}
     chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
-    found = connection.execute(chosen.order_by(loads.c.id.desc(), results.c.id))
+    chosen = chosen.where(REPLACED).order_by(results.c.replaced_by.desc(), results.c.id)
+    found = connection.execute(chosen.execution_options(yield_per=PAGE))
     rows = list(islice((row for row in found if row.series_id in numbers), limit))
     keys = _keys(connection, {row.series_id for row in rows})
     return tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in rows)
@@ -127,7 +136,7 @@ def values(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Re
 def _value(key: SeriesKey, row: Row[Any]) -> Result:
     return Result(
         series=key,
-        layout=Layout(**{name: getattr(row, name) for name in _LAYOUT if getattr(row, name) != UNKNOWN}),
+        layout=layout([getattr(row, name) for name in LAYOUT]),
         value=row.value,
         repeat=None if row.repeat == UNKNOWN else row.repeat,
         measured_at=None if row.measured_at == UNKNOWN else instant(row.measured_at),
@@ -137,8 +146,8 @@ def _value(key: SeriesKey, row: Row[Any]) -> Result:
     )
 
 
-def export(connection: Connection, columns: tuple[str, ...], filters: Mapping[str, str]) -> Export:
-    """Results as rows of text under ``columns``, with the ``params.NAME`` that occur set after ``dataset``.
+def export(connection: Connection, filters: Mapping[str, str]) -> Export:
+    """Results as rows of text in the columns of the results table, with every ``params.NAME`` that occurs.
 
     Loaded again, they are the same rows: numbers are written in full, instants in UTC, values in base units.
     """
@@ -146,24 +155,13 @@ def export(connection: Connection, columns: tuple[str, ...], filters: Mapping[st
     for row in connection.execute(matching(filters)):
         key = from_row(row)
         if has_params(key, filters):
-            names.update(key.params)
-    at = columns.index("dataset") + 1
-    header = (*columns[:at], *(f"params.{name}" for name in sorted(names)), *columns[at:])
-    return Export(header, (_cells(header, key, row) for key, row in walk(connection, filters)))
+            names.update(f"params.{name}" for name in key.params)
+    columns = header(names)
+    return Export(columns, (_cells(columns, key, row) for key, row in walk(connection, filters)))
 
 
 def _cells(columns: tuple[str, ...], key: SeriesKey, row: Row[Any]) -> dict[str, str]:
     result = _value(key, row)
     known = result.series.model_dump() | result.layout.model_dump() | {f"params.{name}": text for name, text in key.params.items()}
     known |= result.model_dump(include={"value", "repeat", "measured_at", "source"}) | {"suspect": row.suspect}
-    return {column: _cell(known.get(column)) for column in columns}
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return repr(value)
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return {column: cell(known.get(column)) for column in columns}

@@ -9,7 +9,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Double, ForeignKey, Index, Integer, MetaData, SmallInteger, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    literal_column,
+)
 
 metadata: Final = MetaData(
     naming_convention={
@@ -31,6 +45,7 @@ meta: Final = Table(
     Column("number", Integer, nullable=False, doc="counts the changes of the data"),
     Column("version", String(40), nullable=False, doc="the version of the data: changes with every change, and differs between databases"),
     Column("changed_at", BigInteger, nullable=False),
+    Column("knowledge", String(40), nullable=False, server_default="0", doc="the version at the last change that was not of results alone"),
 )
 
 
@@ -133,6 +148,9 @@ SAME_RUN: Final = tuple(column for column in ONCE if column.name not in ("value"
 """What two rows of one run have in common: a corrected row replaces those that agree with it in this."""
 Index("uq_results_once", *ONCE, unique=True)
 Index("ix_results_series_id", results.c.series_id, results.c.id)
+REPLACED: Final = results.c.replaced_by != literal_column("0")  # no parameter: databases find by this that the index will do
+"""Rows whose place another took: few, so their index holds no others."""
+Index("ix_results_replaced_by", results.c.replaced_by, results.c.id, sqlite_where=REPLACED, postgresql_where=REPLACED)
 
 models: Final = Table(
     "models",

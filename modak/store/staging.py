@@ -13,15 +13,9 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from modak.ingest.table import Batch, Table
+from modak.progress import Progress
 
 IN_MEMORY: Final = 32 * 2**20
-
-Progress = Callable[[float, int], None]
-"""Is told how much of a load is done (0 to 1), and how many rows have been read or stored by then."""
-
-
-def silent(done: float, rows: int) -> None:
-    """Tells nobody."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,7 @@ class Staged:
 
 
 @contextmanager
-def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Progress = silent) -> Iterator[Sequence[Staged | Table]]:
+def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Progress) -> Iterator[Sequence[Staged | Table]]:
     """Every table read and checked; those that ``skip`` holds for are handed on unread.
 
     Raises :class:`modak.errors.DataError` from the first table that has a fault.

@@ -14,12 +14,12 @@ from typing import Any
 from sqlalchemy import Engine, select, text, update
 
 from modak.dsl import Texts
-from modak.errors import Unavailable
+from modak.errors import Conflict, RequestError, Unavailable
 from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
-from modak.ingest.columns import COLUMNS
 from modak.ingest.table import Table
 from modak.numbering import Numbers
 from modak.perfmodel.curves import Curve
+from modak.progress import Progress, silent
 from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, versions
 from modak.store.access import Access, Spent, names
 from modak.store.aside import Aside
@@ -27,7 +27,6 @@ from modak.store.audit import Actor
 from modak.store.builds import Builds
 from modak.store.engine import connect, on_network, quick, reading, shown, supported, translated, writing
 from modak.store.schema import series
-from modak.store.staging import Progress, silent
 from modak.store.state import State, state
 from modak.store.values import Export, LoadReport, Page, Replaced, StoredPlan
 
@@ -102,6 +101,11 @@ class Store:
         """The version of the data: another text after every change of knowledge or results."""
         with translated(self.engine):
             return self.pulse.version()
+
+    def versions(self) -> tuple[str, str]:
+        """The version of the data, and the one at the last change of what is known: results that are loaded leave that as it is."""
+        with reading(self.engine) as connection:
+            return versions.of_all(connection)
 
     def fitted(self, application: str) -> tuple[str, tuple[Curve, ...]]:
         """The version of the data and the curves of one application, in one consistent view; fitted now where results changed."""
@@ -194,7 +198,7 @@ class Store:
             found = suspects.confirm(connection, numbers)
             if found:
                 audit.note(connection, Actor(principal, request_id), "confirm results", [str(number) for number in sorted(found)])
-                number, _ = versions.bump(connection)
+                number, _ = versions.bump(connection, knowledge=False)
                 connection.execute(update(series).where(series.c.id.in_(sorted(set(found.values())))).values(changed=number))
             return len(found)
 
@@ -203,10 +207,10 @@ class Store:
         with reading(self.engine) as connection:
             return results.page(connection, filters or {}, cursor, limit)
 
-    def numbered(self, numbers: Numbers) -> tuple[Result, ...]:
-        """Results by number, also those that were replaced since."""
+    def numbered(self, numbers: Numbers, cursor: str | None = None, limit: int = 100) -> Page:
+        """A page of the results with these numbers, also those that were replaced since."""
         with reading(self.engine) as connection:
-            return results.numbered(connection, numbers)
+            return results.numbered(connection, numbers, cursor, limit)
 
     def replaced(self, filters: Mapping[str, str] | None = None, limit: int = 100) -> tuple[Replaced, ...]:
         """Results whose place others took, the last first."""
@@ -226,7 +230,7 @@ class Store:
     def export_rows(self, filters: Mapping[str, str] | None = None) -> Export:
         """Results as rows of text in the columns of the results table, in base units; read while they are iterated."""
         with ExitStack() as stack:
-            export = results.export(stack.enter_context(reading(self.engine)), COLUMNS, filters or {})
+            export = results.export(stack.enter_context(reading(self.engine)), filters or {})
             kept = stack.pop_all()
         return Export(export.columns, _until_read(export, kept))
 
@@ -315,11 +319,13 @@ class Store:
     # --- upkeep
 
     def backup(self, path: Path) -> None:
-        """A consistent copy of an SQLite database, while it is in use. An existing file is not overwritten."""
+        """A consistent copy of an SQLite database, while it is in use. Raises :class:`modak.errors.Conflict` for a file that exists."""
         if self.engine.dialect.name != "sqlite":
-            raise Unavailable("a PostgreSQL database is backed up by pg_dump")
+            raise RequestError("a PostgreSQL database is backed up by pg_dump", field="MODAK_DATABASE_URL")
         if path.exists():
-            raise Unavailable(f"{path} exists already")
+            raise Conflict("exists already", field=str(path))
+        if not path.parent.is_dir():
+            raise RequestError("cannot be written: there is no such folder", field=str(path))
         with translated(self.engine), sqlite3.connect(str(self.engine.url.database)) as connection:
             connection.execute("VACUUM INTO ?", (str(path),))
         connection.close()

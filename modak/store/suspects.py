@@ -11,17 +11,14 @@ from sqlalchemy import Connection, Row, and_, func, insert, select, update
 
 from modak import metrics, suspicion
 from modak.errors import DataError
-from modak.facts import Layout, SeriesKey
+from modak.facts import SeriesKey
+from modak.ingest.table import LAYOUT
+from modak.store.cells import STANDING, layout
 from modak.store.schema import loads, results, texts
 from modak.suspicion import Cell
 
-UNKNOWN: Final = -1
-_LAYOUT: Final = tuple(Layout.model_fields)
 _AT_ONCE: Final = 200
 """Series in one query."""
-
-STANDING: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, results.c.doubt_id == 0)
-"""Rows that models may rest on."""
 
 
 def note(connection: Connection, touched: Mapping[int, SeriesKey], highest: int, load_ids: Sequence[int]) -> list[str]:
@@ -44,7 +41,7 @@ def confirm(connection: Connection, numbers: Sequence[int]) -> dict[int, int]:
 
 def _cells(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int, list[Row[Any]]]]:
     """For each series its layouts, each with its least and greatest value and its last row."""
-    columns = (results.c.series_id, *(results.c[name] for name in _LAYOUT))
+    columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
     extent = (func.min(results.c.value).label("least"), func.max(results.c.value).label("most"), func.max(results.c.id).label("last"))
     rows = connection.execute(select(*columns, *extent).where(results.c.series_id.in_(numbers), STANDING).group_by(*columns)).all()
     by_series: dict[int, list[Any]] = {}
@@ -69,7 +66,7 @@ def _doubted(connection: Connection, number: int, key: SeriesKey, rows: Sequence
             for numbered, value in here:
                 if numbered > highest and (reason := suspicion.outlier(value, middle)):
                     far[reason].append(numbered)
-        cells.append(Cell(_layout(row), 1 / middle if rate else middle, row.least if row.least == row.most else None))
+        cells.append(Cell(layout(_place(row)), 1 / middle if rate else middle, row.least if row.least == row.most else None))
     for reason, numbers in far.items():
         for start in range(0, len(numbers), _AT_ONCE):
             yield results.c.id.in_(numbers[start : start + _AT_ONCE]), reason
@@ -87,24 +84,20 @@ def _metric(key: SeriesKey) -> metrics.Metric | None:
 
 def _at(row: Row[Any]) -> Any:
     """The rows of a cell."""
-    return and_(results.c.series_id == row.series_id, *(results.c[name] == getattr(row, name) for name in _LAYOUT))
+    return and_(results.c.series_id == row.series_id, *(results.c[name] == getattr(row, name) for name in LAYOUT))
 
 
 def _values(connection: Connection, number: int) -> dict[tuple[int, ...], list[tuple[int, float]]]:
     """The rows of a series by layout: number and value."""
     found: dict[tuple[int, ...], list[tuple[int, float]]] = defaultdict(list)
-    columns = (results.c.id, results.c.value, *(results.c[name] for name in _LAYOUT))
+    columns = (results.c.id, results.c.value, *(results.c[name] for name in LAYOUT))
     for row in connection.execute(select(*columns).where(results.c.series_id == number, STANDING)):
         found[_place(row)].append((row.id, row.value))
     return found
 
 
 def _place(row: Row[Any]) -> tuple[int, ...]:
-    return tuple(getattr(row, name) for name in _LAYOUT)
-
-
-def _layout(row: Row[Any]) -> Layout:
-    return Layout(**{name: getattr(row, name) for name in _LAYOUT if getattr(row, name) != UNKNOWN})
+    return tuple(getattr(row, name) for name in LAYOUT)
 
 
 def _mark(connection: Connection, where: Any, reason: str) -> list[str]:

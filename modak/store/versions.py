@@ -16,7 +16,13 @@ from modak.store.times import now, stored
 
 def current(connection: Connection) -> str:
     """The version of the data as it is now."""
-    return str(connection.execute(select(meta.c.version)).scalar() or "0")
+    return of_all(connection)[0]
+
+
+def of_all(connection: Connection) -> tuple[str, str]:
+    """The version of the data, and the one that what is known has had since: a load of results leaves that as it is."""
+    row = connection.execute(select(meta.c.version, meta.c.knowledge)).first()
+    return (row.version, row.knowledge) if row else ("0", "0")
 
 
 FRESH_S: Final = 0.01
@@ -73,10 +79,14 @@ class Pulse:
             self._open = None
 
 
-def bump(connection: Connection) -> tuple[int, str]:
-    """Count a change, once in a transaction. The random part tells a restored backup from what followed it."""
+def bump(connection: Connection, *, knowledge: bool = True) -> tuple[int, str]:
+    """Count a change, once in a transaction: of ``knowledge``, or of results alone.
+
+    The random part of the version tells a restored backup from what followed it.
+    """
     last = connection.execute(select(meta.c.number)).scalar()
     number = (last or 0) + 1
-    values = {"number": number, "version": f"{number}-{secrets.token_hex(4)}", "changed_at": stored(now())}
+    version = f"{number}-{secrets.token_hex(4)}"
+    values = {"number": number, "version": version, "changed_at": stored(now())} | ({"knowledge": version} if knowledge else {})
     connection.execute(insert(meta).values(id=1, **values) if last is None else update(meta).values(**values))
-    return number, str(values["version"])
+    return number, version

@@ -5,7 +5,6 @@ A process that ends, however it ends, loses nothing: what ran is in the folder, 
 
 from __future__ import annotations
 
-import io
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -179,10 +178,10 @@ class Search:
 
     def _store(self, place: Path) -> None:
         """The trial is a result as any other: loading it twice adds nothing."""
-        from modak.ingest.table import Options
+        from modak.ingest.reading import tables
 
         try:
-            report = self.service.load([str(place / "result.json")], Options(), io.BytesIO())
+            report = self.service.load(tables([place / "result.json"]))
         except ModakError as error:
             self.notes.append(f"{place}: its result could not be stored: {error}")
         else:

@@ -32,6 +32,14 @@ State = Literal["waiting", "running", "complete", "failed", "ended"]
 """``ended``: it took so long that it was ended; it gave no number."""
 
 
+def put(file: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all, whatever ends the process; its folder is made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_name(f".{file.name}")
+    new.write_text(text, encoding="utf-8")
+    new.replace(file)
+
+
 @dataclass(frozen=True)
 class Slip:
     """What is known of a run: written before and after it."""
@@ -63,10 +71,7 @@ class Slip:
 
     def write(self, folder: Path) -> Slip:
         """Put it there, whole."""
-        folder.mkdir(parents=True, exist_ok=True)
-        new = folder / ".slip.json"
-        new.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        new.replace(folder / "slip.json")
+        put(folder / "slip.json", json.dumps(asdict(self)))
         return self
 
     def having(self, folder: Path, **changed: Any) -> Slip:

@@ -20,7 +20,7 @@ from modak.service import Service
 from modak.target import resolve
 from modak.tuner.runners import runner_for
 from modak.tuner.search import Orders, Search
-from modak.tuner.study import Record, Study, opened
+from modak.tuner.study import Record, Study, opened, put
 from modak.tuning.asked import aim_of, grid_of, with_space
 from modak.tuning.setting import setting_of
 from modak.tuning.start import starts
@@ -41,7 +41,7 @@ def tune(
     place = _below(folder)
     read = normalise(document, strict=strict)
     request = with_space(read.request)
-    facts = service.facts(request.workload_name)
+    facts = service.facts_for(request)
     base = base_of(request, _configuration(place, request, facts))
     space, aim = grid_of(base), aim_of(base)
     runner = runner_for(resolve(base, facts).scheduler, here=here)
@@ -107,8 +107,7 @@ def _configuration(place: Path, request: Request, facts: Facts) -> Configuration
     if kept.exists():
         return Configuration.model_validate(json.loads(kept.read_text(encoding="utf-8")))
     chosen = optimise(request, facts).plan.configuration
-    place.mkdir(parents=True, exist_ok=True)
-    kept.write_text(chosen.model_dump_json(), encoding="utf-8")
+    put(kept, chosen.model_dump_json())
     return chosen
 
 

@@ -58,7 +58,8 @@ def read(text: str) -> Cresta:
     faults: list[Fault] = []
     lines = list(_lines(text, faults))
     types = {line.rest: line.name for line in lines if line.place == "parameters.typing"}
-    ranges = {line.rest.split(None, 1)[0]: line for line in lines if line.name == "range" and line.place == "parameters.constraints"}
+    ranged = (line for line in lines if line.name == "range" and line.place == "parameters.constraints")
+    ranges = {name: line for line in ranged for name in line.rest.split()[:1]}
     tune = {line.name: line.rest for line in lines if line.place == "configuration.tune"}
     scope = tune.get("scope", " ".join(types)).split()
     faults += [fault for line in lines if (fault := _unsupported(line, types))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import count
 from typing import Final, Literal
 
 from modak import dsl
@@ -56,9 +56,23 @@ class Space:
         return tuple(one.default for one in self.parameters)
 
     def points(self, most: int) -> Iterator[Point]:
-        """At most so many points: all of them, or evenly spread ones in the order of the grid."""
-        every = product(*(range(len(one.values)) for one in self.parameters))
-        return islice(every, 0, None, max(1, -(-self.size // most)))
+        """At most so many points: all of them, or as many that lie evenly in every parameter.
+
+        Those are a lattice: multiples of a number near the golden section of the grid that shares no factor with its size.
+        """
+        if self.size <= most:
+            return map(self._point, range(self.size))
+        golden = (math.isqrt(5 * self.size**2) - self.size) // 2
+        step = next(one for one in count(golden) if math.gcd(one, self.size) == 1)
+        return (self._point(at * step % self.size) for at in range(most))
+
+    def _point(self, number: int) -> Point:
+        """By its number in the order of the grid, in which the last parameter changes first."""
+        indices: list[int] = []
+        for one in reversed(self.parameters):
+            number, index = divmod(number, len(one.values))
+            indices.append(index)
+        return tuple(reversed(indices))
 
     def values(self, point: Point) -> dict[str, Value]:
         """Parameter -> value at a point."""

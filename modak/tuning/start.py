@@ -40,11 +40,11 @@ def starts(base: Request, facts: Facts, space: Space, results: Iterable[Result],
 
 def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
     """The layout that the models predict to be fastest, where they have evidence of several."""
-    layouts = sorted({_layout(space, point) for point in space.points(MOST_LAYOUTS)})
+    layouts = _layouts(space)
     if len(layouts) < 2:
         return []
-    timed = []
-    for point in layouts[:MOST_LAYOUTS]:
+    timed, least = [], f"the least of {len(layouts)} layouts"
+    for point in layouts:
         try:
             decision = decide(trial_of(base, space, point, "trial"), facts)
         except ModakError:  # such a layout does not fit the system
@@ -52,14 +52,16 @@ def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
         predicted = choice_of(decision, decision.best).prediction
         if predicted.value is not None and predicted.lower is not None and predicted.upper is not None:
             interval = f"{predicted.lower:.3g} to {predicted.upper:.3g} s at {predicted.level:.0%}, basis: {predicted.basis}"
-            timed.append((predicted.value, point, f"the models predict {predicted.value:.3g} s ({interval}), the least of all layouts"))
+            timed.append((predicted.value, point, f"the models predict {predicted.value:.3g} s ({interval}), {least}"))
     return [Start(point, why) for _, point, why in sorted(timed)[:1]]
 
 
-def _layout(space: Space, point: Point) -> Point:
-    """The point with everything but its layout as the job has it."""
-    pairs = zip(space.parameters, point, strict=True)
-    return tuple(index if parameter.kind == "layout" else parameter.default for parameter, index in pairs)
+def _layouts(space: Space) -> list[Point]:
+    """Points with everything but the layout as the job has it."""
+    places = [place for place, parameter in enumerate(space.parameters) if parameter.kind == "layout"]
+    chosen = Space(tuple(space.parameters[place] for place in places)).points(MOST_LAYOUTS)
+    changed = (dict(zip(places, indices, strict=True)) for indices in chosen)
+    return [tuple(indices.get(place, own) for place, own in enumerate(space.default)) for indices in changed]
 
 
 def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) -> list[Start]:

@@ -90,7 +90,10 @@ def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
     if not found:
         return Outcome(None, seconds, f"the output has no {aim.metric}" if seconds else "the run took no time that could be measured")
     kind = metrics.metric(aim.metric, found[0].get("unit"))
-    return Outcome(metrics.to_base(float(found[0]["value"]), found[0].get("unit"), kind), seconds)
+    value = metrics.to_base(float(found[0]["value"]), found[0].get("unit"), kind)
+    if value <= 0:  # a program that counted no sample prints 0
+        return Outcome(None, seconds, f"the output's {aim.metric} is {value:g}, which is no measurement")
+    return Outcome(value, seconds)
 
 
 def identity(base: Request) -> str:

@@ -115,7 +115,7 @@ def test_nothing_is_found_by_a_pattern(web: TestClient, path: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        *("application=%25", "application=3dg%25", "application=' OR '1'='1", "system=*", "params.x=%25", "metric=%ff%fe", "dataset=%00"),
+        *("application=%25", "application=3dg%25", "application=' OR '1'='1", "system=*", "params.x=%25", "metric=%ff%fe", "dataset=%01"),
         *("application=3dgan;DROP TABLE results", "partition=" + "x" * 5000),
     ],
 )

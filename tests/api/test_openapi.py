@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -35,7 +37,7 @@ def test_every_answer_is_documented(described: schemathesis.BaseSchema, path: st
 
     @settings(max_examples=8, suppress_health_check=list(HealthCheck))
     @given(sound | broken)
-    def check(case: schemathesis.Case) -> None:
+    def check(case: schemathesis.Case[Any]) -> None:
         case.call_and_validate()
 
     check()

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from starlette.testclient import TestClient
 
-BUILDER = {
+BUILDER: dict[str, Any] = {
     "job": {
         "job_options": {"job_name": "solver", "node_count": "2", "process_count_per_node": "4", "wall_time_limit": "1:00:00 "},
         "application": {

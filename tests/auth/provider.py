@@ -44,6 +44,8 @@ class Provider:
                 {"kty": "EC", "kid": "enc", "use": "enc"},
             ]
             return {"keys": [*public, curve, *odd]}
+        if path == "/nonsense":
+            return {"keys": ["first"]}
         return None
 
     def claims(self, **changed: Any) -> dict[str, Any]:

@@ -24,9 +24,15 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture
-def issuer(provider: Provider) -> oidc.Issuer:
+def moment() -> list[float]:
+    """What the issuer's clock shows, in seconds."""
+    return [1e6]
+
+
+@pytest.fixture
+def issuer(provider: Provider, moment: list[float]) -> oidc.Issuer:
     """What believes it."""
-    return oidc.Issuer(provider.address, AUDIENCE)
+    return oidc.Issuer(provider.address, AUDIENCE, clock=lambda: moment[0])
 
 
 def unsigned(provider: Provider, algorithm: str) -> str:
@@ -119,8 +125,8 @@ def test_scopes_come_as_text_or_as_a_list(provider: Provider, claim: object, sco
 
 def test_clocks_may_differ_by_half_a_minute(provider: Provider, issuer: oidc.Issuer) -> None:
     """Ended 30 seconds ago, or begun 30 seconds from now."""
-    for changed in ({"exp": int(time.time()) - 30}, {"iat": int(time.time()) + 30}):
-        assert issuer.principal(provider.token(**changed)).name == "oidc:ada"
+    for token in (provider.token(exp=int(time.time()) - 30), provider.token(iat=int(time.time()) + 30)):
+        assert issuer.principal(token).name == "oidc:ada"
 
 
 def test_the_issuer_is_asked_once(provider: Provider, issuer: oidc.Issuer) -> None:
@@ -132,14 +138,15 @@ def test_the_issuer_is_asked_once(provider: Provider, issuer: oidc.Issuer) -> No
     assert provider.asked == {"/.well-known/openid-configuration": 1, "/keys": 1}
 
 
-def test_a_new_key_is_looked_for(provider: Provider, issuer: oidc.Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_key_is_looked_for(provider: Provider, issuer: oidc.Issuer, moment: list[float]) -> None:
     """When a token names it, once a minute has passed since the last look."""
     issuer.principal(provider.token())
     provider.names.append("second")
     token = provider.token(key=KEYS["second"], header={"kid": "second"})
+    moment[0] += oidc.AGAIN_S - 1
     with pytest.raises(Unauthorised):
         issuer.principal(token)
-    monkeypatch.setattr(oidc, "AGAIN_S", 0.0)
+    moment[0] += 1
     assert issuer.principal(token).name == "oidc:ada"
 
 
@@ -166,15 +173,18 @@ def test_nothing_listens() -> None:
         oidc.Issuer("http://127.0.0.1:9", AUDIENCE).principal(jwt.encode({}, KEYS["first"], "RS256", {"kid": "a"}))
 
 
-def test_keys_are_believed_for_an_hour(provider: Provider, issuer: oidc.Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_are_believed_for_an_hour(provider: Provider, issuer: oidc.Issuer, moment: list[float]) -> None:
     """After that they are fetched anew; where that fails, nobody is let in."""
     token = provider.token()
     issuer.principal(token)
-    monkeypatch.setattr(oidc, "FRESH_S", -1.0)
-    monkeypatch.setattr(oidc, "PATIENCE_S", 0.0)
+    moment[0] += oidc.FRESH_S
+    issuer.principal(token)
+    assert provider.asked["/keys"] == 1
+    moment[0] += 1
     issuer.principal(token)
     assert provider.asked["/keys"] == 2
     provider.broken = True
+    moment[0] += oidc.FRESH_S + 1
     with pytest.raises(Unavailable):
         issuer.principal(token)
 
@@ -183,6 +193,13 @@ def test_keys_are_believed_for_an_hour(provider: Provider, issuer: oidc.Issuer, 
 def test_keys_come_from_https_or_this_machine(provider: Provider, issuer: oidc.Issuer, address: str) -> None:
     """Whatever the discovery document says."""
     provider.keys_at = address
+    with pytest.raises(Unavailable):
+        issuer.principal(provider.token())
+
+
+def test_keys_that_are_none_are_no_answer(provider: Provider, issuer: oidc.Issuer) -> None:
+    """An issuer that answers something else is as good as one that does not answer."""
+    provider.keys_at = f"{provider.address}/nonsense"
     with pytest.raises(Unavailable):
         issuer.principal(provider.token())
 

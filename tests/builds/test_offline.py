@@ -75,7 +75,7 @@ def test_a_base_image_that_the_site_lacks_is_named(tmp_path: Path) -> None:
 
 def test_offline_without_anything_to_build_from_is_refused() -> None:
     """It says what can be named."""
-    with pytest.raises(RequestError, match="MODAK_WHEELS_DIR, MODAK_PACKAGE_INDEX or MODAK_BASE_IMAGES_DIR"):
+    with pytest.raises(RequestError, match="MODAK_WHEELS_DIR, MODAK_PACKAGE_INDEX, MODAK_SOURCES_DIR or MODAK_BASE_IMAGES_DIR"):
         of_recipe(made(), "apptainer", Site())
 
 

@@ -93,6 +93,29 @@ def test_an_image_that_does_not_run() -> None:
     assert verdicts(CLAIMS, read("sh: not found\n")) == {"image": "refuted"}
 
 
+@pytest.mark.parametrize(
+    ("other", "framework", "version", "mpicc"),
+    [
+        ({"mpi": {"mpich": "4.0.2"}, "checks": {"exercise": FINE}}, "holds", "holds", "holds"),
+        ({"mpi": {"mpich": "4.0.3"}, "checks": {"exercise": Check(75, why="there is no mpicc")}}, "holds", "refuted", "unknown"),
+        ({"mpi": {"openmpi": "4.1.4"}, "checks": {"exercise": FINE}}, "refuted", None, "holds"),
+        ({"mpi": {"mpich": "4.0.2"}, "checks": {"exercise": Check(127, why="no libmpi.so.12")}}, "holds", "holds", "refuted"),
+        ({"mpi": {}, "mpi_library": "/usr/lib/libmpi.so", "checks": {}}, "unknown", None, "unknown"),
+        ({"mpi": {}, "checks": {}}, "refuted", None, "unknown"),
+    ],
+)
+def test_an_mpi_library_tells_what_it_is(other: dict[str, Any], framework: str, version: str | None, mpicc: str) -> None:
+    """Its family and version by what it says of itself; its compiler wrapper by a program that asks it."""
+    told = verdicts({"framework": "mpich", "version": "4.0.2", "source": "hub"}, seen(**{"says": {}, **other}))
+    assert (told["framework"], told.get("version"), told["mpicc"]) == (framework, version, mpicc)
+
+
+def test_the_version_of_an_mpi_library_is_the_one_that_it_tells() -> None:
+    """Not the one of its recipe."""
+    found = seen(mpi={"mpich": "4.0.3"}, says={}, checks={"exercise": FINE})
+    assert measured({"framework": "mpich", "version": "4.0.2", "source": "hub", "mpi": "mpich"}, found).version == "4.0.3"
+
+
 def test_labels_are_what_was_seen() -> None:
     """Not what was asked for: another Python, a compiler that does not work, an MPI that nobody spoke of."""
     checks = {"framework": FINE, "exercise": FINE, "compiler inductor": Check(1)}

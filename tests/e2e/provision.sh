@@ -2,7 +2,7 @@
 # Installs the real components that the end-to-end tests run against, on a Debian machine, as root: Slurm with its
 # PBS front end, MPI, Charliecloud, Apptainer, PostgreSQL, PyTorch. Starts no daemon. Running it again does nothing new.
 #
-# usage: tests/e2e/provision.sh [PREFIX]      PREFIX is where PyTorch and an Apptainer that the release lacks go
+# usage: tests/e2e/provision.sh [PREFIX]      PREFIX is where PyTorch goes, and what the release lacks: an Apptainer, other Charlieclouds
 set -euo pipefail
 
 prefix=${1:-/opt/modak-test}
@@ -15,6 +15,7 @@ packages=(
   libpmix-dev                                                 # srun --mpi=pmix looks for libpmix.so
   mpich libmpich-dev openmpi-bin libopenmpi-dev gcc libc6-dev # MPI programs that are built and run
   charliecloud busybox-static                                 # a container of two megabytes
+  docker-registry openssl                                     # a registry that base images are pulled from
   squashfs-tools squashfuse fuse3 uidmap fakeroot             # what Apptainer calls
   libseccomp2 patchelf                                        # and what an Apptainer of a newer release needs here
   postgresql
@@ -28,6 +29,7 @@ main() {
   installed "${packages[@]}" || install_packages
   command -v apptainer >/dev/null || [ -x "$prefix/apptainer/bin/apptainer" ] || install_apptainer
   [ -d "$prefix/torch/torch" ] || install_torch
+  bash "$(dirname "${BASH_SOURCE[0]}")/provision_charliecloud.sh" "$prefix/charliecloud" "$(find "$prefix" -maxdepth 1 -name glibc)"
   allow_fakeroot
 }
 

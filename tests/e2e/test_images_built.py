@@ -10,6 +10,7 @@ import tarfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,14 @@ from modak.errors import Conflict, DataError
 from modak.facts import Image, ImageLabels
 from modak.images import Wanted, catalogue, choose
 from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources
+from modak.probe import probe
 from modak.script.job import render_build
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
+from modak.verification import read
 from tests.conftest import tool
+from tests.e2e.registry import registry
 from tests.e2e.slurm import Slurm
 
 TESTER = Actor("tester")
@@ -128,6 +132,29 @@ def test_a_dockerfile_becomes_a_squashfs_file_a_directory_and_an_archive(desk: D
     assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "hello made\n"
 
 
+@pytest.fixture(scope="module")
+def base_in_registry(scratch: Path) -> Iterator[str]:
+    """The name of an image in a registry that both builders believe; the only place that has it."""
+    words = [tool("Charliecloud", "ch-image"), "build", "-t", "pushed:1", "-f", "-", scratch]
+    plain = {**os.environ, "PATH": "/usr/bin:/bin"}
+    subprocess.run(words, input=b"FROM busybox:1\nRUN echo pulled >/opt/base\n", check=True, capture_output=True, timeout=100, env=plain)
+    with registry(scratch / "registry") as running, pytest.MonkeyPatch.context() as here:
+        here.setenv("APPTAINER_CACHEDIR", str(scratch / "apptainer-cache"))
+        for name, value in running.trusted.items():
+            here.setenv(name, value)
+        yield running.push("pushed:1")
+
+
+@pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
+def test_a_base_image_is_pulled_from_a_registry(desk: Desk, base_in_registry: str, tmp_path: Path, kind: str) -> None:
+    """Over HTTPS, with the certificate that the caller's variables name; what is built has what the base has."""
+    text = dockerfile('test "$(cat /opt/base)" = pulled', base=base_in_registry)
+    if kind == "apptainer":
+        text = definition(Path(base_in_registry), 'test "$(cat /opt/base)" = pulled').replace("localimage", "docker")
+    told = built(desk, order(text, tmp_path))
+    assert told["state"] == "done", (told, desk.log(told["id"]))
+
+
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
 def test_a_missing_base_image(desk: Desk, tmp_path: Path, kind: str) -> None:
     """The message says what was looked for; nothing is left."""
@@ -151,6 +178,16 @@ def test_a_failing_step_is_named(desk: Desk, busybox: Path, tmp_path: Path, kind
     assert "so far" in desk.log(told["id"])
     assert (left(desk), (desk.folder / name).read_text()) == ([name], "the one before")
     assert desk.store.snapshot().images == ()
+
+
+def test_a_recipe_has_temporary_folders_of_its_own(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+    """Apptainer would give it the host's: it would see what others have there, and a failed build would leave its own."""
+    told = built(
+        desk, order(definition(busybox, f"touch /tmp/{tmp_path.parent.name} /var/tmp/{tmp_path.parent.name}; ls /tmp; false"), tmp_path)
+    )
+    assert told["state"] == "failed"
+    assert [line for line in desk.log(told["id"]).splitlines() if "modak-e2e" in line] == []
+    assert not any(Path(folder, tmp_path.parent.name).is_file() for folder in ("/tmp", "/var/tmp"))
 
 
 def test_a_full_disk_is_called_that(desk: Desk, busybox: Path, tmp_path: Path) -> None:
@@ -188,14 +225,27 @@ def sleeping(desk: Desk, wanted: Order) -> tuple[str, dict[str, Any]]:
     return told["id"], dict(desk.store.builds.get(told["id"]).builder)
 
 
+def asleep() -> set[str]:
+    """Processes in a session of their own that sleep as long as the step above."""
+    found = set()
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            session = (each / "stat").read_text().rpartition(")")[2].split()[3]
+            if session == each.name and (each / "cmdline").read_bytes() == b"sleep\x0060\0":
+                found.add(each.name)
+    return found
+
+
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
 def test_a_cancelled_build_leaves_no_process(desk: Desk, busybox: Path, tmp_path: Path, kind: str) -> None:
-    """And no file; a second cancel is refused."""
-    text = definition(busybox, "sleep 60") if kind == "apptainer" else dockerfile("sleep 60")
+    """And no file, also where a step began a session of its own; a second cancel is refused."""
+    text = definition(busybox, "setsid sleep 60; true") if kind == "apptainer" else dockerfile("setsid sleep 60; true")
+    before = asleep()
     build_id, builder = sleeping(desk, order(text, tmp_path))
     desk.cancel(build_id, TESTER)
     until(lambda: desk.state(build_id)["state"] == "cancelled")
     assert process.members(builder["group"]["pid"]) == []
+    assert asleep() == before
     until(lambda: left(desk) == [])
     with pytest.raises(Conflict, match="cancelled already"):
         desk.cancel(build_id, TESTER)
@@ -221,13 +271,16 @@ def test_a_killed_builder_is_recovered(desk: Desk, busybox: Path, tmp_path: Path
     assert desk.cancel(build_id, TESTER)["state"] == "cancelled"
 
 
-def test_a_builder_that_is_asked_to_end_puts_its_build_back(desk: Desk, busybox: Path, tmp_path: Path) -> None:
-    """Without a mark against the build."""
-    build_id, builder = sleeping(desk, order(definition(busybox, "sleep 60"), tmp_path))
+@pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
+def test_a_builder_that_is_asked_to_end_puts_its_build_back(desk: Desk, busybox: Path, tmp_path: Path, kind: str) -> None:
+    """Without a mark against the build, and with nothing left in ch-image's storage."""
+    text = definition(busybox, "sleep 60") if kind == "apptainer" else dockerfile("sleep 60")
+    build_id, builder = sleeping(desk, order(text, tmp_path))
     os.kill(builder["process"]["pid"], signal.SIGTERM)
     until(lambda: desk.store.builds.get(build_id).state == "queued")
     assert desk.store.builds.get(build_id).attempts == 0
     until(lambda: left(desk) == [])
+    assert not Path(os.environ["CH_IMAGE_STORAGE"], "img", f"build{build_id}").exists()
     desk.cancel(build_id, TESTER)
 
 
@@ -251,6 +304,14 @@ def test_an_image_whose_label_is_refuted_is_never_chosen_again(desk: Desk, busyb
     (entry,) = desk.store.snapshot().images
     assert (entry.verified_on, entry.refuted[0].startswith(datetime.now(UTC).date().isoformat())) == (None, True)
     assert choose(catalogue([entry]), wanted).image is None
+
+
+def test_the_wrapper_of_an_mpi_library_is_tried() -> None:
+    """With this machine's own: what it compiles runs, and asks the library for its version."""
+    compiler = tool("Open MPI", "mpicc.openmpi")
+    words = ["/bin/sh", "-c", f'mpicc() {{ {compiler} "$@"; }}\n{probe({"framework": "openmpi"})}']
+    found = read(subprocess.run(words, capture_output=True, text=True, timeout=100).stdout)
+    assert (found.checks["exercise"].status, "openmpi" in found.mpi) == (0, True), found
 
 
 def test_a_bundle_carries_an_image_to_another_site(desk: Desk, busybox: Path, tmp_path: Path) -> None:

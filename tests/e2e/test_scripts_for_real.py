@@ -140,6 +140,8 @@ def test_a_checkpoint_before_the_time_limit(slurm: Slurm, tmp_path: Path) -> Non
     assert job.state == "TIMEOUT", job
     assert "modak: the time limit is near" in job.output
     assert (tmp_path / "checkpoint").read_text() == "saved on node1\n"
+    said = json.loads((tmp_path / "modak-result.json").read_text())
+    assert (said["exit_status"], said["results"]) == (143, [])
 
 
 def test_the_signal_reaches_every_rank(slurm: Slurm, tmp_path: Path) -> None:

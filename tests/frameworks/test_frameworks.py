@@ -11,7 +11,7 @@ from modak.dsl import FrameworkOptions
 from modak.frameworks import BUILTIN, Framework, switches
 from modak.frameworks.base import Kind, SourceBuild, release
 from modak.grammar import version_range
-from modak.recipes.base import INSTALLERS, LINUX
+from modak.recipes.linux import INSTALLERS, LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.wheels import SHA256
 

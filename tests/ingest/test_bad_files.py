@@ -53,6 +53,10 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         (GOOD + GOOD, "r.csv:1: unknown column 'a'"),
         ("application,metric,velue\na,wall_time,1\n", "r.csv:1: unknown column 'velue'; the nearest known one is 'value'"),
         ("application,metric,Value\na,wall_time,1\n", "r.csv:1: unknown column 'Value'; the nearest known one is 'value'"),
+        (
+            "application,nodes,epoch_time\na,1,9\n",
+            "epoch_time is a metric: name it in the column 'metric', its number",
+        ),
         ("application,metric, value\na,wall_time,1\n", "r.csv:1: unknown column ' value'; the nearest known one is 'value'"),
         ("application,metric,value,params.\na,wall_time,1,2\n", "r.csv:1: unknown column 'params.'"),
         ("application,metric\na,wall_time\n", "r.csv:1: no column 'value'"),

@@ -192,8 +192,9 @@ def test_horovod_on_gpus_is_bound_to_nothing(version: str | None, older: bool) -
 
 
 def test_more_ranks_than_cores_are_not_bound() -> None:
-    """Slurm and Open MPI are told that it is meant."""
+    """Slurm and Open MPI are told that it is meant; MPICH would refuse cores that are not there."""
     busy = replace(LAYOUT, oversubscribed=True)
     assert " --cpu-bind=none --overcommit " in line(replace(JOB, launcher="srun", resources=busy))
     assert "--map-by ppr:4:node:OVERSUBSCRIBE --bind-to none" in line(replace(JOB, launcher="mpirun", resources=busy))
+    assert "-ppn 4 -bind-to none" in line(replace(JOB, launcher="mpirun", launcher_flavour="mpich", resources=busy))
     assert variables(replace(JOB, launcher="srun", resources=busy)) == {"OMP_NUM_THREADS": "12", "OMP_PROC_BIND": "false"}

@@ -6,21 +6,24 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, Question, describe, predict
+from modak.perfmodel import Curve, Question, describe, fit, predict
+from modak.perfmodel.curves import Told
+from modak.perfmodel.planning import Run, propose
 from modak.perfmodel.told import told_curves
 
 THROUGHPUT = {"metric": "throughput", "unit": "samples/s"}
 
 
-def measured(system: str, networks: range, speed: float = 1.0) -> list[Result]:
-    """Networks whose cost is what their operations and activations cost."""
+def measured(system: str, networks: range, speed: float = 1.0, first: int = 1) -> list[Result]:
+    """Networks whose cost is what their operations and activations cost; ``first`` is the number of the first result."""
     return [
         Result(
             series=SeriesKey.model_validate({"application": f"net{n}", "system": system, "params": params(n), **THROUGHPUT}),
             layout=Layout(nodes=1, gpus_per_node=1),
             value=speed * throughput(n),
+            id=number,
         )
-        for n in networks
+        for number, n in enumerate(networks, first)
     ]
 
 
@@ -60,9 +63,39 @@ def test_an_answer_says_that_it_was_transferred() -> None:
 
 def test_a_few_runs_there_and_many_elsewhere_tell_too() -> None:
     """Calibration runs: ten networks were measured here, sixty elsewhere, the one asked for among these."""
-    results = [*measured("here", range(10), 2.0), *measured("there", range(60)), *measured("far", range(60), 0.5)]
-    (curve,) = told_curves("net40", params(40), {"here"}, results)
+    (curve,) = told_curves("net40", params(40), {"here"}, calibrated())
     assert curve.costs[0] == pytest.approx(1 / (2 * throughput(40)), rel=0.1)
+
+
+def calibrated() -> list[Result]:
+    """Results 1 to 10 here, 101 to 160 there, 201 to 260 far away; and 301 to 304 where too few networks are shared to be heard."""
+    there, far = measured("there", range(60), first=101), measured("far", range(60), 0.5, first=201)
+    return [*measured("here", range(10), 2.0), *there, *far, *measured("else", range(6, 10), first=301)]
+
+
+def test_the_results_behind_an_answer_have_their_numbers() -> None:
+    """Of the configuration here alone where it has a model of its own; else of all that were heard."""
+    (curve,) = told(100, [*measured("here", range(60)), *measured("there", range(60), first=101)])
+    assert curve.result_ids == ((1, 60),)
+    (curve,) = told_curves("net40", params(40), {"here"}, calibrated())
+    assert curve.result_ids == ((1, 10), (101, 160), (201, 260))
+
+
+def test_a_result_of_the_application_itself_is_heard_first() -> None:
+    """However many results stand behind what parameters tell."""
+    guess, (own,) = told(100, measured("here", range(60))), fit(measured("here", range(1)))
+    found = predict((*guess, own), Question({"system": "here"}, Layout(gpus_per_node=1)), [1])
+    assert found.curve == own
+
+
+def test_a_run_at_the_told_size_is_no_repeat() -> None:
+    """Nothing was measured there: the run is worth proposing, and what it shows takes the place of what was told."""
+    (narrow,) = told(100, measured("here", range(60)))
+    guess = narrow.model_copy(update={"told": Told(model="a wide guess", half_width=0.5)})
+    run = Run(guess.series, guess.layout, guess.scale, guess.sizes[0], nodes=1, cost=guess.costs[0], spread=0.5, node_hours=0.1)
+    asked = Question({"system": "here"}, Layout(gpus_per_node=1))
+    (step,) = propose((guess,), [run], lambda curves: float(predict(curves, asked, [1]).spread[0]))
+    assert step.after < step.before / 2
 
 
 @pytest.mark.parametrize("known", [{}, {"mode": "train"}, {"gmacs": "-1"}])

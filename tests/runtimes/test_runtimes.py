@@ -13,11 +13,13 @@ from modak import plugins, words
 from modak.errors import Conflict
 from modak.facts import HostMpi, RuntimePolicy
 from modak.jobspec import Container, JobSpec, Resources
+from modak.script.job import render
 from modak.words import parse
 from tests.golden.scripts.jobs import GAN
 
 COMMAND = ("python3", "train.py")
 JOB = JobSpec(COMMAND, Resources(), container=Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif"))
+DESCRIBED = RuntimePolicy(name="charliecloud", cdi=True)
 
 
 def line(name: str, job: JobSpec = JOB, command: tuple[words.Word, ...] = COMMAND) -> str:
@@ -62,7 +64,7 @@ def test_the_sites_directories_are_bound_in() -> None:
 def test_an_image_lies_where_callers_put_it() -> None:
     """In SINGULARITY_DIR; Charliecloud's may have a directory of its own; a path of the caller's is taken as it is."""
     assert setup("singularity") == ['MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/y_1.sif']
-    assert setup("charliecloud") == ['MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/y_1']
+    assert setup("charliecloud")[1:] == ['MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/y_1']
     assert setup("apptainer", having(reference="/data/own.sif", file="own.sif")) == ["MODAK_IMAGE=/data/own.sif"]
 
 
@@ -70,14 +72,17 @@ def test_an_image_lies_where_callers_put_it() -> None:
     ("version", "file", "option"),
     [
         (None, "y_1.sif", '--set-env="${MODAK_IMAGE:?}"/ch/environment '),
-        ("0.26", "y_1.sif", '--set-env="${MODAK_IMAGE:?}"/ch/environment '),
-        ("0.27", "y_1.sif", "--set-env "),
+        ("0.21", "y_1.sif", '--no-home --set-env="${MODAK_IMAGE:?}"/ch/environment '),
+        ("0.26", "y_1.sif", '--no-home --set-env="${MODAK_IMAGE:?}"/ch/environment '),
+        ("0.27", "y_1.sif", "--no-home --set-env "),
+        ("0.31", "y_1.sif", "--set-env "),
         ("0.38", "y_1.sqfs", "--set-env "),
+        ("0.45.2", "y_1.sif", "--set-env "),
         (None, "y_1.sqfs", ""),
     ],
 )
-def test_the_images_environment_is_set_as_the_version_can(version: str | None, file: str, option: str) -> None:
-    """An unknown version gets what every version has."""
+def test_each_version_of_charliecloud_gets_its_own_options(version: str | None, file: str, option: str) -> None:
+    """The image's environment in, the home directory out; an unknown version gets what every version has."""
     said = line("charliecloud", of_version(version, file=file))
     assert said == f'ch-run {option}--bind="${{PWD:?}}":/mnt/0 --cd=/mnt/0 "${{MODAK_IMAGE:?}}" -- python3 train.py'
 
@@ -86,7 +91,7 @@ def test_ranks_of_a_node_share_a_charliecloud_container() -> None:
     """Under an MPI launcher; else MPI cannot share their memory."""
     job = replace(JOB, resources=Resources(ranks_per_node=4), launcher="srun")
     assert '--join --join-ct=4 --join-tag="${MODAK_GROUP:?}"' in line("charliecloud", job)
-    assert setup("charliecloud", job)[1] == 'MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"'
+    assert setup("charliecloud", job)[2] == 'MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"'
     assert "--join" not in line("charliecloud", replace(job, launcher="torchrun"))
     assert "--join" not in line("charliecloud", replace(job, resources=Resources()))
 
@@ -106,10 +111,28 @@ def test_directories_that_the_command_names_are_bound_at_their_own_place() -> No
 
 
 def test_a_gpu_under_charliecloud_is_warned_about() -> None:
-    """The image has to be prepared: there is no flag."""
+    """The image has to be prepared, unless the nodes say what a GPU needs."""
     charliecloud = plugins.find("runtimes", "charliecloud")
     assert [warning.field for warning in charliecloud.warnings(having(gpu_vendor="nvidia"))] == ["target.container_runtime"]
     assert charliecloud.warnings(JOB) == ()
+    assert charliecloud.warnings(having(gpu_vendor="nvidia", policy=DESCRIBED)) == ()
+
+
+@pytest.mark.parametrize(("vendor", "option"), [("nvidia", "--cdi=nvidia.com/gpu "), ("amd", "--cdi=amd.com/gpu "), (None, "")])
+def test_charliecloud_finds_gpus_by_the_nodes_own_files(vendor: str | None, option: str) -> None:
+    """Where the site says that there are some; the option needs a version that has it."""
+    job = having(gpu_vendor=vendor, policy=DESCRIBED)
+    assert f'/ch/environment {option}--bind="${{PWD:?}}"' in line("charliecloud", job)
+    checks = [each.text for each in plugins.find("runtimes", "charliecloud").preflight(job)]
+    assert any("older than 0.42" in each for each in checks) == bool(vendor)
+
+
+def test_ranks_that_share_the_mount_of_a_file_are_warned_about() -> None:
+    """It ends with the rank that made it; a directory stays."""
+    charliecloud = plugins.find("runtimes", "charliecloud")
+    job = replace(JOB, resources=Resources(ranks_per_node=4), launcher="srun")
+    assert ["as a directory" in each.message for each in charliecloud.warnings(having(job, file="y_1.sqfs"))] == [True]
+    assert charliecloud.warnings(job) == charliecloud.warnings(having(file="y_1.sqfs")) == ()
 
 
 @pytest.mark.parametrize(("name", "more"), [("charliecloud", ""), ("apptainer", ":/.singularity.d/libs")])
@@ -125,7 +148,7 @@ def test_a_host_mpi_that_a_module_places_is_bound_by_its_variable() -> None:
     """The directory is not public; the variable must be set."""
     job = having(host_mpi=HostMpi(family="intel-mpi", library_dir_variable="I_MPI_ROOT", module="intel-mpi"))
     assert '"${I_MPI_ROOT:?}":"${I_MPI_ROOT:?}"' in line("charliecloud", job)
-    assert setup("charliecloud", job)[1] == ': "${I_MPI_ROOT:?load the module of the host MPI, intel-mpi}"'
+    assert setup("charliecloud", job)[2] == ': "${I_MPI_ROOT:?load the module of the host MPI, intel-mpi}"'
 
 
 def test_the_fabrics_libraries_come_with_the_hosts_mpi() -> None:
@@ -248,6 +271,14 @@ def test_pyxis_stands_on_srun_and_enroot_by_itself() -> None:
         'enroot start --env A --mount "${PWD:?}":"${PWD:?}" "${MODAK_IMAGE:?}" env --chdir="${PWD:?}" python3 train.py'
     )
     assert setup("enroot") == ['MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/y_1.sqsh']
+
+
+@pytest.mark.parametrize("name", ["apptainer", "singularity", "charliecloud", "enroot", "podman-hpc", "sarus"])
+def test_a_script_says_first_how_its_image_comes(name: str) -> None:
+    """In a remark, with the command."""
+    told = [text for text in render(having(runtime=name), "slurm").text.splitlines() if text.startswith("# image: ")]
+    assert len(told) == 1
+    assert " x/y:1" in told[0].replace("docker://", "")
 
 
 @pytest.mark.parametrize("name", ["podman-hpc", "sarus"])

@@ -35,7 +35,7 @@ def asked(name: str = "sizing-moderate", **changed: Any) -> Request:
     document = json.loads((ROOT / f"examples/{name}.json").read_text())
     job = document["job"]
     for section, values in changed.items():
-        place = job if section in ("target", "job_options") else job["optimisation"]
+        place = job if section in ("target", "job_options", "application") else job["optimisation"]
         place[section] = {**place.get(section, {}), **values}
     return normalise(document).request
 
@@ -181,10 +181,17 @@ def test_a_network_too_large_for_a_gpu_is_not_promised(sized: Callable[..., Sizi
     assert all("80 GB" in one.notes[0] for one in found.platforms)
 
 
-def test_counts_of_the_request_are_left_out_with_a_word(sized: Callable[..., Sizing]) -> None:
+@pytest.mark.parametrize(
+    ("section", "name"),
+    [
+        *(("job_options", name) for name in ("node_count", "process_count_per_node", "core_count_per_process", "request_gpus")),
+        ("application", "threads"),
+    ],
+)
+def test_counts_of_the_request_are_left_out_with_a_word(sized: Callable[..., Sizing], section: str, name: str) -> None:
     """Their number is what is asked."""
-    found = sized(asked(job_options={"node_count": 2}))
-    assert [warning.field for warning in found.warnings] == ["job_options.node_count"]
+    found = sized(asked(**{section: {name: 2}}))
+    assert [warning.field for warning in found.warnings] == [f"{section}.{name}"]
     assert found.platforms == sized(asked()).platforms
 
 

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from modak.dsl import Texts
+from modak.errors import RequestError
 from modak.numbering import shortened
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.engine import connect, supported, writing
@@ -80,7 +81,7 @@ def test_a_whole_size_in_the_wrong_unit_is_flagged(store: Store) -> None:
     slipped = "".join(LINE.format(3806.5 / 64 * 1000 + k).replace(",4,4,12", ",64,4,12").replace(",1,2025", f",{k},2025") for k in (1, 2))
     report = store.load([csv_table(ROWS + slipped)], "me")
     assert report.suspicious_count == 2
-    assert sorted({result.layout.nodes for result in store.results_of("3dgan") if result.suspect}) == [64]
+    assert {result.layout.nodes for result in store.results_of("3dgan") if result.suspect} == {64}
 
 
 def test_good_rows_are_not_flagged(store: Store) -> None:
@@ -96,7 +97,22 @@ def test_the_rows_behind_a_plan_are_kept_with_it(store: Store) -> None:
     ids = [result.id or 0 for result in store.results_of("3dgan")][:2]
     store.save_plan("p", {}, "{}", Texts("x"), data_version="1", result_ids=shortened(ids))
     store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
-    assert [result.id for result in store.numbered(store.plan("p").result_ids)] == ids
+    assert [result.id for result in store.numbered(store.plan("p").result_ids).items] == ids
+
+
+def test_the_rows_behind_a_plan_come_in_pages(store: Store) -> None:
+    """Each once, in order, however a plan's numbers are written; a cursor that is none is refused by its field."""
+    store.load([csv_table(ROWS)], "me")
+    seen, cursor = [], None
+    while True:
+        page = store.numbered(((1, 3), 5, (7, 8)), cursor, 2)
+        seen.append([result.id for result in page.items])
+        cursor = page.next
+        if cursor is None:
+            break
+    assert seen == [[1, 2], [3, 5], [7, 8]]
+    with pytest.raises(RequestError, match="cursor"):
+        store.numbered((1,), "1-2")
 
 
 def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
@@ -105,7 +121,7 @@ def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
     with open_store(url, fill=False) as store:
         store.load([csv_table(ROWS)], "me")
         store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
-        store.save_plan("p", {"a": 1}, "{}", Texts("x"), data_version="1", result_ids=[1])
+        store.save_plan("p", {"a": 1}, "{}", Texts("x"), data_version="1", result_ids=(1,))
     engine = connect(supported(url))
     with writing(engine) as connection:
         migrate.to(connection, "0001")

@@ -107,6 +107,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     ("url", "says"),
     [
         ("mysql://root@localhost/x", "'mysql' is no supported database"),
+        ("postgresql://root@localhost:five/x", "no database address"),
         ("sqlite://", "in memory"),
         ("sqlite:///:memory:", "in memory"),
         ("nonsense", "no database address"),

@@ -5,10 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+from sqlalchemy import text
+
 from modak.facts import Rule
 from modak.store import open_store
+from modak.store.engine import writing
 from modak.store.newest import Newest
 from modak.store.versions import FRESH_S
+from tests.store.tables import ROWS, csv_table
 
 RULE = Rule.model_validate({"name": "new-rule", "title": "t", "source": "a test", "environment": {"A": "1"}})
 
@@ -46,3 +51,27 @@ def test_what_another_process_changes_is_seen(own_database: Path) -> None:
         time.sleep(2 * FRESH_S)
         assert newest.facts(None).version != before.version
         assert RULE in newest.facts(None).rules
+
+
+def test_results_leave_what_is_known_as_it_is(own_database: Path) -> None:
+    """A load of results changes the version; the indexes of images and rules are not made again, and the models are the new ones."""
+    with open_store(f"sqlite:///{own_database}") as store:
+        newest = Newest(store)
+        before = newest.facts("3dgan")
+        version = store.load([csv_table(ROWS)], "me").version
+        after = newest.facts("3dgan")
+        assert before.version != after.version == newest.facts(None).version == version
+        assert after.catalogue is before.catalogue
+        assert after.models != before.models
+
+
+def test_a_database_that_stops_answering_leaves_the_version_before(own_database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where something new is known and cannot be read, requests go on, and nobody sees a traceback."""
+    with open_store(f"sqlite:///{own_database}") as store:
+        newest = Newest(store)
+        before = newest.facts(None)
+        store.add([RULE], "me")
+        with writing(store.engine) as connection:
+            connection.execute(text("UPDATE rules SET body = '{}' WHERE name = 'new-rule'"))
+        assert newest.facts(None) is before
+        assert "Traceback" not in capsys.readouterr().err

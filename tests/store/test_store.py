@@ -10,8 +10,9 @@ import pytest
 
 from modak import knowledge
 from modak.dsl import Texts
-from modak.errors import Conflict, DataError, NotFound, RequestError, Unavailable
-from modak.facts import SeriesKey, System
+from modak.errors import Conflict, DataError, NotFound, RequestError
+from modak.facts import Result, SeriesKey, System
+from modak.perfmodel import fit
 from modak.store import Store, open_store
 from modak.store.series import key_hash
 from tests.store.tables import HEADER, ROWS, csv_table
@@ -119,7 +120,8 @@ def test_pages_follow_each_other(store: Store) -> None:
     """Pages of any length, one after the other, hold every result once, in the order of the one long page."""
     store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], "me")
     whole = store.results(limit=1000).items
-    found, cursor = [], None
+    found: list[Result] = []
+    cursor = None
     while True:
         page = store.results(cursor=cursor, limit=3)
         found += page.items
@@ -219,8 +221,10 @@ def test_a_backup_is_a_whole_database(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
         store.load([csv_table(ROWS)], "me")
         store.backup(copy)
-        with pytest.raises(Unavailable, match="exists"):
+        with pytest.raises(Conflict, match="exists"):
             store.backup(copy)
+        with pytest.raises(RequestError, match="nowhere"):
+            store.backup(tmp_path / "nowhere" / "copy.db")
     with open_store(f"sqlite:///{copy}", fill=False) as restored:
         assert len(restored.results_of("3dgan")) == 8
         assert restored.check() == ()
@@ -235,3 +239,19 @@ def test_a_damaged_row_is_found(tmp_path: Path) -> None:
         raw.commit()
         raw.close()
         assert any("results row 1" in line for line in store.check())
+
+
+def test_a_cursor_that_no_page_gave_is_refused(store: Store) -> None:
+    """Also one beyond the numbers that PostgreSQL can compare with."""
+    for cursor in ("x", "1", f"{2**31}-1", "9" * 30 + "-1"):
+        with pytest.raises(RequestError, match="cursor"):
+            store.results(cursor=cursor)
+
+
+def test_models_are_those_of_the_results(store: Store) -> None:
+    """What the store fits from its rows is what a fit of the results themselves gives: layouts, repeats, flagged rows, rates."""
+    rates = "".join(
+        f"b,d,s,{n},{r},1,throughput,{100 * n**0.9 * r + k},samples/s,{k},,,\n" for n in (1, 4, 64) for r in (1, 2) for k in (1, 2)
+    )
+    store.load([csv_table(ROWS + rates + "b,d,s,2,1,1,throughput,1,samples/s,,,,contradicts itself\n")], "me")
+    assert sorted(map(repr, store.models())) == sorted(map(repr, fit([*store.results_of("3dgan"), *store.results_of("b")])))

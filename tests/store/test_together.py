@@ -81,7 +81,7 @@ def _run(url: str, path: Path, kill_after: float | None) -> tuple[bool, float]:
 
 def _ended(hears: Connection) -> bool:
     try:
-        return hears.recv() != "done"
+        return bool(hears.recv() != "done")
     except EOFError:
         return True
 
@@ -108,7 +108,7 @@ def test_loads_requests_and_fits_at_once(store: Store) -> None:
     def ask(number: int) -> int:
         store.save_plan(f"p{number}", {}, "{}", Texts("x"), data_version="1")
         facts = store.snapshot(f"app{number % 3}")
-        return sum(curve.results_used for curve in facts.models) % 8
+        return int(sum(curve.results_used for curve in facts.models)) % 8
 
     with ThreadPoolExecutor(8) as pool:
         loaded = [pool.submit(load, number) for number in range(12)]
@@ -196,7 +196,7 @@ def test_a_backup_while_somebody_loads_is_the_state_before(tmp_path: Path) -> No
 def test_nobody_waits_while_a_file_is_parsed(tmp_path: Path) -> None:
     """Others write while a load reads its files: the lock is not held until everything is read."""
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
-        wrote = []
+        wrote: list[float] = []
 
         def write(done: float, _rows: int) -> None:
             if done <= 0.5:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from modak.errors import ModakError, RequestError
-from modak.tuning.cresta import SUPPORTED, read
+from modak.errors import RequestError
+from modak.tuning.cresta import FIELD, SUPPORTED, Cresta, read
 from modak.words import Joined, Variable
 
 TEXT = r"""! a solver's block size and a switch
@@ -99,8 +97,30 @@ def test_a_command_that_a_shell_would_act_on_is_refused() -> None:
         read(TEXT.replace("./solver NB=$NB", "./solver; rm -rf x"))
 
 
-@given(st.text(alphabet="begin endtu parmsc:ranglOPT12,-$\n'\"!", max_size=300))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    """Never anything else."""
-    with suppress(ModakError):
-        read(text)
+LINES = TEXT.splitlines()
+DAMAGED = st.tuples(
+    st.sampled_from(range(len(LINES))), st.integers(0, 30), st.sampled_from(["", "range", "nan", "1-9999", "9" * 30, "default", "²"])
+)
+
+
+@given(st.lists(DAMAGED, min_size=1, max_size=3))
+@example([(LINES.index("  range NB 80:120:20"), len("  range"), "")])
+def test_a_damaged_text_is_read_whole_or_refused_by_its_field(damage: list[tuple[int, int, str]]) -> None:
+    """Lines are cut off, and something else put there: what is read has values for each parameter."""
+    lines = list(LINES)
+    for place, cut, rest in damage:
+        lines[place] = lines[place][:cut] + rest
+    found = read_or_refused("\n".join(lines))
+    if isinstance(found, RequestError):
+        assert all(fault.field.startswith(FIELD) for fault in found.faults)
+    else:
+        assert found.space.environment
+        assert all(values for values in found.space.environment.values())
+
+
+def read_or_refused(text: str) -> Cresta | RequestError:
+    """What is read, or why not."""
+    try:
+        return read(text)
+    except RequestError as refused:
+        return refused

@@ -56,13 +56,22 @@ def test_a_space_of_nothing_and_counts_that_are_none_are_refused(space: dict[str
         of(**space)
 
 
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(1, 50))
-def test_points_are_distinct_and_as_many_as_asked_for_at_most(counts: list[int], most: int) -> None:
-    """All of them where there are no more."""
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4) | st.lists(st.just(1000), min_size=4, max_size=50), st.integers(1, 50))
+def test_points_are_distinct_and_as_many_as_asked_for(counts: list[int], most: int) -> None:
+    """All of them where there are no more; also of grids that nobody could walk through."""
     space = Space(tuple(Parameter("environment", f"P{at}", tuple(range(count))) for at, count in enumerate(counts)))
     points = list(space.points(most))
-    assert len(set(points)) == len(points) <= most
-    assert len(points) == space.size or space.size > most
+    assert len(set(points)) == len(points) == min(most, space.size)
+
+
+@pytest.mark.parametrize("counts", [(64, 4, 16, 2), (8,) * 40])
+def test_every_value_is_among_a_part_of_the_points(counts: tuple[int, ...]) -> None:
+    """Of each parameter about as often as any other, whatever their numbers have in common."""
+    space = Space(tuple(Parameter("environment", f"P{at}", tuple(range(count))) for at, count in enumerate(counts)))
+    points = np.array(list(space.points(1024)))
+    for place, parameter in enumerate(space.parameters):
+        seen = np.bincount(points[:, place], minlength=len(parameter.values))
+        assert seen.min() > 0.8 * seen.max()
 
 
 def test_the_surrogate_finds_the_valley() -> None:

@@ -134,18 +134,23 @@ def test_a_search_begins_with_the_jobs_own_setting_and_the_best_that_was_measure
     assert [start.point for start in starts(base, Facts(version=""), space, [result(1, LEVEL="1", n="5")], aim)] == [(0, 0)]
 
 
-def test_the_models_say_where_to_begin(known: Callable[[str | None], Facts]) -> None:
-    """3DGAN on SuperMUC-NG: four ranks of 12 threads were measured to be fastest."""
+@pytest.mark.parametrize("besides", [{}, {"LEVEL": list(range(64))}])
+def test_the_models_say_where_to_begin(known: Callable[[str | None], Facts], besides: dict[str, Any]) -> None:
+    """3DGAN on SuperMUC-NG: four ranks of 12 threads were measured to be fastest, whatever else may be changed."""
     job = json.loads((Path(__file__).parents[2] / "examples/3dgan-supermuc-ng.json").read_text())["job"]
     job["job_options"] = {"node_count": 16}
     layouts = {"process_count_per_node": [1, 2, 4], "threads": [12, 48]}
-    job["optimisation"] |= {"objective": {}, "enable_autotuning": True, "autotuning": {"space": {"layout": layouts}}}
+    job["optimisation"] |= {
+        "objective": {},
+        "enable_autotuning": True,
+        "autotuning": {"space": {"layout": layouts, "environment": besides}},
+    }
     request = normalise({"job": job}).request
     facts = known("3dgan")
     base = base_of(request, optimise(request, facts).plan.configuration.model_copy(update={"ranks_per_node": 1, "threads_per_rank": 48}))
     space = grid_of(base)
     found = starts(base, facts, space, (), aim_of(base))
-    assert [space.values(start.point) for start in found] == [
+    assert [space.of_kind("layout", start.point) for start in found] == [
         {"process_count_per_node": 1, "threads": 48},
         {"process_count_per_node": 4, "threads": 12},
     ]
@@ -178,6 +183,7 @@ def test_a_request_that_cannot_be_tuned_still_gets_its_script(changed: dict[str,
         (None, "no result file"),
         ({"exit_status": 3, "seconds": 1.0, "results": []}, "status 3"),
         ({"exit_status": 0, "seconds": 1.0, "results": []}, "no throughput"),
+        ({"exit_status": 0, "seconds": 1.0, "results": [{"metric": "throughput", "unit": "samples/s", "value": 0}]}, "throughput is 0"),
     ],
 )
 def test_a_run_without_a_number_says_why(result: dict[str, Any] | None, why: str) -> None:

@@ -9,7 +9,8 @@ RUN apt-get update -y && \
         ca-certificates \
         libfabric-dev \
         libnuma-dev \
-        libucx-dev && \
+        libucx-dev \
+        python3 && \
     rm -rf /var/lib/apt/lists/*
 
 # MPICH version 5.0.2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # written by MODAK
+# submit: bash FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail

@@ -12,6 +12,7 @@
 #SBATCH --export=NONE
 #SBATCH --get-user-env
 # written by MODAK
+# submit: sbatch FILE, in the directory where its relative paths begin
 # plan 0123456789abcdef0123
 
 # the first failure ends the job; nothing inherited may run code
@@ -33,6 +34,7 @@ module load charliecloud ||
 export BUILD_PARALLELISM=1
 
 # the image
+export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 
 # the recipe, and the image made from it

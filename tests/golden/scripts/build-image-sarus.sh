@@ -6,6 +6,7 @@
 #SBATCH --cpus-per-task=64
 #SBATCH --time=02:00:00
 # written by MODAK
+# submit: sbatch FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail

@@ -7,6 +7,8 @@
 # flux: --gpus-per-slot=4
 # flux: --time-limit=7200s
 # written by MODAK
+# image: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
+# submit: flux batch FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail

@@ -9,6 +9,7 @@
 #$ -v LICENCE
 #$ -pe mpi 128
 # written by MODAK
+# submit: qsub FILE, in the directory where its relative paths begin
 # plan 0123456789abcdef0123
 
 # the first failure ends the job; nothing inherited may run code

@@ -6,6 +6,8 @@
 #BSUB -gpu num=4/host
 #BSUB -W 2:00
 # written by MODAK
+# image: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
+# submit: bsub < FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail

@@ -9,6 +9,7 @@
 #PBS -r y
 #PBS -v LICENCE
 # written by MODAK
+# submit: qsub FILE, in the directory where its relative paths begin
 # plan 0123456789abcdef0123
 
 # the first failure ends the job; nothing inherited may run code
@@ -41,7 +42,11 @@ modak_report() {
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
         printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
-    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0; then
+    # a signal that ends the script leaves the status of the command before: what did not come to its end did not succeed
+    if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
+        MODAK_STATUS=143
+    fi
+    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}"; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
         results+="$(modak_metric)"
@@ -121,6 +126,7 @@ modak_checkpoint() {
 }
 modak_signal() {
     MODAK_SIGNALLED=1
+    MODAK_STOPPED=perhaps
     printf 'modak: the time limit is near\n' >&2
     modak_checkpoint || printf 'modak: the checkpoint failed with status %s\n' "$?" >&2
 }

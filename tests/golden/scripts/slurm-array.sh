@@ -10,6 +10,7 @@
 #SBATCH --dependency=afterok:77
 #SBATCH --begin=2026-12-24T18:00
 # written by MODAK
+# submit: sbatch FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail

@@ -9,6 +9,7 @@
 #SBATCH --exclusive
 #SBATCH --export=ALL,LICENCE
 # written by MODAK
+# submit: sbatch FILE, in the directory where its relative paths begin
 # plan 0123456789abcdef0123
 
 # the first failure ends the job; nothing inherited may run code
@@ -40,6 +41,10 @@ modak_report() {
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
         printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
+    fi
+    # a signal that ends the script leaves the status of the command before: what did not come to its end did not succeed
+    if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
+        MODAK_STATUS=143
     fi
     if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""

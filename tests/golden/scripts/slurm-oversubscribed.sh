@@ -8,6 +8,7 @@
 #SBATCH --overcommit
 #SBATCH --export=ALL,LICENCE
 # written by MODAK
+# submit: sbatch FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail

@@ -13,6 +13,8 @@
 #SBATCH --export=NONE
 #SBATCH --get-user-env
 # written by MODAK
+# image: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it
+# submit: sbatch FILE, in the directory where its relative paths begin
 # plan 0123456789abcdef0123
 
 # the first failure ends the job; nothing inherited may run code
@@ -45,6 +47,7 @@ export HOROVOD_FUSION_THRESHOLD=134217728
 export PSM2_MTU=8196
 
 # the image
+export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 : "${I_MPI_ROOT:?load the module of the host MPI, intel-mpi/2019}"
@@ -57,6 +60,8 @@ test -d "${MODAK_IMAGE:?}" ||
     modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory that you submit from"
 test -r "${MODAK_IMAGE:?}"/ch/environment ||
     modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: make it, empty where the image sets no variables"
+test -d "${MODAK_IMAGE:?}"/mnt/0 ||
+    modak_stop 78 "/mnt/0 is not in the image: make it there, empty; the job's directories are bound there"
 test -e "${I_MPI_ROOT:?}" ||
     modak_stop 73 "${I_MPI_ROOT:?} is not on this node: the host MPI cannot be bound in"
 test -e "${MODAK_IMAGE:?}""${I_MPI_ROOT:?}" ||

@@ -11,6 +11,8 @@
 #SBATCH --export=NONE
 #SBATCH --get-user-env
 # written by MODAK
+# image: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it
+# submit: sbatch FILE, in the directory where its relative paths begin
 # plan 0123456789abcdef0123
 
 # the first failure ends the job; nothing inherited may run code
@@ -39,6 +41,7 @@ export HOROVOD_FUSION_THRESHOLD=134217728
 export PSM2_MTU=8196
 
 # the image
+export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 
@@ -51,6 +54,8 @@ test -r "${MODAK_IMAGE:?}"/ch/environment ||
     modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: make it, empty where the image sets no variables"
 printf '%s\n' 0.27 "$(ch-run --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)" | sort -V -C ||
     modak_stop 76 "ch-run is older than 0.27, which the image's own environment needs: correct its version in the system's file"
+test -d "${MODAK_IMAGE:?}"/mnt/0 ||
+    modak_stop 78 "/mnt/0 is not in the image: make it there, empty; the job's directories are bound there"
 srun --mpi=list 2>&1 | grep -F -e pmi2 >/dev/null ||
     modak_stop 77 "this Slurm does not offer pmi2 (srun --mpi=list shows what it has): the ranks would not find each other"
 

@@ -7,6 +7,8 @@
 #SBATCH --gres=gpu:4
 #SBATCH --time=02:00:00
 # written by MODAK
+# image: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
+# submit: sbatch FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail

@@ -7,6 +7,8 @@
 #PBS -j oe
 #PBS -m abe
 # written by MODAK
+# image: singularity pull tensorflow_2.1.0-gpu.sif docker://tensorflow/tensorflow:2.1.0-gpu fetches it
+# submit: qsub FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail

@@ -5,6 +5,8 @@
 #PBS -l nodes=2:ppn=20
 #PBS -l walltime=01:00:00
 # written by MODAK
+# image: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it
+# submit: qsub FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
 set -e -o pipefail

@@ -1,0 +1,104 @@
+"""What MPI libraries have in common as images of their own, which MPI programs are compiled with and run in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from modak.dsl import FrameworkOptions
+from modak.frameworks.base import Carrier, Cuda, Described, Inspection, Kind, Toolchain
+from modak.recipes.linux import LINUX
+
+_CUDA_12_6: Final = Cuda("12.6", "", "nvidia/cuda:12.6.3-devel-ubuntu24.04")
+_CUDA_13_0: Final = Cuda("13.0", "", "nvidia/cuda:13.0.2-devel-ubuntu24.04")
+_STAGED: Final = "the distribution's MPI knows nothing of GPUs: a program copies its buffers to and from the host itself"
+_TRIAL: Final = r"""
+command -v mpicc >/dev/null || { echo 'there is no mpicc' >&2; exit 75; }
+cat >ask.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+  char said[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length;
+  return MPI_Get_library_version(said, &length) || puts(said) < 0;
+}
+END
+mpicc -o ask ask.c || exit 75
+./ask || { ended=$?; [ $ended != 126 ] || ended=75; exit $ended; }
+"""
+"""Compiles a program that asks the library for its version, which takes no fabric and no second process; 126: the folder runs none."""
+
+
+@dataclass(frozen=True)
+class MpiLibrary(Described):
+    """An MPI library."""
+
+    kind: Kind = "parallel"
+    inspection: Inspection | None = field(default=Inspection(shell=_TRIAL), repr=False)
+
+    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+        """None: a program may run in an image of it, and needs none."""
+        return None
+
+
+def rows(
+    name: str, versions: str, release: str, wheels: Mapping[str, str], packages: tuple[str, ...], packaged: Mapping[str, str]
+) -> tuple[Toolchain, ...]:
+    """The build table of a library: its sources, its wheels (versions -> release), what Linux distributions package (theirs -> version)."""
+    return (
+        _source(versions, release, _CUDA_12_6, "5.0", "9.0"),
+        _source(versions, release, _CUDA_13_0, "7.5", "12.1"),
+        *(_wheel(each, newest, name, locked=newest == release) for each, newest in wheels.items()),
+        *(_packaged(version, linux, packages) for linux, version in packaged.items()),
+        _packaged(packaged["ubuntu24"], "ubuntu24", packages, gpu=True),
+    )
+
+
+def _source(versions: str, release: str, cuda: Cuda, oldest: str, newest: str) -> Toolchain:
+    """A source build on Ubuntu 24.04, for GPUs against the CUDA that still serves them."""
+    return Toolchain(
+        versions=versions,
+        release=release,
+        distro="ubuntu24",
+        python="3.12",
+        source=True,
+        cuda=cuda,
+        compiler=("gcc", "13.3.0"),
+        architectures=("x86_64", "aarch64"),
+        capabilities=(oldest, newest),
+    )
+
+
+def _wheel(versions: str, release: str, name: str, *, locked: bool) -> Toolchain:
+    """The wheels on Python's index, which the authors of mpi4py make of the project's sources."""
+    pinned = (f"{name}=={release}",) if locked else ()
+    return Toolchain(
+        versions=versions,
+        release=release,
+        distro="ubuntu24",
+        python="3.12",
+        pip=(f"{name}=={{version}}",),
+        pip_nvidia=(f"{name}=={{version}}",),
+        pip_needs_cuda=True,
+        cuda=_CUDA_13_0,
+        architectures=("x86_64", "aarch64"),
+        capabilities=("7.5", "12.1"),
+        locked=pinned,
+        locked_nvidia=pinned,
+    )
+
+
+def _packaged(version: str, linux: str, packages: tuple[str, ...], *, gpu: bool = False) -> Toolchain:
+    """A Linux distribution's image with its own package: what comes nearest to an official image."""
+    return Toolchain(
+        versions=f"=={version}",
+        release=version,
+        distro=linux,
+        python=LINUX[linux].python,
+        packages=packages,
+        hub=None if gpu else f"docker://{LINUX[linux].image}",
+        hub_nvidia=f"docker://{_CUDA_13_0.base}" if gpu else None,
+        architectures=("x86_64", "aarch64"),
+        note=_STAGED if gpu else None,
+    )

@@ -1,0 +1,106 @@
+"""Archives and programs that a recipe's steps download, taken from a folder of the site's instead, and held to a checksum all the same.
+
+A site's copy may be packed otherwise than the project's (Linux distributions pack sources anew), so it has the site's checksum then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+FOLDER: Final = "/opt/modak-sources"
+"""Where they lie in the image while it is built."""
+SUMS: Final = "SHA256SUMS"
+"""The file in the site's folder that holds its checksums, as ``sha256sum`` writes them."""
+_DOWNLOAD: Final = re.compile(
+    r"(?:wget [^\n]*?-P (?P<folder>/[\w./+-]+)|curl [^\n]*?--output (?P<file>/[\w./+-]+)) (?P<address>https?://[\w./+~%:@-]+)"
+)
+_ENDING: Final = re.compile(r"\.(?:tar\.(?:bz2|gz|xz|zst)|tbz2?|tgz|txz)$")
+_ENDINGS: Final = (".tar.bz2", ".tar.gz", ".tar.xz")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A site's copy of what a step downloads."""
+
+    file: str
+    """Its path on the machine that builds."""
+    sha256: str = ""
+    """The site's own checksum; empty: the recipe's holds."""
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return self.file.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Download:
+    """One download of a step."""
+
+    address: str
+    command: str
+    target: str
+    """The file that it makes."""
+    sha256: str
+    """What the next command compares it with; empty: with nothing."""
+
+
+def downloads(text: str) -> tuple[Download, ...]:
+    """What the steps of a text download, in their order; what is cloned from Git is not among them."""
+    return tuple(_downloads(text))
+
+
+def _downloads(text: str) -> Iterator[Download]:
+    for found in _DOWNLOAD.finditer(text):
+        target = found["file"] or f"{found['folder'].rstrip('/')}/{found['address'].rsplit('/', 1)[-1]}"
+        compared = re.match(rf"[^\n]*\n\s*{_comparison(target)}", text[found.end() :])
+        yield Download(found["address"], found[0], target, compared[1] if compared else "")
+
+
+def _comparison(target: str) -> str:
+    return rf"echo '([0-9a-f]{{64}})  {re.escape(target)}' \| sha256sum --check"
+
+
+def names(address: str) -> tuple[str, ...]:
+    """What a copy may be called: as the project calls it, or packed otherwise.
+
+    >>> names("https://www.mpich.org/mpich-4.0.2.tar.gz")
+    ('mpich-4.0.2.tar.gz', 'mpich-4.0.2.tar.bz2', 'mpich-4.0.2.tar.xz')
+    """
+    name = address.rsplit("/", 1)[-1]
+    stem = _ENDING.sub("", name)
+    return (name,) if stem == name else tuple(dict.fromkeys((name, *(stem + ending for ending in _ENDINGS))))
+
+
+def listed(sums: str) -> Mapping[str, str]:
+    """File name -> SHA-256, from the text that ``sha256sum`` writes.
+
+    >>> listed("0" * 64 + "  a.tar.gz")["a.tar.gz"][:4]
+    '0000'
+    """
+    return {name: digest for digest, name in re.findall(r"^([0-9a-f]{64}) [ *](\S+)$", sums, re.MULTILINE)}
+
+
+def replaced(text: str, archives: Mapping[str, Archive], join: Literal["\n    ", " && \\\n    "]) -> str:
+    """The text with each download as a copy; ``join`` stands between two commands of the text."""
+    for each in downloads(text):
+        archive = archives.get(each.address)
+        if archive is None:
+            continue
+        copy = f"cp {FOLDER}/{archive.name} {each.target}"
+        if archive.sha256:
+            said = f"echo '{archive.sha256}  {each.target}' | sha256sum --check"
+            text = re.sub(_comparison(each.target), said, text)
+            copy += "" if each.sha256 else f"{join}{said} --strict -"
+        text = text.replace(each.command, copy)
+        # tar sees for itself how a file is packed
+        text = re.sub(rf"(tar -x -f {re.escape(each.target)} -C \S+) -[jzJ]\b", r"\1", text)
+    return text
+
+
+def notes(archives: Iterable[Archive]) -> str:
+    """Comments that say which archives are held to the site's checksum, a line each."""
+    return "".join(f"# {each.name} is the site's copy, held to the site's checksum\n" for each in archives if each.sha256)

@@ -1,0 +1,44 @@
+"""Results by series and layout: what models rest on, read without a value for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
+
+from sqlalchemy import Connection, and_, select
+
+from modak.facts import Layout, SeriesKey
+from modak.ingest.table import LAYOUT, UNKNOWN
+from modak.perfmodel.curves import Cell
+from modak.store.schema import results
+
+ROWS_AT_ONCE: Final = 20_000
+SERIES_AT_ONCE: Final = 200
+
+STANDING: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, results.c.doubt_id == 0)
+"""Rows that models may rest on."""
+
+
+def cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Cell]:
+    """The cells of the series with these numbers, by series."""
+    numbers = list(keys)
+    columns = (results.c.series_id, results.c.id, results.c.value, *(results.c[name] for name in LAYOUT))
+    for start in range(0, len(numbers), SERIES_AT_ONCE):
+        chosen = select(*columns).where(results.c.series_id.in_(numbers[start : start + SERIES_AT_ONCE]), STANDING)
+        rows = connection.execute(chosen.order_by(results.c.series_id).execution_options(yield_per=ROWS_AT_ONCE))
+        for number, of_one in groupby(rows, key=itemgetter(0)):
+            found: dict[Sequence[int], Cell] = {}
+            for _, identity, value, *place in of_one:
+                at = tuple(place)
+                if at not in found:
+                    found[at] = Cell(keys[number], layout(at))
+                found[at].ids.append(identity)
+                found[at].values.append(value)
+            yield from found.values()
+
+
+def layout(counts: Sequence[int]) -> Layout:
+    """The layout that a row's columns say, in the order of :data:`modak.ingest.table.LAYOUT`."""
+    return Layout(**{name: count for name, count in zip(LAYOUT, counts, strict=True) if count != UNKNOWN})

@@ -1,0 +1,40 @@
+"""``modak images recipe``: what would be built, as people ask for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from modak.cli import main
+
+
+def test_an_image_for_gpus_of_amd(capsys: pytest.CaptureFixture[str]) -> None:
+    """The official one, labelled so."""
+    assert main(["images", "recipe", "pytorch", "--rocm"]) == 0
+    out = capsys.readouterr().out
+    assert "From: rocm/pytorch:" in out
+    assert "modak.accelerator amd" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--rocm", "--gpu"), "rocm: --gpu means NVIDIA's and --rocm AMD's"),
+        (("--rocm", "--variant", "pip"), "versions of pytorch by pip for GPUs of AMD: none"),
+    ],
+)
+def test_what_no_image_is_for(capsys: pytest.CaptureFixture[str], options: tuple[str, ...], message: str) -> None:
+    """Two makers' GPUs at once, or a variant that nobody makes for them."""
+    assert main(["images", "recipe", "pytorch", *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_sources_of_the_sites_own(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What the setting names is in the recipe, and nobody is warned of a host that it would be fetched from."""
+    (tmp_path / "mpich-4.0.2.tar.gz").touch()
+    monkeypatch.setenv("MODAK_SOURCES_DIR", str(tmp_path))
+    assert main(["images", "recipe", "mpich", "--version", "4.0.2", "--variant", "opt-build", "--offline"]) == 0
+    told = capsys.readouterr()
+    assert f"{tmp_path}/mpich-4.0.2.tar.gz /opt/modak-sources/mpich-4.0.2.tar.gz" in told.out
+    assert "still fetches" not in told.err

@@ -1,0 +1,50 @@
+"""Tables and sentences on terminals of any width, and elsewhere."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from tests.conftest import ROOT
+
+SHOWN = """
+from modak.cli import show
+
+rows = [(n, "10 min 54 s – 56 min 36 s", "interpolated", "one word after another") for n in (4, 512)]
+show.table(("nodes", "interval", "basis", "why not"), rows)
+show.bullets("Why", ["a sentence that has more words than a narrow line of a terminal can hold at once"])
+"""
+
+
+def on_a_terminal(columns: int) -> list[str]:
+    """What a terminal of that width shows, without its styles."""
+    mine, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb"}
+    subprocess.run([sys.executable, "-c", SHOWN], stdout=theirs, env={k: v for k, v in environment.items() if k != "COLUMNS"}, check=True)
+    os.close(theirs)
+    shown = os.read(mine, 65536).decode()
+    os.close(mine)
+    return shown.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+def test_nothing_is_wider_than_the_terminal_and_no_word_is_split(columns: int) -> None:
+    """Wide enough: one line a row; else the last column is folded; else a row is a paragraph."""
+    lines = on_a_terminal(columns)
+    assert max(map(len, lines)) <= columns
+    assert {"one", "another", "interpolated", "sentence", "512"} <= set(" ".join(lines).split())
+    assert (len(lines) == 6) == (columns == 200)
+
+
+def test_elsewhere_nothing_is_folded() -> None:
+    """A file or another program gets a line a row."""
+    told = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "40"})
+    assert len(told.stdout.splitlines()) == 6
