@@ -113,7 +113,9 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     fixed = request.model_copy(
         update={
             "job_options": request.job_options.model_copy(update={**counts, **free}),
-            "application": request.application.model_copy(update={**ranks, "result_file": _result_file(request, shape, nodes)}),
+            "application": request.application.model_copy(
+                update={**ranks, "result_file": _result_file(request, programme.decision, proposal.index)}
+            ),
             "optimisation": request.optimisation.model_copy(update=wishes),
         }
     )
@@ -121,10 +123,11 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     return optimise(fixed, replace(facts, models=(own,)) if own else facts)
 
 
-def _result_file(request: Request, shape: Shape, nodes: int) -> str:
-    """One for each run: they may be submitted together, from one folder."""
+def _result_file(request: Request, decision: Decision, index: int) -> str:
+    """One for each run: they may be submitted together, from one folder. The last number tells variants of the same counts apart."""
     name = (request.application.result_file or "modak-result").removesuffix(".json")
-    return "-".join(filter(None, (name, f"{nodes}x{shape.ranks_per_node}x{shape.threads_per_rank}", shape.mpi_from, shape.compiler)))
+    shape, nodes, variant = _shape(decision, index), int(decision.scored.nodes[index]), int(decision.scored.shape[index])
+    return f"{name}-{nodes}x{shape.ranks_per_node}x{shape.threads_per_rank}-{variant}"
 
 
 def as_json(programme: Programme) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def schema(kind: str) -> Schema:
     Raises :class:`modak.errors.UnknownName` for another kind.
     """
     if kind not in KINDS:
-        raise UnknownName("schema", kind, KINDS)
+        raise UnknownName("schema", kind, (*KINDS, "openapi"))  # which the service makes of its addresses
     main, parts = KINDS[kind](LOCAL)
     return {"$schema": DIALECT, **main, "title": f"MODAK {kind}", **({"$defs": parts} if parts else {})}
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from modak.cli import main
+from tests.terminal import read_all
 
 DATA = Path(__file__).parent / "data"
 TABLE = "application,system,nodes,metric,value,unit,repeat\n" + "".join(
@@ -179,13 +180,7 @@ def test_a_terminal_sees_a_progress_bar(tmp_path: Path) -> None:
     env = {**os.environ, "MODAK_DATABASE_URL": f"sqlite:///{tmp_path / 'own.db'}", "TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(words, stderr=theirs, stdout=subprocess.PIPE, env=env, cwd=Path(__file__).parent.parent) as process:
         os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                shown += os.read(ours, 65536)
-            except OSError:
-                break
+        shown = read_all(ours)
         assert process.wait(timeout=60) == 0
-    os.close(ours)
     assert b"18 rows" in shown
     assert b"/s" in shown

@@ -131,7 +131,7 @@ def test_scripts_measure_what_is_proposed(known: Known) -> None:
 
 
 def test_a_measured_layout_is_measured_as_it_was(known: Known) -> None:
-    """Two of the layouts have the same counts and differ in whose MPI starts them: each script has its own, and its own result file."""
+    """Two of the layouts have the same counts and differ in whose MPI starts them: each script has its own."""
     facts = known("3dgan")
     programme = next_runs(request(), facts)
     scored = programme.decision.scored
@@ -141,7 +141,20 @@ def test_a_measured_layout_is_measured_as_it_was(known: Known) -> None:
     assert {run.choice.configuration.mpi_from for run in runs} == {"host", "container"}
     made = [measurement(request(), facts, programme, run) for run in runs]
     assert [one.plan.configuration.mpi_from for one in made] == [run.choice.configuration.mpi_from for run in runs]
-    assert len({name for one in made for name in re.findall("^MODAK_RESULT=.*", one.texts.job_script, re.MULTILINE)}) == len(runs)
+
+
+@pytest.mark.parametrize("other", [{"numa_mode": 2}, {"precision": "fp16"}])
+def test_variants_of_the_same_counts_have_each_a_result_file(known: Known, other: dict[str, Any]) -> None:
+    """Whatever they differ in: all lie in the folder that the scripts are submitted from."""
+    facts = shortened(known, 16)
+    (curve,) = facts.models
+    facts = replace(facts, models=(curve, curve.model_copy(update={"series": curve.series.model_copy(update=other)})))
+    programme = next_runs(request(), facts)
+    scored = programme.decision.scored
+    runs = [Proposal(place, choice_of(programme.decision, place), None) for place in map(int, np.flatnonzero(scored.nodes == 16))]
+    scripts = [measurement(request(), facts, programme, run).texts.job_script for run in runs]
+    names = {name for script in scripts for name in re.findall(r'^MODAK_RESULT="\$\{MODAK_HERE\}"/(.*)', script, re.MULTILINE)}
+    assert len(names) == len(runs) == 4
 
 
 def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:

@@ -13,6 +13,7 @@ import termios
 import pytest
 
 from tests.conftest import ROOT
+from tests.terminal import read_all
 
 SHOWN = """
 from modak.cli import show
@@ -28,10 +29,11 @@ def on_a_terminal(columns: int) -> list[str]:
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb"}
-    subprocess.run([sys.executable, "-c", SHOWN], stdout=theirs, env={k: v for k, v in environment.items() if k != "COLUMNS"}, check=True)
-    os.close(theirs)
-    shown = os.read(mine, 65536).decode()
-    os.close(mine)
+    environment.pop("COLUMNS", None)
+    with subprocess.Popen([sys.executable, "-c", SHOWN], stdout=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = read_all(mine).decode()
+    assert process.returncode == 0
     return shown.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
 
 

@@ -160,7 +160,7 @@ def add_listing(app: FastAPI, kind: str, key: str) -> None:
 
 
 def schema(request: Request, kind: Wanted) -> Response:
-    """Of `request`, `response`, `result`, `system`, `image` or `rule`; `openapi` is the whole service's."""
+    """Of `request`, `response`, `result`, `points`, `system`, `image`, `rule` or `sizing`; `openapi` is the whole service's."""
     return answer(request.app.openapi() if kind == "openapi" else schemas.schema(kind))
 
 

@@ -13,12 +13,12 @@ from modak.api.native import Cursor, Limit, Wanted, service_of
 from modak.api.problems import answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
+from modak.numbering import LARGEST
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
 Replace = Annotated[bool, Query(description="take the place of what is there under the same name, or tells of the same run")]
 Format = Annotated[str | None, Query(max_length=64, description="the format, where it is not to be recognised")]
 Pairs = Annotated[list[str] | None, Query(max_length=100)]
-LARGEST_NUMBER: Final = 2**63 - 1
 MOST_NUMBERS: Final = 1000
 KINDS: Final = {"systems": "system", "images": "image", "rules": "rule"}
 TAG: Final = "change"
@@ -67,7 +67,7 @@ NUMBERS: Final = _json(
                 "description": "`id` of each",
                 "minItems": 1,
                 "maxItems": MOST_NUMBERS,
-                "items": {"type": "integer", "minimum": 1, "maximum": LARGEST_NUMBER},
+                "items": {"type": "integer", "minimum": 1, "maximum": LARGEST},
             }
         },
     }
@@ -137,4 +137,4 @@ def audit(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_NUMBER
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def _next(job: Mapping[str, Any], written: Sequence[str]) -> Iterator[str]:
     for name, text, when in (("build_script", "build_content", ""), ("job_script", "job_content", ", when the build has ended")):
         said = re.search(r"^# submit: (.*)", job.get(text) or "", re.MULTILINE)
         if said and job[name] in written:
-            yield said[1].replace("FILE", job[name]) + (when if job.get("build_content") else "")
+            yield said[1].replace("FILE", shlex.quote(job[name])) + (when if job.get("build_content") else "")
 
 
 def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -98,8 +98,10 @@ def recommend(  # one parameter an option
 def _best_of(client: Client, name: str, document: Any, strict: bool) -> dict[str, Any]:
     """What is recommended; where nothing meets the constraints, what comes closest, with a warning that says so."""
     found = client.recommend(document, strict=strict, closest=True)
-    missed = f"{name} does not meet the constraints; compared is what comes closest: {found.get('missed')}"
-    notes = [{"field": "--compare", "message": missed}] if "missed" in found else []
+    notes = []
+    if "missed" in found:
+        missed = f"{name} does not meet the constraints; compared is what comes closest: {found['missed']}"
+        notes = [{"field": "--compare", "message": missed}]
     return {**found, "advice": [f"{name}: {line}" for line in found["advice"]], "warnings": [*notes, *found["warnings"]]}
 
 
@@ -156,7 +158,7 @@ def validate(request: common.Request, as_json: common.AsJson = False, strict: co
         show.warn(warnings)
 
 
-def schema(kind: Annotated[str, typer.Argument(help="request, response, result, system, image, rule, sizing or openapi.")]) -> None:
+def schema(kind: Annotated[str, typer.Argument(help="request, response, result, points, system, image, rule, sizing or openapi.")]) -> None:
     """Print a JSON Schema, or the service's OpenAPI document."""
     if kind == "openapi":
         from modak.api import create_app

@@ -20,6 +20,7 @@ from modak.runtimes.image import (
     IMAGE,
     NO_BIND,
     NO_IMAGE,
+    PART,
     bind_paths,
     container,
     fetch,
@@ -28,6 +29,7 @@ from modak.runtimes.image import (
     locate,
     newer,
     origin,
+    part,
     places_in,
     runtime_present,
 )
@@ -115,14 +117,17 @@ class Charliecloud:
         return ("ch-run", *options, word(IMAGE), "--", *hostmpi.inside(job, inner))
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """Built in Charliecloud's own storage without privileges, then put where jobs look for it: a file once it is whole."""
+        """Built in Charliecloud's own storage without privileges, then put where jobs look for it once it is whole.
+
+        A directory that is there may be some job's image right now: it stays, under another name.
+        """
         tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower())
-        build = run("ch-image", "build", "--force", "-t", tag, "-f", definition, context)
-        if not _squashed(job):
-            return (runtime_present("ch-image"), build, run("ch-convert", "-i", "ch-image", "-o", "dir", tag, word(IMAGE)))
-        part = word(IMAGE, ".part")
-        convert = run("ch-convert", "-i", "ch-image", "-o", "squash", tag, part)
-        return (runtime_present("ch-image"), build, convert, run("mv", "-f", "--", part, word(IMAGE)))
+        made = (runtime_present("ch-image"), run("ch-image", "build", "--force", "-t", tag, "-f", definition, context))
+        if _squashed(job):
+            half = word(IMAGE, ".part")
+            return (*made, run("ch-convert", "-i", "ch-image", "-o", "squash", tag, half), run("mv", "-f", "--", half, word(IMAGE)))
+        convert = run("ch-convert", "-i", "ch-image", "-o", "dir", tag, PART)
+        return (*made, part(), convert, run("mv", "-f", "-T", "--backup=numbered", "--", PART, word(IMAGE)))
 
 
 def _targets(job: JobSpec) -> tuple[Line, ...]:

@@ -8,7 +8,20 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.runtimes.image import IMAGE, NO_RUNTIME, bind_paths, bound, container, fetch, image_present, locate, origin, runtime_present
+from modak.runtimes.image import (
+    IMAGE,
+    NO_RUNTIME,
+    PART,
+    bind_paths,
+    bound,
+    container,
+    fetch,
+    image_present,
+    locate,
+    origin,
+    part,
+    runtime_present,
+)
 from modak.script.bash import Line, holds, need, run, variable, word
 from modak.words import Word
 
@@ -57,13 +70,15 @@ class Enroot:
         return (self.name, "start", *exported, *mounted, word(IMAGE), *inside)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """Enroot builds nothing: Podman does, and Enroot reads it from there."""
+        """Enroot builds nothing: Podman does, and Enroot reads it from there, into a file that gets its name once it is whole."""
         tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower().removesuffix(".sqsh"))
         return (
             runtime_present("podman"),
             runtime_present(self.name),
             run("podman", "build", "-t", tag, "-f", definition, context),
-            run(self.name, "import", "--output", word(IMAGE), f"podman://{tag}"),
+            part(),
+            run(self.name, "import", "--output", PART, f"podman://{tag}"),
+            run("mv", "-f", "--", PART, word(IMAGE)),
         )
 
 

@@ -22,6 +22,8 @@ PLACES: Final = ("HOME", "MODAK_SCRATCH", "MODAK_STORAGE", "PROJECT", "SCRATCH",
 
 Place = tuple[str | Variable, ...]
 IMAGE: Final[Variable] = variable("MODAK_IMAGE")
+PART: Final[Word] = word(variable("MODAK_PART"))
+"""What :func:`part` sets."""
 
 
 def container(job: JobSpec) -> Container:
@@ -73,6 +75,11 @@ def locate(job: JobSpec, folder: str, name: str) -> Line:
     own = container(job).reference
     where: tuple[Part, ...] = (own,) if own.startswith("/") else (Expansion(folder), f"/{name}")
     return assign("MODAK_IMAGE", *where)
+
+
+def part() -> Line:
+    """A name beside the image's that nothing has, for a tool that takes no name of a half image, which a killed job leaves."""
+    return ours('MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"')
 
 
 def runtime_present(program: str) -> Line:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from modak.amounts import counted
 from modak.dsl import Request
 from modak.errors import ModakError
 from modak.facts import Facts, Result
@@ -43,7 +44,7 @@ def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
     layouts = _layouts(space)
     if len(layouts) < 2:
         return []
-    timed, least = [], f"the least of {len(layouts)} layouts"
+    timed = []
     for point in layouts:
         try:
             decision = decide(trial_of(base, space, point, "trial"), facts)
@@ -52,8 +53,8 @@ def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
         predicted = choice_of(decision, decision.best).prediction
         if predicted.value is not None and predicted.lower is not None and predicted.upper is not None:
             interval = f"{predicted.lower:.3g} to {predicted.upper:.3g} s at {predicted.level:.0%}, basis: {predicted.basis}"
-            timed.append((predicted.value, point, f"the models predict {predicted.value:.3g} s ({interval}), {least}"))
-    return [Start(point, why) for _, point, why in sorted(timed)[:1]]
+            timed.append((predicted.value, point, f"the models predict {predicted.value:.3g} s ({interval})"))
+    return [Start(point, f"{why}, the least of {counted(len(timed), 'layout')}") for _, point, why in sorted(timed)[:1]]
 
 
 def _layouts(space: Space) -> list[Point]:

@@ -231,7 +231,7 @@ def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> s
         "AccountingStorageType": "accounting_storage/none",
         "JobCompType": "jobcomp/none",
         "MinJobAge": 3600,
-        "KillWait": 2,
+        "KillWait": 10,
         "GresTypes": "gpu",
         "EnforcePartLimits": "ALL",  # else a time limit beyond the partition's is taken and never starts
         "ResumeProgram": "/bin/true",

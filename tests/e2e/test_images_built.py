@@ -225,27 +225,28 @@ def sleeping(desk: Desk, wanted: Order) -> tuple[str, dict[str, Any]]:
     return told["id"], dict(desk.store.builds.get(told["id"]).builder)
 
 
-def asleep() -> set[str]:
-    """Processes in a session of their own that sleep as long as the step above."""
-    found = set()
+def asleep(seconds: str) -> list[str]:
+    """Processes in a session of their own that sleep so long."""
+    found = []
     for each in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             session = (each / "stat").read_text().rpartition(")")[2].split()[3]
-            if session == each.name and (each / "cmdline").read_bytes() == b"sleep\x0060\0":
-                found.add(each.name)
+            if session == each.name and (each / "cmdline").read_bytes() == f"sleep\0{seconds}\0".encode():
+                found.append(each.name)
     return found
 
 
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
 def test_a_cancelled_build_leaves_no_process(desk: Desk, busybox: Path, tmp_path: Path, kind: str) -> None:
     """And no file, also where a step began a session of its own; a second cancel is refused."""
-    text = definition(busybox, "setsid sleep 60; true") if kind == "apptainer" else dockerfile("setsid sleep 60; true")
-    before = asleep()
-    build_id, builder = sleeping(desk, order(text, tmp_path))
+    seconds = f"60.{os.getpid()}"  # as nobody else here sleeps
+    step = f"setsid sleep {seconds}; true"
+    build_id, builder = sleeping(desk, order(definition(busybox, step) if kind == "apptainer" else dockerfile(step), tmp_path))
+    until(lambda: len(asleep(seconds)) == 1)
     desk.cancel(build_id, TESTER)
     until(lambda: desk.state(build_id)["state"] == "cancelled")
     assert process.members(builder["group"]["pid"]) == []
-    assert asleep() == before
+    assert asleep(seconds) == []
     until(lambda: left(desk) == [])
     with pytest.raises(Conflict, match="cancelled already"):
         desk.cancel(build_id, TESTER)
@@ -362,3 +363,15 @@ def test_a_build_job_makes_the_image_where_jobs_look_for_it(slurm: Slurm, busybo
     assert (done.state, sorted(each.name for each in tmp_path.glob("small*"))) == ("COMPLETED", [file]), done
     words = ["apptainer", "exec", tmp_path / file] if kind == "apptainer" else ["ch-run", tmp_path / file, "--"]
     assert subprocess.run([*words, "cat", "/opt/made"], capture_output=True, text=True, timeout=60).stdout == "made\n"
+
+
+def test_a_build_job_replaces_a_directory_by_one_that_is_whole(tmp_path: Path) -> None:
+    """Whatever was there, half an image as well, stays beside it under another name."""
+    (tmp_path / "small/bin").mkdir(parents=True)
+    container = Container(runtime="charliecloud", reference="small", file="small", to_build=True)
+    job = JobSpec(("true",), Resources(), Attributes(name="small"), container=container)
+    (tmp_path / "build.sh").write_text(render_build(job, BuildSpec(definition=dockerfile()), "shell").text)
+    environment = {**os.environ, "PATH": f"{Path(tool('Charliecloud', 'ch-convert')).parent}:/usr/bin:/bin"}
+    done = subprocess.run(["bash", "build.sh"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, sorted(each.name for each in tmp_path.glob("small*"))) == (0, ["small", "small.~1~"]), done
+    assert ((tmp_path / "small/opt/made").read_text(), [*(tmp_path / "small.~1~").iterdir()]) == ("made\n", [tmp_path / "small.~1~/bin"])

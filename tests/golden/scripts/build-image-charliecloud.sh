@@ -46,4 +46,6 @@ MODAK_d4cf5432ffcc03f1
 command -v ch-image >/dev/null 2>&1 ||
     modak_stop 71 "ch-image is not on this node: load the module that brings it, or ask the site which container runtime it has"
 ch-image build --force -t 3dgan_1.11 -f modak-build/recipe modak-build
-ch-convert -i ch-image -o dir 3dgan_1.11 "${MODAK_IMAGE:?}"
+MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"
+ch-convert -i ch-image -o dir 3dgan_1.11 "${MODAK_PART:?}"
+mv -f -T --backup=numbered -- "${MODAK_PART:?}" "${MODAK_IMAGE:?}"

@@ -34,4 +34,6 @@ command -v podman >/dev/null 2>&1 ||
 command -v enroot >/dev/null 2>&1 ||
     modak_stop 71 "enroot is not on this node: load the module that brings it, or ask the site which container runtime it has"
 podman build -t pytorch_2.8.0-cuda12.8-cudnn9-runtime -f modak-build/recipe modak-build
-enroot import --output "${MODAK_IMAGE:?}" podman://pytorch_2.8.0-cuda12.8-cudnn9-runtime
+MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"
+enroot import --output "${MODAK_PART:?}" podman://pytorch_2.8.0-cuda12.8-cudnn9-runtime
+mv -f -- "${MODAK_PART:?}" "${MODAK_IMAGE:?}"
