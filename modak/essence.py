@@ -7,10 +7,10 @@ for many of them. :func:`essence` is a request with that alone, so that nothing 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Hashable, Iterable
+from typing import Final, TypeVar
 
-from modak.dsl import Application, Document, JobOptions, Objective, Optimisation, Request, Workload
+from modak.dsl import Document, Request
 
 JOB_OPTIONS: Final = ("node_count", "process_count_per_node", "core_count_per_process", "core_count", "memory_limit", "request_gpus")
 APPLICATION: Final = ("app_type", "mpi_ranks", "threads")
@@ -19,6 +19,9 @@ OUTFIT: Final = (*APPLICATION, "app_tag", "container_runtime", "storage_class_pr
 """Of the application, for what runs around it: image and rules."""
 OBJECTIVE: Final = ("max_nodes",)
 WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb")
+
+Part = TypeVar("Part", bound=Document)
+_NOTHING: Final = Request()
 
 
 def key(request: Request) -> tuple[Hashable, ...]:
@@ -38,18 +41,18 @@ def outfit_key(request: Request) -> tuple[Hashable, ...]:
 
 def essence(request: Request, application: Iterable[str] = APPLICATION) -> Request:
     """The request with what counts; of a number of samples only that there is one."""
-    wanted = request.optimisation
-    workload: dict[str, Any] = {**_values(wanted.workload, WORKLOAD), "samples": 1.0 if wanted.workload.samples else None}
-    workload["application"] = request.workload_name
-    within: Mapping[str, Any] = {
-        "objective": Objective(**_values(wanted.objective, OBJECTIVE)),
-        "workload": Workload.model_construct(**workload),
+    wanted, work = request.optimisation, request.optimisation.workload
+    known = {"application": request.workload_name, "samples": 1.0 if work.samples else None}
+    optimisation = {
+        "objective": _with(_NOTHING.optimisation.objective, wanted.objective, OBJECTIVE),
+        "workload": _with(_NOTHING.optimisation.workload, work, WORKLOAD).model_copy(update=known),
     }
-    return Request(
-        job_options=JobOptions.model_construct(**_values(request.job_options, JOB_OPTIONS)),
-        application=Application.model_construct(**_values(request.application, application)),
-        optimisation=Optimisation.model_construct(**_values(wanted, OPTIMISATION), **within),
-    )
+    parts = {
+        "job_options": _with(_NOTHING.job_options, request.job_options, JOB_OPTIONS),
+        "application": _with(_NOTHING.application, request.application, application),
+        "optimisation": _with(_NOTHING.optimisation, wanted, OPTIMISATION).model_copy(update=optimisation),
+    }
+    return _NOTHING.model_copy(update=parts)
 
 
 def without_counts(request: Request) -> Request:
@@ -59,5 +62,6 @@ def without_counts(request: Request) -> Request:
     return request.model_copy(update={"job_options": options, "application": application})
 
 
-def _values(part: Document, names: Iterable[str]) -> Mapping[str, Any]:
-    return {name: getattr(part, name) for name in names}
+def _with(blank: Part, part: Part, names: Iterable[str]) -> Part:
+    """The blank section with what another one says under these names."""
+    return blank.model_copy(update={name: getattr(part, name) for name in names})

@@ -46,6 +46,10 @@ class Variable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     variable: EnvironmentName
 
+    def __hash__(self) -> int:
+        """By the name alone, whose hash Python keeps: words are looked up often."""
+        return hash(self.variable)
+
 
 Plain = Annotated[SoundText, Field(max_length=LONGEST_WORD)]
 
@@ -60,6 +64,10 @@ class Joined(BaseModel):
     def shell(self) -> str:
         """The word as :func:`shell` writes it; words of our own stand in many scripts."""
         return "".join(f'"${{{part.variable}:?}}"' if isinstance(part, Variable) else shlex.quote(part) for part in self.parts)
+
+    def __hash__(self) -> int:
+        """By the parts alone."""
+        return hash(self.parts)
 
 
 Word = Plain | Joined

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from modak.dsl import Notice
@@ -82,15 +83,21 @@ def overruled(job: JobSpec, chosen: Iterable[Option]) -> tuple[Notice, ...]:
 def checked(directives: Directives) -> Directives:
     """The directives, if no word in them could end its line or begin another option; else :class:`RequestError`."""
     for option in directives.options:
-        for word in option:
-            if not _HARMLESS.fullmatch(word):
-                why = "no blanks, quotes or signs that a shell reads"
-                raise RequestError(f"{word!r:.80} cannot stand in a job's header: {why}", field="job_options")
-        if any(word.startswith("-") for word in option[1:]) or not option[0].startswith("-"):
-            raise RequestError(f"{' '.join(option)!r:.80} is more than one option", field="job_options")
+        _check(option)
     return directives
 
 
+@lru_cache(maxsize=1024)
+def _check(option: Option) -> None:
+    for word in option:
+        if not _HARMLESS.fullmatch(word):
+            why = "no blanks, quotes or signs that a shell reads"
+            raise RequestError(f"{word!r:.80} cannot stand in a job's header: {why}", field="job_options")
+    if any(word.startswith("-") for word in option[1:]) or not option[0].startswith("-"):
+        raise RequestError(f"{' '.join(option)!r:.80} is more than one option", field="job_options")
+
+
+@lru_cache(maxsize=1024)
 def _flag(option: Option) -> str:
     """What an option sets: ``--nodes``, ``-q``; for a list of resources or attributes the one in it: ``-l walltime``."""
     if option[0] in {"-l", "-W"} and len(option) > 1:

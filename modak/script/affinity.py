@@ -20,6 +20,7 @@ list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
 echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
 test "$count" -ge "$1"
 """
+_SET: Final = assign("MODAK_PROBE", _PROBE)
 
 
 def affinity(job: JobSpec, launcher: Launcher, door: Scheduler) -> tuple[Line, ...]:
@@ -34,6 +35,6 @@ def affinity(job: JobSpec, launcher: Launcher, door: Scheduler) -> tuple[Line, .
     return (
         comment("each rank counts the CPUs that it is bound to; printed is how many ranks have the same"),
         comment("shellcheck disable=SC2016"),
-        assign("MODAK_PROBE", _PROBE),
+        _SET,
         needed(piped(starts, ours("sort | uniq -c >&2")), FEWER_CPUS, advice),
     )

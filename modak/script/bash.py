@@ -94,6 +94,8 @@ def _expanded(name: str) -> Expansion:
 
 def merged(of: Sequence[Part]) -> Parts:
     """Neighbouring literals as one, empty ones left out."""
+    if len(of) == 1 and of[0] != "":
+        return (of[0],)
     found: list[Part] = []
     for part in of:
         if isinstance(part, str) and found and isinstance(found[-1], str):

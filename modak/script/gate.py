@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import RequestError
@@ -151,15 +151,20 @@ def header(text: str, prefix: str) -> list[tuple[str, ...]]:
     commands = False
     for line in lines:
         commands = commands or not (line.startswith("#") or not line.strip())
-        if DIRECTIVE.match(line) or (prefix and line.startswith(prefix)):
-            ours = prefix and not commands and line.startswith(prefix + " ")
-            found.append(_option(line[len(prefix) :]) if ours else ("stray", line))
+        option = _option(line, prefix)
+        if option:
+            found.append(("stray", line) if commands else option)
     return found
 
 
-def _option(text: str) -> tuple[str, ...]:
-    """The words of an option; only where something is quoted does it take a shell's rules to tell."""
-    return tuple(shlex.split(text, comments=True) if _QUOTES.search(text) else text.split())
+@lru_cache(maxsize=1024)
+def _option(line: str, prefix: str) -> tuple[str, ...]:
+    """The words of an option; none in a line that no scheduler reads. Only where something is quoted it takes a shell's rules to tell."""
+    if prefix and line.startswith(prefix + " "):
+        text = line[len(prefix) :]
+        words = tuple(shlex.split(text, comments=True) if _QUOTES.search(text) else text.split())
+        return words or ("stray", line)
+    return ("stray", line) if DIRECTIVE.match(line) or (prefix and line.startswith(prefix)) else ()
 
 
 def meaning(text: str) -> list[Event]:

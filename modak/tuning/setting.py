@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from modak.dsl import Request, Setting, Value
 from modak.words import Word
+
+_NOTHING: Final = Setting()
 
 
 def setting_of(request: Request) -> Setting:
     """The values that the request's job runs with."""
     tuning = request.optimisation.autotuning
-    return tuning.setting if tuning else Setting()
+    return tuning.setting if tuning else _NOTHING
 
 
 def exported(request: Request) -> dict[str, str]:
