@@ -90,7 +90,8 @@ def test_ranks_alone_give_the_nodes(known: Known) -> None:
 @pytest.mark.parametrize(("field", "count"), [("job_options__core_count", 400), ("application__threads", 400)])
 def test_threads_are_cut_to_what_a_node_can_run(field: str, count: int, known: Known) -> None:
     """400 cores or threads on a node of 20: a warning says what was done."""
-    found = candidates(known, "hlrs-testbed", **{field: count})
+    job: dict[str, Any] = {field: count}
+    found = candidates(known, "hlrs-testbed", **job)
     assert found.shapes[0].threads_per_rank == 20
     assert [warning.field for warning in found.warnings] == [field.replace("__", ".")]
 

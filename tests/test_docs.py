@@ -7,6 +7,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
     from modak.cli import app
 
-    def walk(command, name: str) -> Iterator[tuple[str, list[str]]]:
+    def walk(command: Any, name: str) -> Iterator[tuple[str, list[str]]]:
         for child in getattr(command, "commands", {}).items():
             yield from walk(child[1], f"{name} {child[0]}")
         if not hasattr(command, "commands"):

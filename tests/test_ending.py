@@ -20,7 +20,13 @@ from modak.script.job import render
 from modak.words import Joined, Variable, parse
 from tests.test_jobscript import ran, stub
 
-RECORD = {"application": 'it\'s "x" %s $(id) `id` \\', "dataset": "é", "nodes": 1, "ranks_per_node": 1, "hyperthreads": False}
+RECORD: dict[str, str | float | bool] = {
+    "application": 'it\'s "x" %s $(id) `id` \\',
+    "dataset": "é",
+    "nodes": 1,
+    "ranks_per_node": 1,
+    "hyperthreads": False,
+}
 JOB = JobSpec(
     parse("bash -c 'sleep 0.05; echo rate: 5; echo rate: 1.5e2 cells'"),
     Resources(),
@@ -77,6 +83,16 @@ def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | 
     done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
     assert done.returncode in (-15, 143)
     assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (143, [])
+
+
+def test_a_signal_that_comes_again_does_not_cut_the_report_short(tmp_path: Path) -> None:
+    """Slurm sends it twice at a time limit; on a busy node the report takes longer than that."""
+    twice = 'kill -TERM "$pid"; sleep 0.3; kill -TERM "$pid"'
+    stub(tmp_path, "sender", f"pid=$PPID; ( while test ! -e up; do sleep 0.02; done; {twice} ) >/dev/null 2>&1 &")
+    stub(tmp_path, "date", 'if test -e up; then sleep 0.6; fi; exec /bin/date "$@"')
+    job = replace(JOB, pre=("sender",), command=("bash", "-c", "touch up; sleep 1"))
+    assert ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path)).returncode in (-15, 143)
+    assert result(tmp_path)["exit_status"] == 143
 
 
 def test_a_run_that_never_began_has_no_time(tmp_path: Path) -> None:
@@ -179,6 +195,7 @@ def test_a_pattern_is_one_that_grep_and_bash_read(pattern: str) -> None:
 )
 def test_a_pattern_is_never_code(tmp_path: Path, pattern: str) -> None:
     """It is a word, wherever it goes."""
+    assert JOB.report is not None
     job = replace(JOB, report=replace(JOB.report, pattern=pattern))
     assert ran(render(job, "shell").text, tmp_path).returncode == 0
     assert not (tmp_path / "trapped").exists()
@@ -245,7 +262,7 @@ def test_the_script_s_own_timer_where_a_scheduler_sends_nothing(tmp_path: Path) 
 # --- staging -------------------------------------------------------------------------------------------------------------------
 
 
-def staged(tmp_path: Path, command: str, **more: object) -> tuple[JobSpec, Path]:
+def staged(tmp_path: Path, command: str, **more: Any) -> tuple[JobSpec, Path]:
     """A job with data in and out, and the storage that its directory lies in."""
     (tmp_path / "my data").mkdir()
     (tmp_path / "my data/a").write_text("1")
@@ -269,6 +286,7 @@ def test_an_archive_is_unpacked_where_it_is_wanted(tmp_path: Path) -> None:
     """Only its content is there; a file that is none ends the job."""
     job, disk = staged(tmp_path, "cp ${MODAK_SCRATCH}/in/data/a ${MODAK_SCRATCH}/b")
     subprocess.run(["tar", "-czf", tmp_path / "packed.tgz", "-C", tmp_path / "my data", "a"], check=True)
+    assert job.staging is not None
     packed = replace(job, staging=replace(job.staging, into=(Copy("packed.tgz", "in/data", unpack=True),)))
     done = ran(render(packed, "shell").text, tmp_path, SCRATCH=str(disk))
     assert (done.returncode, (tmp_path / "results/b").read_text()) == (0, "1"), done.stderr

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -82,7 +83,9 @@ def stub(folder: Path, name: str, body: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(arguments=st.lists(SOUND_TEXT, max_size=6), value=SOUND_TEXT)
-def test_words_and_values_reach_the_program_byte_for_byte(tmp_path_factory, arguments: list[str], value: str) -> None:
+def test_words_and_values_reach_the_program_byte_for_byte(
+    tmp_path_factory: pytest.TempPathFactory, arguments: list[str], value: str
+) -> None:
     """Whatever their text: nothing is split, expanded or run."""
     folder = tmp_path_factory.mktemp("run")
     stub(
@@ -125,8 +128,9 @@ def test_a_program_called_like_a_part_of_the_shell_is_a_program(tmp_path: Path, 
 @pytest.mark.parametrize("field", ["command", "pre", "post"])
 def test_the_first_word_is_a_program(program: str, field: str) -> None:
     """Not nothing, no option, no assignment."""
+    changed: dict[str, Any] = {field: (program, "x")}
     with pytest.raises(RequestError, match="application"):
-        render(replace(SMALL, **{field: (program, "x")}), "shell")
+        render(replace(SMALL, **changed), "shell")
 
 
 def test_the_first_failure_ends_the_job(tmp_path: Path) -> None:
@@ -299,8 +303,9 @@ def test_no_value_that_the_request_accepts_adds_an_option(scheduler: str, field:
 @given(attribute=st.sampled_from(["name", "account", "queue", "constraint", "output", "email", "begin", "array"]), text=FIELD_TEXT)
 def test_a_value_that_nobody_checked_is_refused_or_harmless(scheduler: str, attribute: str, text: str) -> None:
     """Second line: a job that was not made from a request cannot add an option or a command either."""
+    said: dict[str, Any] = {attribute: text}
     try:
-        written = render(replace(SMALL, attributes=replace(SMALL.attributes, **{attribute: text})), scheduler).text
+        written = render(replace(SMALL, attributes=replace(SMALL.attributes, **said)), scheduler).text
     except (RequestError, ValueError):
         return
     plain = render(SMALL, scheduler).text
@@ -355,7 +360,7 @@ def test_control_characters_are_refused(value: str) -> None:
     for job in (replace(SMALL, command=("echo", value)), replace(SMALL, environment={"X": value})):
         with pytest.raises(RequestError, match="control character"):
             render(job, "slurm")
-    assert render(replace(SMALL, command=("echo", "a\n\tb")), "slurm")
+    assert render(replace(SMALL, command=("echo", "a\n\tb")), "slurm").text
 
 
 def test_a_script_of_more_than_a_mebibyte_is_refused() -> None:
@@ -416,6 +421,7 @@ def test_a_launcher_that_cannot_work_there_is_refused() -> None:
 @pytest.mark.parametrize(("field", "name"), [("launcher", "mpiexec.hydra"), ("scheduler", "condor"), ("runtime", "docker")])
 def test_unknown_variants_are_named_with_what_is_known(field: str, name: str) -> None:
     """The message lists the supported ones."""
+    assert GAN.container is not None
     job = replace(GAN, container=replace(GAN.container, runtime=name)) if field == "runtime" else SOLVER
     with pytest.raises(UnknownName, match=f"unknown .*{name}.*known: "):
         render(replace(job, launcher=name) if field == "launcher" else job, name if field == "scheduler" else "slurm")
@@ -437,6 +443,7 @@ def test_a_missing_part_ends_the_job_at_once_with_a_sentence(tmp_path: Path, the
     """Each with an exit status of its own."""
     for name in there:
         stub(tmp_path, name, "exit 0") if name != "image" else (tmp_path / "tensorflow_2.1.0-gpu.sif").touch()
+    assert XLA.container is not None
     job = replace(XLA, rules=(), system=None, container=replace(XLA.container, policy=None))
     done = ran(render(job, "shell").text, tmp_path)
     assert done.returncode == status, done.stderr

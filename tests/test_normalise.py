@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
+from modak import dsl, plugins
 from modak import normalise as room
-from modak import plugins
 from modak.documents import strict_json
 from modak.dsl import Request
 from modak.errors import Fault, RequestError
@@ -260,14 +261,14 @@ def test_the_document_is_kept_as_it_came(path: Path) -> None:
 
 def test_the_reader_knows_every_field_of_the_model() -> None:
     """A field of the canonical request that no reader knows could never be set."""
-    assert set(room.JOB_OPTIONS) == set(room.dsl.JobOptions.model_fields)
-    assert set(room._application(())) == set(room.dsl.Application.model_fields)
-    assert set(room.TARGET) == set(room.dsl.Target.model_fields)
-    assert set(PLAIN) | {"config", "data", "framework", "options", "further"} == set(room.dsl.Optimisation.model_fields)
-    assert set(CONFIG) - {"ai_framework"} == set(room.dsl.Config.model_fields)
-    assert set(DATA) == set(room.dsl.Data.model_fields)
-    assert set(OBJECTIVE) == set(room.dsl.Objective.model_fields)
-    assert set(WORKLOAD) == set(room.dsl.Workload.model_fields)
+    assert set(room.JOB_OPTIONS) == set(dsl.JobOptions.model_fields)
+    assert set(room._application(())) == set(dsl.Application.model_fields)
+    assert set(room.TARGET) == set(dsl.Target.model_fields)
+    assert set(PLAIN) | {"config", "data", "framework", "options", "further"} == set(dsl.Optimisation.model_fields)
+    assert set(CONFIG) - {"ai_framework"} == set(dsl.Config.model_fields)
+    assert set(DATA) == set(dsl.Data.model_fields)
+    assert set(OBJECTIVE) == set(dsl.Objective.model_fields)
+    assert set(WORKLOAD) == set(dsl.Workload.model_fields)
 
 
 PAGE = (Path(__file__).parent.parent / "docs" / "request.md").read_text()
@@ -275,8 +276,8 @@ PAGE = (Path(__file__).parent.parent / "docs" / "request.md").read_text()
 
 def test_every_field_is_documented() -> None:
     """The page on requests names every field, every option of a framework and every allowed word."""
-    models = [room.dsl.JobOptions, room.dsl.Application, room.dsl.Build, room.dsl.Target, room.dsl.OptBuild, room.dsl.Autotuning]
-    models += [room.dsl.Config, room.dsl.Etl, room.dsl.Data, room.dsl.Objective, room.dsl.Workload]
+    models: list[type[BaseModel]] = [dsl.JobOptions, dsl.Application, dsl.Build, dsl.Target, dsl.OptBuild, dsl.Autotuning]
+    models += [dsl.Config, dsl.Etl, dsl.Data, dsl.Objective, dsl.Workload]
     names = {name for model in models for name in model.model_fields}
     names |= {name for variant in plugins.all_of("frameworks") for name in (variant.name, *variant.options.model_fields)}
     names |= {*plugins.names("runtimes"), *plugins.names("schedulers")}
@@ -289,6 +290,11 @@ def test_the_documented_documents_are_strictly_right(text: str) -> None:
     """Each piece of JSON on the page is a request, or an optimisation section of one."""
     document = strict_json(text)
     assert normalise(document if "job" in document else {"job": {"optimisation": document}}, strict=True).warnings == ()
+
+
+def mixed(*values: Any) -> tuple[Any, ...]:
+    """Values of several types for one field."""
+    return values
 
 
 HOSTILE: list[tuple[str, str, Any]] = [
@@ -304,12 +310,12 @@ HOSTILE: list[tuple[str, str, Any]] = [
     ),
     *(
         ("job_options", "wall_time_limit", value)
-        for value in (0, -1, 10**9, float("nan"), 30, "1 day, 2:00:00", "0:00:00", "1:00\n#", True, [])
+        for value in mixed(0, -1, 10**9, float("nan"), 30, "1 day, 2:00:00", "0:00:00", "1:00\n#", True, [])
     ),
-    *(("job_options", "node_count", value) for value in (0, -1, 10**9, "2; x", 2.5, True, 2**70, "", [], {}) if value != ""),
+    *(("job_options", "node_count", value) for value in mixed(0, -1, 10**9, "2; x", 2.5, True, 2**70, "", [], {}) if value != ""),
     *(("job_options", "standard_output_file", text) for text in ("/abs", "../x", "~/x", "$HOME/x", "-o", "x\\", "%j%q", "a b", "x\n")),
-    *(("job_options", "email_address", text) for text in ("a@b\nX", "a@b --wrap=x", "a@b.c,d@e.f", "a" * 300 + "@b.c", "nobody", [])),
-    *(("job_options", "request_event_notification", value) for value in ("begin;x", "abz", "--wrap=x", ["BEGIN", "x y"], 7, [[]])),
+    *(("job_options", "email_address", text) for text in mixed("a@b\nX", "a@b --wrap=x", "a@b.c,d@e.f", "a" * 300 + "@b.c", "nobody", [])),
+    *(("job_options", "request_event_notification", value) for value in mixed("begin;x", "abz", "--wrap=x", ["BEGIN", "x y"], 7, [[]])),
     *(("job_options", "copy_environment_variable", value) for value in ("ALL,BASH_ENV=/s/e.sh", "A=b", ["A=b"], 7, [7])),
     *(("job_options", "request_specific_nodes", text) for text in ("n1 --exclusive", "n[1-999999999]", "n[5-1]", "n1;x", "-w")),
     *(("job_options", "job_array", text) for text in ("1 --wrap=x", "a", "1-")),
@@ -321,7 +327,7 @@ HOSTILE: list[tuple[str, str, Any]] = [
         ("application", "executable", text)
         for text in ("./x; curl e|sh", "$(id)", "`id`", "x > /etc/p", "x & y", "a\nb", "A=1 x", "-x", "''", "")
     ),
-    *(("application", "arguments", text) for text in ("${PATH}", "${SECRET}", "*", "~", "{a,b}", "$HOME", "a\0b", 7.5j, {}, [1])),
+    *(("application", "arguments", text) for text in mixed("${PATH}", "${SECRET}", "*", "~", "{a,b}", "$HOME", "a\0b", 7.5j, {}, [1])),
     *(("application", field, value) for field in ("mpi_ranks", "threads") for value in (0, 2**63, "x", 1.5, None.__class__)),
     *(("application", "app_tag", text) for text in ("x\n#SBATCH --x", "a b", "../x")),
     *(

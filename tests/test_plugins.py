@@ -9,6 +9,9 @@ import pytest
 
 from modak import plugins, testing
 from modak.errors import Conflict, UnknownName
+from modak.launchers import Launcher
+from modak.runtimes import Runtime
+from modak.schedulers import Scheduler
 
 
 @dataclass(frozen=True)
@@ -53,18 +56,18 @@ def test_a_package_that_cannot_be_loaded_is_named(value: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("scheduler", plugins.all_of("schedulers"), ids=lambda each: each.name)
-def test_every_scheduler_keeps_its_contract(scheduler) -> None:
+def test_every_scheduler_keeps_its_contract(scheduler: Scheduler) -> None:
     """The importable contract holds for what is installed."""
     testing.check_scheduler(scheduler)
 
 
 @pytest.mark.parametrize("launcher", plugins.all_of("launchers"), ids=lambda each: each.name)
-def test_every_launcher_keeps_its_contract(launcher) -> None:
+def test_every_launcher_keeps_its_contract(launcher: Launcher) -> None:
     """The importable contract holds for what is installed."""
     testing.check_launcher(launcher, plugins.all_of("schedulers"))
 
 
 @pytest.mark.parametrize("runtime", plugins.all_of("runtimes"), ids=lambda each: each.name)
-def test_every_runtime_keeps_its_contract(runtime) -> None:
+def test_every_runtime_keeps_its_contract(runtime: Runtime) -> None:
     """The importable contract holds for what is installed."""
     testing.check_runtime(runtime)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ esac"""
 SRUN = 'case "$1" in --mpi=list) echo "MPI plugin types are... none {pmi}" >&2;; --help) echo "{help}";; *) echo started;; esac'
 
 
-def charliecloud(version: str | None = None, **more: object) -> JobSpec:
+def charliecloud(version: str | None = None, **more: Any) -> JobSpec:
     """The job in an image that is a directory."""
     return replace(
         JOB, container=replace(IMAGE, runtime="charliecloud", policy=RuntimePolicy(name="charliecloud", version=version, **more))
@@ -79,7 +80,9 @@ def test_72_an_image_that_only_its_owners_have_is_not_said_to_be_fetched(tmp_pat
 def test_72_a_runtime_is_not_said_to_fetch_what_it_cannot(tmp_path: Path) -> None:
     """``library://`` is Apptainer's."""
     stub(tmp_path, "ch-run", "echo 0.31")
-    has = replace(charliecloud().container, reference="library://a/y:1")
+    directory = charliecloud().container
+    assert directory is not None
+    has = replace(directory, reference="library://a/y:1")
     status, said = checked(replace(JOB, container=has), tmp_path)
     assert (status, "pull" in said, "set CHARLIECLOUD_DIR to the directory that holds it" in said) == (72, False, True), said
 

@@ -39,7 +39,7 @@ SITE = System(
 def answer(job: dict[str, Any], *known: System, images: tuple[Image, ...] = ()) -> Answer:
     """The answer to a request."""
     read = normalise({"job": {"application": {"executable": "./solver"}, **job}})
-    return optimise(read.request, Facts(version=1, systems={system.name: system for system in known}, images=images), read.warnings)
+    return optimise(read.request, Facts(version="1", systems={system.name: system for system in known}, images=images), read.warnings)
 
 
 def texts(job: dict[str, Any], *known: System) -> Texts:
@@ -115,7 +115,7 @@ def test_09_an_answer_can_be_sent_again() -> None:
     from modak.response import filled
 
     document = {"job": {"application": {"executable": "./solver", "app_tag": "solver"}, "target": {"name": "site"}}}
-    facts = Facts(version=1, systems={"site": SITE})
+    facts = Facts(version="1", systems={"site": SITE})
     first = normalise(document)
     made = optimise(first.request, facts)
     again = normalise(json.loads(filled(document, made.plan, made.texts)))

@@ -17,7 +17,7 @@ from modak.facts import Image
 from modak.images import Wanted, obstacle
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import tagged
-from modak.recipes.plan import Extras, Hardware, Recipe, labels, plan, recipe, versions
+from modak.recipes.plan import Extras, Hardware, Recipe, Variant, labels, plan, recipe, versions
 from modak.recipes.text import cautions
 from tests.conftest import tool
 from tests.golden.recipes.plans import BROADWELL, TESTBED, WHOLE, made
@@ -27,7 +27,8 @@ GOLDEN = Path(__file__).parent / "golden" / "recipes"
 
 def every() -> list[Recipe]:
     """A recipe for each build row of each framework, in each variant, for processors and for a GPU that the row serves."""
-    cases = product(plugins.all_of("frameworks"), ("hub", "pip", "opt-build"), (Extras(), Extras(distribution="horovod", mpi="mpich")))
+    variants: tuple[Variant, ...] = ("hub", "pip", "opt-build")
+    cases = product(plugins.all_of("frameworks"), variants, (Extras(), Extras(distribution="horovod", mpi="mpich")))
     found = []
     for framework, variant, extras in cases:
         for row in framework.toolchains:
@@ -86,7 +87,7 @@ def test_charliecloud_reads_the_dockerfile(name: str, tmp_path: Path) -> None:
     """ch-image parses the whole Dockerfile; it builds nothing here."""
     file, storage = tmp_path / "Dockerfile", tmp_path / "storage"
     file.write_text(made(name).dockerfile())
-    command = [
+    command: list[str | Path] = [
         tool("Charliecloud", "ch-image"),
         "--storage",
         storage,
@@ -343,7 +344,7 @@ def test_the_compiler_is_told_the_target_as_far_as_it_knows_it(microarchitecture
         (("pytorch", "2.13", "pip", Hardware()), Extras(distribution="fsdp")),
     ],
 )
-def test_what_nobody_knows_how_to_build_has_no_recipe(arguments: tuple[Any, ...], extras: Extras | None) -> None:
+def test_what_nobody_knows_how_to_build_has_no_recipe(arguments: tuple[str, str, Variant, Hardware], extras: Extras | None) -> None:
     """Versions without a row, GPUs and processors a row does not serve, compilers and libraries that it cannot bring."""
     assert plan(*arguments, extras) is None
 

@@ -20,12 +20,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment with the wheel. The dependencies come by a path from the one that runs the tests; MODAK does not:
     its editable installation works through a ``.pth`` file, which Python reads in an environment's own folder alone."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder / "dist"]
+    build: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder / "dist"]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=100)
     (wheel,) = (folder / "dist").glob("modak-*.whl")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True, timeout=60)
     python = folder / "venv/bin/python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel]
     subprocess.run(pip, check=True, capture_output=True, timeout=60)
     packages = next((folder / "venv/lib").glob("python*/site-packages"))
     (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")

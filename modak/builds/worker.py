@@ -219,7 +219,8 @@ class Work:
         """Hash what was made, bring it to the disk, and give it its name."""
         told: dict[str, Any] = {"file": str(final)}
         if made.is_dir():
-            _remove(final)
+            if os.path.lexists(final):
+                final.rename(made.with_name(f"{made.name}.before"))  # it goes with the build's own folder
         else:
             told |= {"sha256": verify.sha256(made), "bytes": made.stat().st_size}
             with made.open("rb") as content:

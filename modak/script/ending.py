@@ -19,6 +19,7 @@ NOW: Final = "$(date +%s%3N)"
 _END: Final = """
 modak_end() {
     MODAK_STATUS=$?
+    trap '' TERM # at a time limit it comes more than once
     trap - EXIT
     set +e
     %s

@@ -8,10 +8,12 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from modak import detect
+from modak.detected import Description
 from modak.errors import RequestError
 from modak.knowledge import packaged_root, read_all
 
@@ -34,10 +36,11 @@ def saying(folder: Path, **files: str) -> str:
     return str(folder)
 
 
-def found(environment: Mapping[str, str], **options):
+def found(environment: Mapping[str, str], **options: Any) -> Description:
     """The description of a machine with these programs."""
     known = read_all(packaged_root())
-    processors, accelerators = ({one.name: one for one in items} for items in (known.processors, known.accelerators))
+    processors = {one.name: one for one in known.processors}
+    accelerators = {one.name: one for one in known.accelerators}
     return detect.detect(processors, accelerators, environment, **options)
 
 

@@ -16,7 +16,7 @@ from modak.detected import Asked, Description, describe, hardware, machine, pbs,
 from modak.detected.drift import Difference, drift
 from modak.detected.seen import NOT_THERE, Answer, SeenGpu, SeenProcessor, gigabytes
 from modak.errors import DataError
-from modak.facts import System
+from modak.facts import Partition, System
 from modak.knowledge import packaged_root, read_all, read_processors, read_system
 
 DATA = Path(__file__).parent.parent / "data/detect"
@@ -50,7 +50,7 @@ def seen(
     return describe(answers(files, **texts), probed, Asked(host, DAY), PROCESSORS, ACCELERATORS)
 
 
-def partition(found: Description, name: str):
+def partition(found: Description, name: str) -> Partition:
     """One of its partitions."""
     return next(one for one in found.system.partitions if one.name == name)
 
@@ -220,7 +220,7 @@ def test_a_machine_alone_is_a_system_of_one_node() -> None:
     assert (found.system.name, found.system.scheduler, one.nodes, one.node.cores) == ("ws1", "shell", 1, 40)
     assert (one.node.memory_gb, one.node.standard_numa_domains, one.node.threads_per_core) == (201.2, 2, 2)
     assert (one.node.accelerator, one.node.accelerators) == ("v100-sxm2-16gb", 2)
-    assert found.processors == found.accelerators == ()
+    assert (found.processors, found.accelerators) == ((), ())
 
 
 def test_unknown_hardware_gets_an_entry_with_a_source() -> None:

@@ -40,7 +40,7 @@ class Registry:
     def push(self, name: str) -> str:
         """Put an image of ch-image's storage there; the name by which it is pulled."""
         there = f"{self.address}/{name}"
-        words = [tool("Charliecloud", "ch-image"), "push", name, there]
+        words: list[str | Path] = [tool("Charliecloud", "ch-image"), "push", name, there]
         subprocess.run(words, check=True, capture_output=True, timeout=100, env={**os.environ, **self.trusted, "PATH": "/usr/bin:/bin"})
         return there
 

@@ -115,7 +115,10 @@ def cluster(folder: Path, path: Sequence[Path] = ()) -> Iterator[Slurm]:
         "PMIX_MCA_gds": "hash",  # one start in a hundred crashes in the locks of PMIx's other store
     }
     with ExitStack() as daemons:
-        start = lambda *words: daemons.enter_context(_daemon(words, environment, folder / "log/daemons"))  # noqa: E731
+
+        def start(*words: str | Path) -> None:
+            daemons.enter_context(_daemon(words, environment, folder / "log/daemons"))
+
         _munge(start, munged, folder)
         start(slurmctld, "-D", "-c")
         for node in REAL:

@@ -71,6 +71,6 @@ def test_apptainer_runs(apptainer: Path, image_folder: Path, suffix: str) -> Non
 
 def test_charliecloud_runs(ch_run: Path, busybox: Path) -> None:
     """The exit status comes through."""
-    command = [ch_run, busybox, "--", "sh", "-c", "echo inside; exit 3"]
+    command: list[str | Path] = [ch_run, busybox, "--", "sh", "-c", "echo inside; exit 3"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, env={"USER": "root", "PATH": "/bin", "HOME": "/root"})
     assert (ran.returncode, ran.stdout) == (3, "inside\n"), ran.stderr

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,7 @@ def modak(tmp_path_factory: pytest.TempPathFactory) -> Modak:
     return modak
 
 
-def answered(modak: Modak, name: str, program: str, objective: dict[str, object], **target: str) -> tuple[Path, dict]:
+def answered(modak: Modak, name: str, program: str, objective: dict[str, object], **target: str) -> tuple[Path, dict[str, Any]]:
     """The folder with the job, and the answer's ``job``."""
     request = {
         "job_options": {"job_name": name},
@@ -133,7 +134,7 @@ def test_slurms_front_end_takes_the_torque_script_with_gpus(modak: Modak, slurm:
     assert job["plan"]["configuration"]["gpus_per_node"] == 1
 
 
-def example(modak: Modak, name: str) -> tuple[Path, dict]:
+def example(modak: Modak, name: str) -> tuple[Path, dict[str, Any]]:
     """The folder with the job of an example, and the answer's ``job``."""
     modak("optimise", str(ROOT / "examples" / f"{name}.json"), "-o", name)
     return modak.folder / name, json.loads((modak.folder / name / "response.json").read_text())["job"]

@@ -128,14 +128,15 @@ def test_a_dockerfile_becomes_a_squashfs_file_a_directory_and_an_archive(desk: D
     assert (desk.folder / "small/opt/made").read_text() == "made\n"
     with tarfile.open(desk.folder / "small.tar.gz") as archive:
         assert any(name.endswith("opt/made") for name in archive.getnames())
-    command = ["ch-run", "--unset-env=*", "--set-env", desk.folder / "small.sqfs", "--", "/bin/sh", "-c", "echo $GREETING $(cat /opt/made)"]
+    shell = ("/bin/sh", "-c", "echo $GREETING $(cat /opt/made)")
+    command: list[str | Path] = ["ch-run", "--unset-env=*", "--set-env", desk.folder / "small.sqfs", "--", *shell]
     assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "hello made\n"
 
 
 @pytest.fixture(scope="module")
 def base_in_registry(scratch: Path) -> Iterator[str]:
     """The name of an image in a registry that both builders believe; the only place that has it."""
-    words = [tool("Charliecloud", "ch-image"), "build", "-t", "pushed:1", "-f", "-", scratch]
+    words: list[str | Path] = [tool("Charliecloud", "ch-image"), "build", "-t", "pushed:1", "-f", "-", scratch]
     plain = {**os.environ, "PATH": "/usr/bin:/bin"}
     subprocess.run(words, input=b"FROM busybox:1\nRUN echo pulled >/opt/base\n", check=True, capture_output=True, timeout=100, env=plain)
     with registry(scratch / "registry") as running, pytest.MonkeyPatch.context() as here:
@@ -361,7 +362,7 @@ def test_a_build_job_makes_the_image_where_jobs_look_for_it(slurm: Slurm, busybo
         tmp_path / "build.sh", tmp_path, patience_s=200
     )
     assert (done.state, sorted(each.name for each in tmp_path.glob("small*"))) == ("COMPLETED", [file]), done
-    words = ["apptainer", "exec", tmp_path / file] if kind == "apptainer" else ["ch-run", tmp_path / file, "--"]
+    words: list[str | Path] = ["apptainer", "exec", tmp_path / file] if kind == "apptainer" else ["ch-run", tmp_path / file, "--"]
     assert subprocess.run([*words, "cat", "/opt/made"], capture_output=True, text=True, timeout=60).stdout == "made\n"
 
 

@@ -136,5 +136,6 @@ def test_an_image_of_another_mpi_library_is_refuted(built: dict[str, Image], run
 
 def test_the_images_run_without_modak(built: dict[str, Image], apptainer: Path) -> None:
     """They are ordinary images."""
-    words = [apptainer, "--silent", "exec", built["apptainer"].reference, "python3", "-c", "import torch; print(torch.__version__)"]
+    python = ("python3", "-c", "import torch; print(torch.__version__)")
+    words: list[str | Path] = [apptainer, "--silent", "exec", built["apptainer"].reference, *python]
     assert subprocess.run(words, capture_output=True, text=True, timeout=100).stdout.startswith("2.13.0")

@@ -47,7 +47,7 @@ def answered(here: System, job: dict[str, Any]) -> Texts:
     """The texts of a plan; the request is a document as callers send it."""
     document = json.loads(json.dumps({"job": {"target": {"name": here.name}, **job}}))
     read = normalise(document)
-    return optimise(read.request, Facts(version=1, systems={here.name: here}, accelerators={"v100": CARD}), read.warnings).texts
+    return optimise(read.request, Facts(version="1", systems={here.name: here}, accelerators={"v100": CARD}), read.warnings).texts
 
 
 def ran(slurm: Slurm, texts: Texts, folder: Path, **more: Any) -> Job:
@@ -123,7 +123,7 @@ def test_an_array(slurm: Slurm, tmp_path: Path) -> None:
 
 def test_a_checkpoint_before_the_time_limit(slurm: Slurm, tmp_path: Path) -> None:
     """The handler writes it in time; the job, which goes on, is stopped by its limit."""
-    request = {
+    request: dict[str, Any] = {
         "application": {
             "app_tag": "long",
             "app_type": "other",

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -84,11 +87,12 @@ def test_relatives_are_the_others_of_the_application() -> None:
 def test_baselines_know_their_own_law(name: str) -> None:
     """Each baseline foretells a series that obeys its law."""
     shown = np.array(SIZES)
-    law = {
+    laws: dict[str, Callable[[Any], Any]] = {
         "perfect scaling": lambda p: 5 / p,
         "Amdahl": lambda p: 1 + 5 / p,
         "power law": lambda p: 5 * p**-0.7,
         "USL": lambda p: (1 + 0.02 * (p - 1) + 0.001 * p * (p - 1)) / p,
         "Ernest": lambda p: 1 + 5 / p + 0.1 * np.log(p) + 0.01 * p,
-    }[name]
+    }
+    law = laws[name]
     assert BASELINES[name](shown, law(shown), np.array([64.0]))[0] == pytest.approx(law(64.0), rel=0.01)

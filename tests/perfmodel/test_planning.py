@@ -8,7 +8,7 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
-from modak.perfmodel.planning import Run, expected, propose, refitted, with_point
+from modak.perfmodel.planning import Run, Width, expected, propose, refitted, with_point
 from modak.perfmodel.predict import NOISE
 
 SIZES = (1, 2, 4, 8)
@@ -31,7 +31,7 @@ def run(known: Sequence[Curve], nodes: int, compiler: str | None = None, hours: 
     return Run(key(compiler), Layout(ranks_per_node=4), "nodes", nodes, nodes, cost, spread, hours or nodes * cost / 3600)
 
 
-def width_at(nodes: int, compiler: str | None = None):
+def width_at(nodes: int, compiler: str | None = None) -> Width:
     """The half-width of the interval at one size: the decision is about that size alone."""
 
     def width(known: Sequence[Curve]) -> float:

@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,12 +33,13 @@ def setup(name: str, job: JobSpec = JOB) -> list[str]:
     return [each.text for each in plugins.find("runtimes", name).setup(job)]
 
 
-def having(job: JobSpec = JOB, **container: object) -> JobSpec:
+def having(job: JobSpec = JOB, **container: Any) -> JobSpec:
     """The job with another container."""
+    assert job.container is not None
     return replace(job, container=replace(job.container, **container))
 
 
-def of_version(version: str | None, **more: object) -> JobSpec:
+def of_version(version: str | None, **more: Any) -> JobSpec:
     """The job where the site has that Charliecloud."""
     return having(policy=RuntimePolicy(name="charliecloud", version=version), **more)
 
@@ -266,6 +268,7 @@ def test_sarus_replaces_mpi_of_mpichs_interface() -> None:
 def test_pyxis_stands_on_srun_and_enroot_by_itself() -> None:
     """Options of srun under srun; else the program, which is told each variable."""
     command = ("python3", "train.py")
+    assert JOB.container is not None
     step = replace(JOB, launcher="srun", container=replace(JOB.container, policy=RuntimePolicy(name="enroot", binds=("/scratch",))))
     assert line("enroot", step, command) == (
         '--container-image="${MODAK_IMAGE:?}" --container-mounts="${PWD:?}":"${PWD:?}",/scratch:/scratch --container-workdir="${PWD:?}" '

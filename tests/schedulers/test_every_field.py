@@ -60,7 +60,7 @@ def answered(scheduler: str, options: dict[str, Any]) -> tuple[list[str], str, l
     application = {"executable": "./solver", **({"app_type": "mpi"} if LAUNCHED & set(options) else {})}
     job = {**BARE, "application": application, "job_options": options, "target": {**BARE["target"], "job_scheduler_type": scheduler}}
     read = normalise({"job": job})
-    answer = optimise(read.request, Facts(version=1), read.warnings)
+    answer = optimise(read.request, Facts(version="1"), read.warnings)
     prefix = plugins.find("schedulers", scheduler).prefix
     lines = answer.texts.job_script.split("\n")
     header = [line for line in lines if prefix and line.startswith(prefix)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ PLAIN = {
 }
 """What a job that says nothing gets."""
 
-MATRIX: list[tuple[dict[str, object], dict[str, list[str] | None]]] = [
+MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ({"account": "p1"}, {"pbspro": ["-A p1"], "lsf": ["-P p1"], "flux": ["--bank=p1"], "gridengine": ["-P p1"]}),
     ({"queue": "q"}, {"pbspro": ["-q q"], "lsf": ["-q q"], "flux": ["--queue=q"], "gridengine": ["-q q"]}),
     ({"partition": "q"}, {"pbspro": ["-q q"], "lsf": ["-q q"], "flux": ["--queue=q"], "gridengine": ["-q q"]}),
@@ -91,7 +92,7 @@ MATRIX: list[tuple[dict[str, object], dict[str, list[str] | None]]] = [
         {"pbspro": ["-v A,B"], "lsf": ["-env all,A,B"], "flux": ["--env=A", "--env=B"], "gridengine": ["-v A,B"]},
     ),
 ]
-SIZES: list[tuple[dict[str, object], dict[str, list[str] | None]]] = [
+SIZES: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     (
         {"nodes": 2, "ranks_per_node": 4, "cores_per_rank": 12, "threads_per_rank": 24, "gpus_per_node": 4},
         {
@@ -138,7 +139,7 @@ def test_a_bare_job_has_a_short_header(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(("said", "expected"), MATRIX, ids=lambda value: "-".join(map(str, value)) if isinstance(value, dict) else "")
-def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, object], expected: dict[str, list[str] | None]) -> None:
+def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, Any], expected: dict[str, list[str] | None]) -> None:
     """In the scheduler's own words."""
     lines, warned = written(dialect, replace(BARE, attributes=replace(BARE.attributes, **said)))
     options = expected[dialect]
@@ -151,7 +152,7 @@ def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, object
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(("size", "expected"), SIZES, ids=["layout", "memory per node", "memory per core"])
-def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, object], expected: dict[str, list[str] | None]) -> None:
+def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], expected: dict[str, list[str] | None]) -> None:
     """In the scheduler's own words."""
     lines, warned = written(dialect, replace(BARE, resources=replace(BARE.resources, **size)))
     options = expected[dialect]

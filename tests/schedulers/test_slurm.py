@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -23,20 +24,20 @@ SITE = System(
 COUNTS_THREADS = SITE.model_copy(update={"cpu_unit": "thread"})
 
 
-def header(job: JobSpec = BARE, **attributes: object) -> list[str]:
+def header(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Options beyond those that every job has."""
     said = replace(job, attributes=replace(job.attributes, **attributes))
     usual = {"--job-name=solver", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1"}
     return [option for (option,) in Slurm().directives(said).options if option not in usual]
 
 
-def warned(job: JobSpec = BARE, **attributes: object) -> list[str]:
+def warned(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Fields that a warning names."""
     said = replace(job, attributes=replace(job.attributes, **attributes))
     return [warning.field.removeprefix("job_options.") for warning in Slurm().directives(said).warnings]
 
 
-def sized(**resources: object) -> JobSpec:
+def sized(**resources: Any) -> JobSpec:
     """A job of that size."""
     return replace(BARE, resources=replace(BARE.resources, **resources))
 
@@ -75,7 +76,7 @@ def sized(**resources: object) -> JobSpec:
         ({"copy_variables": ("A",), "copy_environment": False}, ["--export=A"]),
     ],
 )
-def test_a_field_gives_its_option(said: dict[str, object], options: list[str]) -> None:
+def test_a_field_gives_its_option(said: dict[str, Any], options: list[str]) -> None:
     """And nothing else; nothing to warn about."""
     assert header(**said) == options
     assert warned(**said) in ([], ["standard_error_file"])
@@ -92,7 +93,7 @@ def test_a_field_gives_its_option(said: dict[str, object], options: list[str]) -
         ({"numa_constraint": "numa4"}, ["--constraint=numa4"]),
     ],
 )
-def test_a_size_gives_its_option(resources: dict[str, object], options: list[str]) -> None:
+def test_a_size_gives_its_option(resources: dict[str, Any], options: list[str]) -> None:
     """Sizes are whole MiB, never more than was asked for."""
     assert header(sized(**resources)) == options
 
@@ -142,7 +143,7 @@ def test_the_mode_of_the_nodes_joins_the_requests_constraint() -> None:
         ("site", {}, [], []),
     ],
 )
-def test_the_sites_policy_on_the_environment_holds(policy: str, said: dict[str, object], options: list[str], fields: list[str]) -> None:
+def test_the_sites_policy_on_the_environment_holds(policy: str, said: dict[str, Any], options: list[str], fields: list[str]) -> None:
     """What the request wanted beyond it is answered with a warning."""
     job = replace(BARE, system=SITE.model_copy(update={"export_policy": policy}))
     assert header(job, **said) == options
@@ -167,7 +168,7 @@ def test_what_the_site_wants_in_every_job_is_there_once() -> None:
         ({"output": "logs/%j.out"}, "standard_output_file"),
     ],
 )
-def test_what_slurm_does_otherwise_is_a_warning(said: dict[str, object], field: str) -> None:
+def test_what_slurm_does_otherwise_is_a_warning(said: dict[str, Any], field: str) -> None:
     """It names the field."""
     assert warned(**said) == [field]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,20 +22,20 @@ SITE = System(
 )
 
 
-def header(job: JobSpec = BARE, **attributes: object) -> list[str]:
+def header(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Options beyond those that every job has."""
     said = replace(job, attributes=replace(job.attributes, **attributes))
     lines = [" ".join(option) for option in Torque().directives(said).options]
     return [line for line in lines if line not in ("-S /bin/bash", "-N solver", "-l nodes=1:ppn=1")]
 
 
-def warned(job: JobSpec = BARE, **attributes: object) -> list[str]:
+def warned(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Fields that a warning names."""
     said = replace(job, attributes=replace(job.attributes, **attributes))
     return [warning.field.removeprefix("job_options.") for warning in Torque().directives(said).warnings]
 
 
-def sized(**resources: object) -> JobSpec:
+def sized(**resources: Any) -> JobSpec:
     """A job of that size."""
     return replace(BARE, resources=replace(BARE.resources, **resources))
 
@@ -71,7 +72,7 @@ def sized(**resources: object) -> JobSpec:
         ({"copy_variables": ("A", "B")}, ["-v A,B"]),
     ],
 )
-def test_a_field_gives_its_option(said: dict[str, object], options: list[str]) -> None:
+def test_a_field_gives_its_option(said: dict[str, Any], options: list[str]) -> None:
     """And nothing else; nothing to warn about."""
     assert header(**said) == options
     assert warned(**said) == []
@@ -87,7 +88,7 @@ def test_a_field_gives_its_option(said: dict[str, object], options: list[str]) -
         ({"numa_constraint": "numa4"}, ["-l nodes=1:ppn=1:numa4"]),
     ],
 )
-def test_a_size_gives_its_resource(resources: dict[str, object], options: list[str]) -> None:
+def test_a_size_gives_its_resource(resources: dict[str, Any], options: list[str]) -> None:
     """``ppn`` counts the cores of the job on a node."""
     assert header(sized(**resources)) == options
     assert warned(sized(**resources)) == []
@@ -116,7 +117,7 @@ def test_named_nodes_stand_one_by_one() -> None:
         ({"join": True, "error": "x.err"}, "-e", "standard_error_file"),
     ],
 )
-def test_what_torque_cannot_say_is_left_out_with_a_warning(said: dict[str, object], left_out: str, field: str) -> None:
+def test_what_torque_cannot_say_is_left_out_with_a_warning(said: dict[str, Any], left_out: str, field: str) -> None:
     """It names the field."""
     assert not any(left_out in line for line in header(**said))
     assert warned(**said) == [field]
@@ -148,7 +149,7 @@ def test_memory_of_several_nodes_is_left_out_with_a_warning() -> None:
         ("site", {"copy_environment": True}, ["-V"], []),
     ],
 )
-def test_the_sites_policy_on_the_environment_holds(policy: str, said: dict[str, object], options: list[str], fields: list[str]) -> None:
+def test_the_sites_policy_on_the_environment_holds(policy: str, said: dict[str, Any], options: list[str], fields: list[str]) -> None:
     """What the request wanted beyond it is answered with a warning."""
     job = replace(BARE, system=SITE.model_copy(update={"export_policy": policy}))
     assert header(job, **said) == options

@@ -190,7 +190,8 @@ def test_a_network_too_large_for_a_gpu_is_not_promised(sized: Callable[..., Sizi
 )
 def test_counts_of_the_request_are_left_out_with_a_word(sized: Callable[..., Sizing], section: str, name: str) -> None:
     """Their number is what is asked."""
-    found = sized(asked(**{section: {name: 2}}))
+    changed: dict[str, Any] = {section: {name: 2}}
+    found = sized(asked(**changed))
     assert [warning.field for warning in found.warnings] == [f"{section}.{name}"]
     assert found.platforms == sized(asked()).platforms
 

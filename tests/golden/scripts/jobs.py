@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from modak.facts import HostMpi, Node, NumaMode, Partition, RuntimePolicy, Source, System
 from modak.jobspec import Attributes, BuildSpec, Container, Copy, JobSpec, Report, Resources, RuleText, Signal, Staging
@@ -215,8 +216,9 @@ HOROVOD = replace(
 BUSY = replace(SOLVER, resources=Resources(nodes=1, ranks_per_node=8, cores_per_rank=1, threads_per_rank=48, oversubscribed=True))
 
 
-def placed(runtime: str, **more: object) -> Container:
+def placed(runtime: str, **more: Any) -> Container:
     """The image of the PyTorch job under another runtime."""
+    assert TORCH.container is not None
     return replace(TORCH.container, runtime=runtime, policy=RuntimePolicy(name=runtime, binds=("/scratch",)), **more)
 
 
@@ -224,6 +226,8 @@ RECIPE = "FROM ubuntu:24.04\nRUN apt-get update && apt-get install -y --no-insta
 SOURCES = BuildSpec(source="https://example.org/code/solver.git", command="make -j {{BUILD_PARALLELISM}} && make 'install'", parallelism=16)
 
 Written = Callable[[], Script]
+assert GAN.container is not None
+assert LONG.staging is not None
 SCRIPTS: Mapping[str, Written] = {
     "slurm-srun-charliecloud-host-mpi": partial(render, GAN, "slurm"),
     "slurm-srun-charliecloud-hyperthreads": partial(

@@ -68,6 +68,7 @@ modak_send() {
 }
 modak_end() {
     MODAK_STATUS=$?
+    trap '' TERM # at a time limit it comes more than once
     trap - EXIT
     set +e
     { modak_report && modak_send; } 2>/dev/null
