@@ -66,12 +66,13 @@ def bar(what: str) -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield silent
         return
+    from rich import progress as shapes
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     begin = time.monotonic()
-    columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    ends = (shapes.TextColumn("{task.fields[rate]}"), shapes.TimeRemainingColumn())
+    columns = (shapes.TextColumn(what), shapes.BarColumn(), shapes.TaskProgressColumn(), *ends)
+    with shapes.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=1.0, rate="")
 
         def told(done: float, rows: int) -> None:
@@ -100,7 +101,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         return
     typer.secho(_line(columns, widths, right), bold=True)
     for row in cells:
-        first, *more = textwrap.wrap(row[-1], left, break_on_hyphens=False) if len(row[-1]) > left else [row[-1]]
+        first, *more = textwrap.wrap(row[-1], left, break_on_hyphens=False) or [""] if len(row[-1]) > left else [row[-1]]
         typer.echo(_line([*row[:-1], first], widths, right))
         for text in more:
             typer.echo(_line([*[""] * (len(row) - 1), text], widths, right))
