@@ -4,7 +4,7 @@
 
 ``DIR`` holds the tables that :mod:`benchmarks.model_quality` reads. Every choice is made by the code that makes it in the
 product: candidates are scored by :func:`modak.scoring.score` and ranked by :func:`modak.objective.rank`, switches are told by
-:func:`modak.switches.effect`. Beside it stand perfect scaling and Amdahl, which know no interval, and taking everything.
+:func:`modak.effects.effect`. Beside it stand perfect scaling and Amdahl, which know no interval, and taking everything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks import switch_quality
 from benchmarks.model_quality import read_scaling
 from modak import perfmodel, scoring
 from modak.candidates import Candidates, Shape
-from modak.counts import Given
+from modak.counts import StatedCounts
 from modak.dsl import Basis, Objective, Optimisation, Request, Workload
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
@@ -130,7 +130,7 @@ def predicted(case: Case, relatives: Sequence[Series]) -> Scored:
         nodes, gpus = layout_of(case.whole, place, size)
         shapes[Shape(ranks_per_node=1, threads_per_rank=1, gpus_per_node=gpus)].append(nodes)
     request = Request(optimisation=Optimisation(workload=Workload(application="app", params={"series": "0"})))
-    candidates = Candidates(tuple(shapes), tuple(np.array(nodes) for nodes in shapes.values()), Given())
+    candidates = Candidates(tuple(shapes), tuple(np.array(nodes) for nodes in shapes.values()), StatedCounts())
     target = Target(name=SYSTEM)
     scored, _ = scoring.score(request, target, scoring.columns(request, target, candidates, facts))
     shapes_of = [candidates.shapes[int(shape)].gpus_per_node for shape in scored.shape]

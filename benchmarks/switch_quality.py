@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from modak.effects import Pair, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.forms import Array
-from modak.switches import NORMAL, Pair, effect, pairs
+from modak.perfmodel.predict import NORMAL
 
 ASKED = 150
 """Runs of one switch that are asked about, at most."""

@@ -21,7 +21,16 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
     """Sentences on the chosen configuration: what it rests on first, then what the rules that hold say of it."""
-    own = (_pilot(chosen), _far(chosen), _numa(chosen), _source(chosen), *_unlike(chosen), _islands(chosen), _precision(chosen))
+    own = (
+        _pilot(chosen),
+        _far(chosen),
+        _numa(chosen),
+        _source(chosen),
+        *_unlike(chosen),
+        _image(chosen),
+        _islands(chosen),
+        _precision(chosen),
+    )
     told = [_told(rule, chosen) for rule in held]
     return tuple(dict.fromkeys(sentence for sentence in (*own, *told) if sentence))
 
@@ -74,9 +83,12 @@ def _pilot(chosen: Chosen) -> str | None:
     name = chosen.request.workload_name
     if chosen.prediction.basis != "none" or name is None:
         return None
+    if chosen.target.name is None:
+        return f"results of {name!r} tell of the system that they are from: name it (target.name, or --system), and they are asked"
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
-    return f"no result of {name!r} is known: run a pilot job on {sizes} {short} first; its modak-result.json is loaded with 'modak load'"
+    loaded = "the modak-result-….json that it writes is loaded with 'modak load'"
+    return f"no result of {name!r} can be used: run a pilot job on {sizes} {short} first; {loaded}"
 
 
 def _far(chosen: Chosen) -> str | None:
@@ -108,12 +120,23 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
     told = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
     silent = ["params.NAME" if name == "params" else name for name, value in told.items() if value is None or value == {}]
     other = [f"{name} {_said(value)}" for name, value in told.items() if value is not None and value != {}]
+    on_gpus = chosen.curve.on_gpus if chosen.curve else None
+    if on_gpus is not None and on_gpus != (chosen.shape.gpus_per_node > 0):
+        other.append("on GPUs" if on_gpus else "without GPUs")
     if other:
         yield f"the evidence is of another run, and the interval is wider for it: {', '.join(other)}"
     if silent:
         options = " ".join(f"--set {name}=…" for name in silent)
         unsaid = f"the results do not say their {', '.join(silent)}, and the interval is wider for it"
         yield f"{unsaid}: where it is known, load them again with 'modak load {options}'"
+
+
+def _image(chosen: Chosen) -> str | None:
+    """An image that was chosen after the time was told, from results in another one."""
+    measured = chosen.curve.series.image if chosen.curve else None
+    if measured is None or chosen.image in (None, measured) or "image" in chosen.differences:
+        return None
+    return f"the time is that of results in the image {measured}; the job runs in {chosen.image}: measure it there"
 
 
 def _said(value: object) -> str:

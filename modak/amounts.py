@@ -40,3 +40,12 @@ def counted(number: float, thing: str) -> str:
     """
     exact = f"{number:.3g}" if number % 1 else f"{number:.0f}"
     return f"{exact} {thing}" if exact == "1" else f"{exact} {thing}s"
+
+
+def percent(part: float) -> str:
+    """A part of one, with all of its digits: what was asked for is not rounded.
+
+    >>> percent(0.9), percent(0.995)
+    ('90%', '99.5%')
+    """
+    return f"{100 * part:.12g}%"

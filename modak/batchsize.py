@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from modak.amounts import counted
 from modak.candidates import Shape
 from modak.chosen import Chosen
 
@@ -46,5 +47,10 @@ def _batch(chosen: Chosen) -> str:
     if batch is None:
         return f"the global batch is {chosen.workers} times the batch of a worker, which neither request nor results name"
     samples = chosen.request.optimisation.workload.samples
-    steps = f", {samples / batch:.0f} steps an epoch" if samples else ""
+    steps = _steps(samples / batch) if samples else ""
     return f"the global batch is {batch} ({each} on each of {chosen.workers} workers{steps})"
+
+
+def _steps(steps: float) -> str:
+    """Steps an epoch; fewer samples than a step takes are worth a word."""
+    return f", {counted(round(steps), 'step')} an epoch" if steps >= 1 else ", more than an epoch has samples"

@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from modak import memory
-from modak.counts import Given, given
+from modak.counts import StatedCounts, stated_counts
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import HostMpi, Layout, Node
 from modak.perfmodel import Curve
 from modak.perfmodel.predict import same_name
 from modak.target import Target
-from modak.wishes import allowed_compilers, carrier, is_distributed, is_single_threaded, precision, switches
+from modak.wishes import allowed_compilers, by_torchrun, carrier, is_distributed, is_single_threaded, precision, switches
 
 if TYPE_CHECKING:
-    from modak.switching import Known
+    from modak.switching import SwitchEvidence
 
 DENSE = 64
 """Every node count up to here is a candidate; beyond, steps of about 1/64 and all measured sizes."""
@@ -85,10 +85,10 @@ class Candidates:
 
     shapes: tuple[Shape, ...]
     nodes: tuple[npt.NDArray[np.int64], ...]
-    given: Given
+    given: StatedCounts
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
-    tried: tuple[Known, ...] = ()
+    tried: tuple[SwitchEvidence, ...] = ()
     """Switches that are left to the evidence, with what results say of them."""
 
 
@@ -97,28 +97,46 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
 
     Raises :class:`modak.errors.Infeasible` where a given count exceeds the system, or nothing fits a node's memory.
     """
-    counts = given(request, target)
-    _possible(counts, request, target)
+    counts = stated_counts(request, target)
+    _check_limits(counts, request, target)
     found = tuple(evidence_shapes(request, target, curves))
-    spread = is_distributed(request) or _was_distributed(request, found)
-    proven = tuple(dict.fromkeys(shape for shape in found if _agrees(shape, counts, spread)))
-    notes: list[Notice] = list(counts.warnings)
-    shapes = proven or tuple(dict.fromkeys(_topology_shapes(request, target, counts, notes, spread)))
+    distributed = runs_distributed(request, found)
+    proven = tuple(dict.fromkeys(shape for shape in found if _agrees(shape, counts, distributed) and _fits(shape, target.node)))
+    shapes, warnings = (proven, ()) if proven else _topology_shapes(request, target, counts, distributed)
     fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(request, target, shape) is None)
     if not fitting:
         raise Infeasible(_nothing_fits(shapes, target, request), field="optimisation.workload")
-    grids = tuple(_grid(shape, request, target, counts, curves, spread) for shape in fitting)
-    return Candidates(fitting, grids, counts, _why(fitting, target), tuple(notes))
+    grids = tuple(_grid(shape, request, target, counts, curves, distributed) for shape in fitting)
+    return Candidates(fitting, grids, counts, _why(fitting, target), (*counts.warnings, *warnings))
 
 
 def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve]) -> Iterable[Shape]:
-    """Shapes under which the application was measured on the target, as far as the request allows them."""
+    """Shapes under which the application was measured on the target, as far as the request allows them.
+
+    Where it was not measured just so (with another data set, precision or batch, or without a compiler that is turned on), those of what
+    was measured: how it lies best on a node depends more on application and node than on these.
+    """
     allowed = allowed_compilers(request)
-    for curve in curves:
-        if not _same_run(curve, request, target) or (allowed and curve.series.compiler not in allowed):
-            continue
+    own = [
+        curve for curve in curves if _same_framework(curve, request, target) and (curve.series.compiler in allowed or None not in allowed)
+    ]
+    same = [curve for curve in own if _same_run(curve, request) and curve.series.compiler in allowed]
+    for curve in same or filter(_tells_layout, own):
         for layout in _layouts(curve):
-            yield _shape_of(curve, layout, target.node)
+            yield _as_asked(_shape_of(curve, layout, target.node), request)
+
+
+def _tells_layout(curve: Curve) -> bool:
+    """Whether the results behind a curve say how it lay on a node."""
+    return curve.scale != "nodes" or bool(curve.layout.ranks_per_node or curve.layout.gpus_per_node)
+
+
+def _as_asked(shape: Shape, request: Request) -> Shape:
+    """The shape with what the request says of compiler, precision and batch."""
+    allowed, work = allowed_compilers(request), request.optimisation.workload
+    compiler = shape.compiler if shape.compiler in allowed else min(name for name in allowed if name)
+    asked = precision(request) or shape.precision
+    return replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size)
 
 
 def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int64]:
@@ -130,31 +148,31 @@ def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int6
     return np.unique(np.array([*dense, *coarse, *sizes, limit])).astype(np.int64)
 
 
-def _possible(counts: Given, request: Request, target: Target) -> None:
+def _check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
+    """Raise :class:`modak.errors.Infeasible` where the counts or the memory asked for exceed what a job there can have."""
     partition = target.partition
     if partition is None:
         return
     if counts.nodes and counts.nodes > partition.job_nodes:
         message = f"{counts.nodes} nodes asked for; a job on {target.title} can have at most {partition.job_nodes}"
         raise Infeasible(message, field="job_options.node_count")
-    usable = partition.node.usable_memory_gb or partition.node.memory_gb
+    usable = memory.usable_gb(target)
     asked = request.job_options.memory_limit
     if usable and asked and asked > usable * 1e9:
         message = f"{asked / 1e9:g} GB a node asked for; {usable:g} GB are usable on nodes of {target.title}"
         raise Infeasible(message, field="job_options.memory_limit")
 
 
-def _same_run(curve: Curve, request: Request, target: Target) -> bool:
+def _same_framework(curve: Curve, request: Request, target: Target) -> bool:
+    """Whether a curve was measured on the target, in the framework of the request."""
+    found, series = carrier(request), curve.series
+    return same_name(series.system) in target.names and (found is None or series.framework in (None, found.framework))
+
+
+def _same_run(curve: Curve, request: Request) -> bool:
+    """Whether a curve agrees with what the request says of its workload."""
     series, work = curve.series, request.optimisation.workload
-    if same_name(series.system) not in target.names:
-        return False
-    found = carrier(request)
-    pairs = (
-        (series.dataset, work.dataset),
-        (series.precision, precision(request)),
-        (series.framework, found.framework if found else None),
-        (curve.layout.batch_size, work.batch_size),
-    )
+    pairs = ((series.dataset, work.dataset), (series.precision, precision(request)), (curve.layout.batch_size, work.batch_size))
     return all(wanted is None or known is None or known == wanted for known, wanted in pairs)
 
 
@@ -190,55 +208,60 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
     )
 
 
-def _was_distributed(request: Request, shapes: Sequence[Shape]) -> bool:
-    """Whether the evidence is of several processes, and the request does not say that this run is one."""
-    return request.optimisation.config.distributed_training is not False and any(shape.ranks_per_node > 1 for shape in shapes)
+def runs_distributed(request: Request, shapes: Iterable[Shape]) -> bool:
+    """Whether the run is of several processes: by the request, or by the evidence, where the request does not say that it is one."""
+    said = request.optimisation.config.distributed_training
+    return is_distributed(request) or (said is not False and any(shape.ranks_per_node > 1 for shape in shapes))
 
 
-def _agrees(shape: Shape, counts: Given, spread: bool) -> bool:
+def _agrees(shape: Shape, counts: StatedCounts, distributed: bool) -> bool:
     """Whether the shape has the counts that are given, and one process where there is to be one."""
     pairs = (
-        (shape.ranks_per_node, counts.ranks_per_node if spread else 1),
+        (shape.ranks_per_node, counts.ranks_per_node if distributed else 1),
         (shape.threads_per_rank, counts.threads_per_rank),
         (shape.gpus_per_node, counts.gpus_per_node),
     )
     return all(asked is None or asked == known for known, asked in pairs)
 
 
-def _topology_shapes(request: Request, target: Target, counts: Given, notes: list[Notice], spread: bool) -> Iterable[Shape]:
-    """Shapes by the rules of thumb: ranks on nodes, sockets, NUMA domains or GPUs; threads on the cores of each."""
+def _topology_shapes(
+    request: Request, target: Target, counts: StatedCounts, distributed: bool
+) -> tuple[tuple[Shape, ...], tuple[Notice, ...]]:
+    """Shapes by the rules of thumb, and warnings: ranks on nodes, sockets, NUMA domains or GPUs; threads on the cores of each."""
     node = target.node
-    host = _host_mpi(request, target, notes)
+    host, warnings = _host_mpi(request, target)
+    shapes: list[Shape] = []
     on = next((name for name, value in switches(request).items() if value is True), None)
-    family = host.family if host and spread else None
+    family = host.family if host and distributed and not by_torchrun(request) else None
     work = request.optimisation.workload
     mpi_from = "host" if family else None
     base = Shape(1, 1, mpi=family, mpi_from=mpi_from, compiler=on, precision=precision(request), batch_size=work.batch_size)
     cores = node.usable_cores if node else 1
-    gpus = _topology_gpus(request, node, counts, spread)
-    for ranks, numa in _rank_counts(request, node, counts, gpus, spread):
+    gpus = _topology_gpus(request, node, counts, distributed)
+    for ranks, numa in _rank_counts(request, node, counts, gpus, distributed):
         threads = counts.threads_per_rank or _default_threads(request, cores, ranks)
         smt = bool(node) and ranks * threads > cores
         if node and ranks * threads > cores * node.threads_per_core:
             text = f"{ranks} ranks of {threads} threads on a node with {cores} cores: more than it can run at once"
-            notes.append(Notice(field="application.mpi_ranks", message=text))
+            warnings = (*warnings, Notice(field="application.mpi_ranks", message=text))
         origin = "request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
         counted = replace(base, ranks_per_node=ranks, threads_per_rank=threads, gpus_per_node=gpus)
-        yield replace(counted, hyperthreads=smt, numa_mode=numa, origin=origin)
+        shapes.append(replace(counted, hyperthreads=smt, numa_mode=numa, origin=origin))
+    return tuple(dict.fromkeys(shapes)), warnings
 
 
-def _host_mpi(request: Request, target: Target, notes: list[Notice]) -> HostMpi | None:
+def _host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[Notice, ...]]:
     """The host's MPI that the request asks for, else the system's default, with a warning."""
     asked = getattr(request.optimisation.options, "library", None)
     found = target.mpi_called(asked)
-    if asked and target.host_mpi and not found and target.system:
-        known = ", ".join(mpi.family for mpi in target.system.mpi)
-        message = f"{target.system.name} has no {asked} on record (known: {known}); {target.host_mpi.family} starts the ranks"
-        notes.append(Notice(field="optimisation.options.library", message=message))
-    return found or target.host_mpi
+    if found or not (asked and target.host_mpi and target.system):
+        return found or target.host_mpi, ()
+    known = ", ".join(mpi.family for mpi in target.system.mpi)
+    message = f"{target.system.name} has no {asked} on record (known: {known}); {target.host_mpi.family} starts the ranks"
+    return target.host_mpi, (Notice(field="optimisation.options.library", message=message),)
 
 
-def _topology_gpus(request: Request, node: Node | None, counts: Given, spread: bool) -> int:
+def _topology_gpus(request: Request, node: Node | None, counts: StatedCounts, distributed: bool) -> int:
     if counts.gpus_per_node is not None:
         return counts.gpus_per_node
     if node is None or not node.accelerators:
@@ -247,14 +270,16 @@ def _topology_gpus(request: Request, node: Node | None, counts: Given, spread: b
     offloads = "openacc" in request.optimisation.config.parallelisation or request.optimisation.framework == "openacc"
     if not (training or offloads or request.optimisation.opt_build.acc_type in ("nvidia", "amd")):
         return 0
-    return node.accelerators if spread else 1
+    return node.accelerators if distributed else 1
 
 
-def _rank_counts(request: Request, node: Node | None, counts: Given, gpus: int, spread: bool) -> Iterable[tuple[int, int | None]]:
+def _rank_counts(
+    request: Request, node: Node | None, counts: StatedCounts, gpus: int, distributed: bool
+) -> Iterable[tuple[int, int | None]]:
     """Ranks per node, each with the NUMA mode that it needs."""
     if counts.ranks_per_node:
         return [(counts.ranks_per_node, None)]
-    if not spread:
+    if not distributed:
         return [(1, None)]
     if gpus:
         return [(gpus, None)]
@@ -286,11 +311,13 @@ def _nothing_fits(shapes: Sequence[Shape], target: Target, request: Request) -> 
     return memory.obstacle(request, target, least) or f"no layout fits the GPUs or NUMA modes of nodes of {target.title}"
 
 
-def _grid(shape: Shape, request: Request, target: Target, counts: Given, curves: Sequence[Curve], spread: bool) -> npt.NDArray[np.int64]:
+def _grid(
+    shape: Shape, request: Request, target: Target, counts: StatedCounts, curves: Sequence[Curve], distributed: bool
+) -> npt.NDArray[np.int64]:
     """Node counts to predict for a shape: those given, else one where nothing says how it scales, else all that are allowed."""
     if counts.nodes or counts.ranks:
         return np.array([counts.nodes or math.ceil((counts.ranks or 1) / shape.ranks_per_node)], dtype=np.int64)
-    if not spread or (shape.origin != "evidence" and not any(_comparable(curve, target) for curve in curves)):
+    if not distributed or (shape.origin != "evidence" and not any(_comparable(curve, target) for curve in curves)):
         return np.array([1], dtype=np.int64)
     measured = [size for curve in curves if curve.scale == "nodes" for size in curve.sizes]
     limit = target.partition.job_nodes if target.partition else 2 * int(max(measured, default=1))

@@ -23,6 +23,8 @@ class Chosen:
     """The evidence behind the prediction."""
     differences: tuple[str, ...] = ()
     """Columns of the results table in which the evidence differs from the run, its layout aside."""
+    image: str | None = None
+    """What the job runs in; ``None``: no container, or none was chosen yet."""
 
     @property
     def workers(self) -> int:

@@ -47,8 +47,8 @@ class Client(Protocol):
     def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """A page of the results that a plan's prediction rests on: ``items``, and ``next`` where there are more."""
 
-    def replaced(self, filters: Mapping[str, str], *, limit: int = 100) -> dict[str, Any]:
-        """The last results whose place others took: ``items``, each with when, by whom and from which file."""
+    def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
+        """A page of the results whose place others took, the last first: ``items``, each with when, by whom and from which file."""
 
     def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
         """All results that the filters leave: the columns, and rows of text."""
@@ -146,9 +146,9 @@ class Remote:
         """``GET /results?used_by=ID``."""
         return self._call("GET", _path("/results", used_by=plan_id, limit=limit, cursor=cursor))
 
-    def replaced(self, filters: Mapping[str, str], *, limit: int = 100) -> dict[str, Any]:
+    def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """``GET /results?replaced=true``."""
-        return self._call("GET", _path("/results", **filters, limit=limit, replaced=True))
+        return self._call("GET", _path("/results", **filters, limit=limit, cursor=cursor, replaced=True))
 
     def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
         """``GET /results``, page by page."""

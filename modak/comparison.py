@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, variance
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from modak.metrics import metric
 
@@ -34,6 +34,17 @@ _T: Final = (
     (10**9, 1.96),
 )
 """Two-sided 95 % quantiles of Student's t by degrees of freedom (any table of the distribution)."""
+
+
+Measured = tuple[str, Sequence[float]]
+"""A value of the compared column, and what was measured with it."""
+
+
+class Scatter(NamedTuple):
+    """What repeats scatter: the pooled standard deviation of logarithms, and its degrees of freedom."""
+
+    deviation: float
+    freedom: int
 
 
 @dataclass(frozen=True)
@@ -66,30 +77,32 @@ def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[
         if value is None or record.get("suspect") or (values and str(value) not in values):
             continue
         groups[tuple(sorted((k, v) for k, v in record.items() if k not in aside))][str(value)].append(float(record["value"]))
-    noise, freedom = _scatter([found for group in groups.values() for found in group.values()])
-    return [pair for equal in sorted(groups, key=repr) for pair in _pairs(dict(equal), groups[equal], values, noise, freedom)]
+    scatter = _pooled([cell for group in groups.values() for cell in group.values()])
+    pairs = []
+    for equal in sorted(groups, key=repr):
+        group = groups[equal]
+        first, *others = (name for name in (values or sorted(group)) if name in group)
+        pairs += [_pair(dict(equal), (first, group[first]), (other, group[other]), scatter) for other in others]
+    return pairs
 
 
-def _scatter(cells: Sequence[Sequence[float]]) -> tuple[float, int]:
-    """Pooled standard deviation of logarithms, and its degrees of freedom."""
-    repeated = [list(map(math.log, cell)) for cell in cells if len(cell) > 1]
+def _pooled(cells: Sequence[Sequence[float]]) -> Scatter:
+    """The scatter of cells of repeats, each about its own mean."""
+    repeated = [[math.log(value) for value in cell] for cell in cells if len(cell) > 1]
     freedom = sum(len(cell) - 1 for cell in repeated)
-    return (math.sqrt(sum(variance(cell) * (len(cell) - 1) for cell in repeated) / freedom) if freedom else 0.0), freedom
+    squares = sum(variance(cell) * (len(cell) - 1) for cell in repeated)
+    return Scatter(math.sqrt(squares / freedom) if freedom else 0.0, freedom)
 
 
-def _pairs(equal: Mapping[str, Any], found: Mapping[str, Sequence[float]], order: Sequence[str], noise: float, freedom: int) -> list[Pair]:
-    names = [name for name in (order or sorted(found)) if name in found]
-    return [_pair(equal, names[0], other, found, noise, freedom) for other in names[1:]]
-
-
-def _pair(equal: Mapping[str, Any], one: str, other: str, found: Mapping[str, Sequence[float]], noise: float, freedom: int) -> Pair:
-    medians = (median(found[one]), median(found[other]))
+def _pair(equal: Mapping[str, Any], one: Measured, other: Measured, scatter: Scatter) -> Pair:
+    (name, first), (other_name, second) = one, other
+    medians = (median(first), median(second))
     ratio = medians[1] / medians[0]
-    error = noise * math.sqrt(1 / len(found[one]) + 1 / len(found[other]))
-    beyond = abs(math.log(ratio)) > quantile(freedom) * error if freedom else None
+    error = scatter.deviation * math.sqrt(1 / len(first) + 1 / len(second))
+    beyond = abs(math.log(ratio)) > quantile(scatter.freedom) * error if scatter.freedom else None
     less = metric(equal["metric"], equal.get("unit")).better == "lower"
-    better = None if ratio == 1 else one if (ratio > 1) == less else other
-    return Pair(equal, one, other, medians, (len(found[one]), len(found[other])), ratio, better, beyond)
+    better = None if ratio == 1 else name if (ratio > 1) == less else other_name
+    return Pair(equal, name, other_name, medians, (len(first), len(second)), ratio, better, beyond)
 
 
 def quantile(freedom: int) -> float:

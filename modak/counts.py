@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from modak.dsl import Notice, Request
 from modak.facts import Node
+from modak.schedulers.header import expand_nodes
 from modak.target import Target
 from modak.wishes import is_distributed, is_single_threaded
 
 
 @dataclass(frozen=True)
-class Given:
+class StatedCounts:
     """The counts that a request states, made consistent. ``None``: to be chosen."""
 
     nodes: int | None = None
@@ -23,7 +24,7 @@ class Given:
     warnings: tuple[Notice, ...] = ()
 
 
-def given(request: Request, target: Target) -> Given:
+def stated_counts(request: Request, target: Target) -> StatedCounts:
     """The counts that the request states. Where they contradict, ranks in total and nodes hold, the rest follows."""
     options, application = request.job_options, request.application
     nodes, ranks = options.node_count, application.mpi_ranks
@@ -37,6 +38,8 @@ def given(request: Request, target: Target) -> Given:
         per_node = follows
     elif ranks and per_node:
         nodes = math.ceil(ranks / per_node)
+    elif options.request_specific_nodes and not (ranks or nodes):
+        nodes = len(expand_nodes(options.request_specific_nodes))
     threads = application.threads or options.core_count_per_process
     cores = _cores_that_are_there(options.core_count, target, notes)
     if cores and not per_node and not ranks and is_single_threaded(request):
@@ -45,7 +48,7 @@ def given(request: Request, target: Target) -> Given:
         threads = max(1, cores // (per_node or 1))
     gpus = _gpus(request, target, notes)
     threads = _threads_that_fit(per_node, threads, target.node, notes)
-    return Given(nodes, ranks, per_node, threads, gpus, tuple(notes))
+    return StatedCounts(nodes, ranks, per_node, threads, gpus, tuple(notes))
 
 
 def _cores_that_are_there(asked: int | None, target: Target, notes: list[Notice]) -> int | None:

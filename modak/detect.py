@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from modak.detected import Asked, Description, describe, slurm
 from modak.detected.seen import NOT_THERE, Answer
@@ -77,6 +77,14 @@ ON_STDERR: Final = frozenset({"modules", "srun-mpi", *RUNTIMES})
 """Commands that answer, in some versions, on standard error."""
 
 
+class Output(NamedTuple):
+    """What a command wrote, as far as it is kept, and what went wrong (empty: nothing)."""
+
+    stdout: bytes
+    stderr: bytes
+    trouble: str
+
+
 def detect(
     processors: Mapping[str, Processor],
     accelerators: Mapping[str, Accelerator],
@@ -108,8 +116,8 @@ def find(program: str, path: str) -> Path | None:
     return next((file for folder in folders if (file := folder / program).is_file() and os.access(file, os.X_OK)), None)
 
 
-def run(words: Sequence[str | Path], environment: Mapping[str, str], *, timeout_s: float, longest: int) -> tuple[bytes, bytes, str]:
-    """Standard output, the start of standard error, and what went wrong (empty: nothing). Whatever it started is ended."""
+def run(words: Sequence[str | Path], environment: Mapping[str, str], *, timeout_s: float, longest: int) -> Output:
+    """Run a command for at most ``timeout_s`` and ``longest`` bytes of output. Whatever it started is ended."""
     try:
         process = subprocess.Popen(  # noqa: S603 - words of our own, the program by its absolute path
             [str(word) for word in words],
@@ -121,17 +129,17 @@ def run(words: Sequence[str | Path], environment: Mapping[str, str], *, timeout_
             start_new_session=True,
         )
     except OSError as error:
-        return b"", b"", error.strerror or "cannot be run"
+        return Output(b"", b"", error.strerror or "cannot be run")
     with process:
         try:
-            out, err, trouble = _read(process, timeout_s, longest)
+            output = _read(process, timeout_s, longest)
         finally:
             _end(process)
-    if not trouble and process.returncode:
-        said = err.decode(errors="replace").strip() or out.decode(errors="replace").strip()
-        *_, last = ("", *said.splitlines())
-        trouble = f"exit status {process.returncode}: {last[:200]}"
-    return out, err, trouble
+    if output.trouble or not process.returncode:
+        return output
+    said = output.stderr.decode(errors="replace").strip() or output.stdout.decode(errors="replace").strip()
+    *_, last = ("", *said.splitlines())
+    return output._replace(trouble=f"exit status {process.returncode}: {last[:200]}")
 
 
 def _passed(environment: Mapping[str, str]) -> dict[str, str]:
@@ -155,9 +163,9 @@ def _ask(words: Sequence[str], path: str, own: Mapping[str, str], on_stderr: boo
         command, program = " ".join(word for word in words if not word.startswith("--format")), find(words[0], path)
     if program is None:
         return Answer(command, trouble=NOT_THERE)
-    out, err, trouble = run((program, *words[1:]), {**own, **_clean(path)}, timeout_s=TIMEOUT_S, longest=LONGEST_ANSWER)
-    text = out.decode(errors="replace") + ("\n" + err.decode(errors="replace") if on_stderr else "")
-    return Answer(command, "" if trouble else text, trouble)
+    output = run((program, *words[1:]), {**own, **_clean(path)}, timeout_s=TIMEOUT_S, longest=LONGEST_ANSWER)
+    text = output.stdout.decode(errors="replace") + ("\n" + output.stderr.decode(errors="replace") if on_stderr else "")
+    return Answer(command, "" if output.trouble else text, output.trouble)
 
 
 def _clean(path: str) -> dict[str, str]:
@@ -186,14 +194,14 @@ def _probe(srun: Path, partition: str, environment: Mapping[str, str]) -> Mappin
     asked = {key: words if not words[0].startswith("/") else ("cat", *words) for key, words in MACHINE.items()}
     script = "; ".join(f"echo {MARK}{key}; {shlex.join(words)}" for key, words in asked.items())
     job = (srun, "--job-name=modak-detect", f"--partition={partition}", "--nodes=1", "--ntasks=1", "--time=00:02:00", "--immediate=30")
-    out, _, trouble = run((*job, "sh", "-c", f"{script}; true"), environment, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
-    if trouble:
+    output = run((*job, "sh", "-c", f"{script}; true"), environment, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
+    if output.trouble:
         return {}
-    parts = dict(part.partition("\n")[::2] for part in f"\n{out.decode(errors='replace')}".split(f"\n{MARK}")[1:])
+    parts = dict(part.partition("\n")[::2] for part in f"\n{output.stdout.decode(errors='replace')}".split(f"\n{MARK}")[1:])
     return {key: Answer(" ".join(words), parts.get(key, "")) for key, words in MACHINE.items()}
 
 
-def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> tuple[bytes, bytes, str]:
+def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> Output:
     """Both streams to their end, within the limits; never more than one chunk beyond them is held."""
     deadline = time.monotonic() + timeout_s
     held: dict[str, bytearray] = {"out": bytearray(), "err": bytearray()}
@@ -205,7 +213,7 @@ def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> t
             left = deadline - time.monotonic()
             ready = waiting.select(left) if left > 0 else []
             if not ready:
-                return b"", bytes(held["err"]), f"no answer within {timeout_s:g} s"
+                return Output(b"", bytes(held["err"]), f"no answer within {timeout_s:g} s")
             for key, _ in ready:
                 chunk = os.read(key.fd, 1 << 16)
                 if not chunk:
@@ -213,12 +221,12 @@ def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> t
                 elif key.data == "out" or len(held["err"]) < LONGEST_ERRORS:
                     held[key.data] += chunk
             if len(held["out"]) > longest:
-                return b"", bytes(held["err"]), f"an answer of more than {longest >> 20} MiB"
+                return Output(b"", bytes(held["err"]), f"an answer of more than {longest >> 20} MiB")
     try:
         process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        return b"", bytes(held["err"]), f"no end within {timeout_s:g} s"
-    return bytes(held["out"]), bytes(held["err"]), ""
+        return Output(b"", bytes(held["err"]), f"no end within {timeout_s:g} s")
+    return Output(bytes(held["out"]), bytes(held["err"]), "")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

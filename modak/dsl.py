@@ -40,6 +40,9 @@ Event = Literal["begin", "end", "fail", "requeue", "time_limit", "array_tasks", 
 Switch = bool | Literal["auto"]
 """A compiler switch: on, off, or what the evidence says."""
 Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
+Total = Annotated[int, Field(ge=1, strict=True)]
+"""A product of counts, which bound it."""
+Files = Annotated[int, Field(ge=1, le=10**12, strict=True)]
 Seconds = Annotated[int, Field(ge=60, le=365 * 86400, strict=True)]
 Bytes = Annotated[int, Field(ge=1_000_000, le=10**16, strict=True)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
@@ -145,7 +148,7 @@ class Application(Document):
     preflight: bool = True
     """Whether the script begins with checks."""
     result_file: InsidePath | None = None
-    """Where the script says how it went, below the folder that it is submitted from; not given: ``modak-result.json``."""
+    """Where the script says how it went, below the folder that it is submitted from; not given: ``modak-result-JOB.json``."""
     pre_execution: tuple[Word, ...] = ()
     post_execution: tuple[Word, ...] = ()
     checkpoint: tuple[Word, ...] = ()
@@ -250,7 +253,7 @@ class Data(Document):
     """Samples, or bytes where ``format`` says so."""
     test: Amount | None = None
     size_bytes: Amount | None = None
-    files: Count | None = None
+    files: Files | None = None
     etl: Etl | None = None
 
 
@@ -292,7 +295,7 @@ class Workload(Document):
     memory_aside_gb: Amount | None = None
     """What else lies in a node's memory: an image or data unpacked into tmpfs."""
     metric: PrintedMetric | None = None
-    """Read from the application's output into ``modak-result.json``, beside its time."""
+    """Read from the application's output into the job's result file, beside its time."""
 
 
 class FrameworkOptions(Document):
@@ -360,12 +363,12 @@ class Configuration(Document):
     runtime: str | None = None
     image: str | None = None
     batch_size: Count | None = None
-    global_batch: Count | None = None
-    workers: Count | None = None
+    global_batch: Total | None = None
+    workers: Total | None = None
     """Ranks, or GPUs where there are GPUs: the global batch is so many times a worker's."""
     opt_build: bool | None = None
     """Whether an image built from source is wanted because of what results say."""
-    total_ranks: Count | None = None
+    total_ranks: Total | None = None
     """Ranks in total, where that is fewer than every node could have."""
 
     @property

@@ -13,9 +13,9 @@ from typing import Final, TypeVar
 from modak.dsl import Document, Request
 
 JOB_OPTIONS: Final = ("node_count", "process_count_per_node", "core_count_per_process", "core_count", "memory_limit", "request_gpus")
-APPLICATION: Final = ("app_type", "mpi_ranks", "threads")
+APPLICATION: Final = ("app_type", "mpi_ranks", "threads", "container_runtime")
 OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options")
-OUTFIT: Final = (*APPLICATION, "app_tag", "container_runtime", "storage_class_pref")
+OUTFIT: Final = (*APPLICATION, "app_tag", "storage_class_pref")
 """Of the application, for what runs around it: image and rules."""
 OBJECTIVE: Final = ("max_nodes",)
 WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb")

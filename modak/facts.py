@@ -226,6 +226,11 @@ class FileSystem(Fact):
     capacity_tb: Positive | None = None
     bandwidth_gbs: Positive | None = None
 
+    @property
+    def node_local(self) -> bool:
+        """Whether each node has one for itself; nothing written there is seen by another."""
+        return self.kind in ("local-ssd", "tmpfs")
+
 
 class Interconnect(Fact):
     """The network between nodes."""
@@ -249,7 +254,7 @@ class System(Fact):
     scheduler: Annotated[Name, Field(examples=["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"])] | None = None
     """Name of a scheduler plug-in."""
     cpu_unit: Literal["core", "thread"] = "core"
-    """What the scheduler counts as a CPU: with ``thread``, ``--hint=nomultithread`` is needed to get all cores."""
+    """What the scheduler counts as a CPU: with ``thread``, all cores need ``--hint=nomultithread`` under Slurm, all threads elsewhere."""
     partitions: tuple[Partition, ...] = Field(min_length=1)
     runtimes: tuple[RuntimePolicy, ...] = ()
     internet: bool | None = None

@@ -184,7 +184,7 @@ def _pattern(text: str) -> str:
     """What grep -E and bash both read, with one group: the number. ``(?`` and backslashes before letters are other dialects."""
     try:
         groups = re.compile(text).groups if re.fullmatch(r"[ -~]+", text) and not re.search(r"\(\?|\\[A-Za-z0-9]", text) else 0
-    except re.error:
+    except (re.error, OverflowError):  # the latter of a count that no program takes
         groups = 0
     if groups != 1:
         raise ValueError("an extended regular expression with one group around the number, for instance 'throughput: ([0-9.]+)'")

@@ -16,10 +16,9 @@ from packaging.version import Version
 
 from modak.facts import Image
 from modak.grammar import version_range
+from modak.launchers.family import compatible
 
-MPI_ABI: Final = frozenset({"mpich", "intel-mpi", "mvapich"})
-"""MPI libraries with one binary interface (the MPICH ABI initiative): a program built with one runs with another."""
-_COMPATIBLE: Final = 11
+_MINOR_COMPATIBLE_SINCE: Final = 11
 """From this CUDA on, minor versions are compatible with the drivers of their major one (NVIDIA, CUDA Compatibility)."""
 _FILES: Final = (".sif", ".sqfs", ".simg")
 _APPTAINER: Final = frozenset({"docker", "oras", "library", "shub", "private", ".sif", ".simg"})
@@ -203,7 +202,7 @@ def _driver(image: Image, wanted: Wanted) -> str | None:
     if not image.labels.cuda or wanted.driver_cuda is None or wanted.accelerator != "nvidia":
         return None
     has, takes = Version(image.labels.cuda), Version(wanted.driver_cuda)
-    dead = has.major > takes.major or (takes.major < _COMPATIBLE and has > takes)
+    dead = has.major > takes.major or (takes.major < _MINOR_COMPATIBLE_SINCE and has > takes)
     return f"for CUDA {image.labels.cuda}, of which the driver knows {wanted.driver_cuda}" if dead else None
 
 
@@ -223,7 +222,7 @@ def _distribution(image: Image, wanted: Wanted) -> str | None:
 
 def _mpi(image: Image, wanted: Wanted) -> str | None:
     has = image.labels.mpi
-    if wanted.mpi is None or has == wanted.mpi or {has, wanted.mpi} <= MPI_ABI:
+    if wanted.mpi is None or (has and compatible(has, wanted.mpi)):
         return None
     return f"with {has or 'no MPI'} where {wanted.mpi} is needed"
 

@@ -9,7 +9,7 @@ from modak.chosen import Chosen
 from modak.dsl import Data
 from modak.facts import FileSystem
 from modak.memory import needed_gb, usable_gb
-from modak.placing import OWN, SMALL_FILE
+from modak.placing import SMALL_FILE_BYTES
 
 BUSY: Final = 0.1
 """A job that takes more than this part of a shared file system's bandwidth depends on what its neighbours do. Judgement."""
@@ -42,7 +42,7 @@ def rate(chosen: Chosen) -> str | None:
 def small_files(chosen: Chosen) -> str | None:
     """How many files of what size are opened, where they are small."""
     data = _data(chosen)
-    if data is None or not data.files or not data.size_bytes or data.size_bytes / data.files >= SMALL_FILE:
+    if data is None or not data.files or not data.size_bytes or data.size_bytes / data.files >= SMALL_FILE_BYTES:
         return None
     epoch = _epoch_s(chosen)
     opened = f", {data.files / epoch[0]:,.0f} opened a second (time {chosen.prediction.basis})" if epoch else ""
@@ -91,7 +91,7 @@ def _filesystems(chosen: Chosen) -> tuple[FileSystem, ...]:
 
 def _shared(chosen: Chosen) -> FileSystem | None:
     """The shared file system that the request prefers, else the fastest."""
-    shared = [fs for fs in _filesystems(chosen) if fs.kind not in OWN]
+    shared = [fs for fs in _filesystems(chosen) if not fs.node_local]
     wanted = chosen.request.application.storage_class_pref
     preferred = [fs for fs in shared if fs.storage_class == wanted] if wanted else []
     return max(preferred or shared, key=lambda fs: (fs.bandwidth_gbs or 0.0, fs.name), default=None)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
+
+from packaging.version import Version
 
 from modak import plugins
 from modak.candidates import Shape
@@ -12,11 +15,13 @@ from modak.errors import Conflict
 from modak.facts import HostMpi
 from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources, Signal
 from modak.placing import report, staging, storage
-from modak.software import Software, gpu_vendor
+from modak.software import Software, bound_mpi, gpu_vendor
 from modak.target import Target
 from modak.tuning.setting import exported, option_words
-from modak.wishes import carrier, distribution
+from modak.wishes import by_torchrun, distribution
 from modak.words import Joined, Variable, Word
+
+TORCHRUN_SINCE: Final = Version("1.10")
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ def job_of(
         launcher_flavour=mpi.family if mpi else shape.mpi,
         launcher_version=mpi.version if mpi else None,
         pmi=mpi.pmi if mpi else None,
-        container=_container(target, software, mpi, shape.mpi_from == "host"),
+        container=_container(target, software, bound_mpi(target, shape, request)),
         environment={**software.rules.environment, **_framework_environment(request), **exported(request)},
         modules=_modules(target, software, mpi),
         rules=software.rules.texts,
@@ -63,7 +68,7 @@ def job_of(
         report=report(request, target, shape, nodes, software),
     )
     spec, ssh = _without_ssh(spec, target)
-    return Job(spec, (why, *ssh, *_numa(target, shape), *place.decisions), (*missing, *place.warnings))
+    return Job(spec, (why, *ssh, *_numa(target, shape), *place.decisions), (*missing, *_too_old(spec, software), *place.warnings))
 
 
 def build_of(request: Request, spec: JobSpec, definition: str) -> BuildSpec | None:
@@ -71,12 +76,11 @@ def build_of(request: Request, spec: JobSpec, definition: str) -> BuildSpec | No
     build = request.application.build
     if not definition and (build is None or not (build.src or build.build_command)):
         return None
-    cores = spec.resources.ranks_per_node * spec.resources.cores_per_rank
     return BuildSpec(
         definition=definition,
         source=build.src if build else None,
         command=(build.build_command if build else None) or "",
-        parallelism=(build.build_parallelism if build else None) or cores,
+        parallelism=(build.build_parallelism if build else None) or spec.resources.cores_per_node,
     )
 
 
@@ -91,12 +95,21 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
     """The launcher's name, and why it."""
     if ranks == 1:
         return "none", "launcher: none, there is one process"
-    if _torchrun(request):
+    if by_torchrun(request):
         return "torchrun", "launcher: torchrun, one a node, for PyTorch's own distribution"
     if target.system and target.system.launcher:
         return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as {target.system.name} prefers"
     usual = {"slurm": "srun", "flux": "flux"}.get(target.scheduler, "mpirun")
     return usual, f"launcher: {usual} for {ranks} ranks"
+
+
+def _too_old(spec: JobSpec, software: Software) -> tuple[Notice, ...]:
+    """A warning where the image has no torchrun yet."""
+    version = software.framework_version
+    if spec.launcher != "torchrun" or version is None or Version(version) >= TORCHRUN_SINCE:
+        return ()
+    why = f"the image has PyTorch {version}, and torchrun came with {TORCHRUN_SINCE}: the job cannot start there"
+    return (Notice(field="optimisation.options.version", message=f"{why}; take a later version, or Horovod"),)
 
 
 def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...]]:
@@ -111,12 +124,6 @@ def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...
         raise Conflict(text, field="job_options.node_count")
     why = f"launcher: srun; {spec.launcher} would need ssh between nodes, which {system.name} does not have"
     return replace(spec, launcher="srun"), (why,)
-
-
-def _torchrun(request: Request) -> bool:
-    found, spread = carrier(request), distribution(request)
-    by_itself = found is not None and found.framework == "pytorch" and spread in (None, "ddp")
-    return by_itself and request.application.app_type not in ("mpi", "hpc")
 
 
 def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Resources:
@@ -138,9 +145,20 @@ def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Re
         memory_per_node=options.memory_limit,
         memory_per_core=options.minimum_memory_per_processor,
         whole_node=bool(node) and shape.ranks_per_node * cores == (node.cores if node else 0),
-        oversubscribed=bool(node) and shape.ranks_per_node * shape.threads_per_rank > (node.cores * per_core if node else 0),
+        oversubscribed=_oversubscribed(target, shape),
+        node_cores=node.cores if node else None,
         total_ranks=total_ranks(request, shape, nodes),
     )
+
+
+def _oversubscribed(target: Target, shape: Shape) -> bool:
+    """Whether a node has too few hardware threads for its ranks' threads, or too few of what its scheduler counts for its ranks."""
+    node = target.node
+    if node is None:
+        return False
+    by_thread = target.system is not None and target.system.cpu_unit == "thread"
+    countable = node.cores * (node.threads_per_core if by_thread else 1)
+    return shape.ranks_per_node * shape.threads_per_rank > node.cores * node.threads_per_core or shape.ranks_per_node > countable
 
 
 def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
@@ -192,7 +210,7 @@ def _mpi(target: Target, shape: Shape) -> HostMpi | None:
     return target.mpi_called(shape.mpi) or target.host_mpi
 
 
-def _container(target: Target, software: Software, mpi: HostMpi | None, from_host: bool) -> Container | None:
+def _container(target: Target, software: Software, bound: HostMpi | None) -> Container | None:
     if software.reference is None or target.runtime is None:
         return None
     labels = software.image.labels if software.image else None
@@ -202,7 +220,7 @@ def _container(target: Target, software: Software, mpi: HostMpi | None, from_hos
         file=software.file,
         policy=target.runtime,
         gpu_vendor=software.gpu_vendor,
-        host_mpi=mpi if from_host else None,
+        host_mpi=bound,
         mpi=labels.mpi if labels else None,
         mpi_version=labels.mpi_version if labels else None,
         to_build=software.recipe is not None,

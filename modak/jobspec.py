@@ -34,7 +34,9 @@ class Resources:
     whole_node: bool = False
     """The layout uses every core of its nodes."""
     oversubscribed: bool = False
-    """More threads than the node has hardware threads for."""
+    """More threads than the node has hardware threads for, or more ranks than cores where a core is what the scheduler counts."""
+    node_cores: int | None = None
+    """Physical cores of a node, where they are known."""
     total_ranks: int | None = None
     """Ranks in total, where that is fewer than every node could have."""
 
@@ -42,6 +44,12 @@ class Resources:
     def ranks(self) -> int:
         """Ranks in total."""
         return self.total_ranks or self.nodes * self.ranks_per_node
+
+    @property
+    def cores_per_node(self) -> int:
+        """Cores that the job takes of a node: never more than it has, where ranks share them."""
+        taken = self.ranks_per_node * self.cores_per_rank
+        return min(taken, self.node_cores or taken)
 
 
 @dataclass(frozen=True)
@@ -147,8 +155,8 @@ class Report:
     unit: str | None = None
     pattern: str | None = None
     """An extended regular expression with one group: the metric's number."""
-    file: str = "modak-result"
-    """The file's name without ``.json``, below the folder that the job is submitted from."""
+    file: str | None = None
+    """The file's name without ``.json``, below the folder that the job is submitted from; ``None``: one named after the job."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +194,16 @@ class JobSpec:
     """The preferred storage, exported as ``MODAK_STORAGE``."""
     staging: Staging | None = None
     report: Report | None = None
+
+    @property
+    def cpus_per_node(self) -> int:
+        """What the job takes of a node as its scheduler counts: cores, or their hardware threads."""
+        return self.resources.cores_per_node * self.cpus_per_core
+
+    @property
+    def cpus_per_core(self) -> int:
+        """CPUs of a core as the scheduler counts them."""
+        return self.resources.threads_per_core if self.system and self.system.cpu_unit == "thread" else 1
 
     @property
     def all_modules(self) -> tuple[str, ...]:

@@ -328,10 +328,10 @@ def unknown_variants(system: System) -> Iterator[tuple[str, str]]:
     """Fields that name a scheduler, launcher or runtime which neither MODAK nor another installed package offers, and what is known."""
     named = [("schedulers", "scheduler", system.scheduler), ("launchers", "launcher", system.launcher)]
     named += [("runtimes", "runtimes", policy.name) for policy in system.runtimes]
-    for door, field, name in named:
-        known = plugins.names(door)
+    for kind, field, name in named:
+        known = plugins.names(kind)
         if name and name not in known:
-            yield field, unknown(plugins.WHAT[door], name, known)
+            yield field, unknown(plugins.TITLES[kind], name, known)
 
 
 def _dangling(path: Path, system: System, knowledge: Knowledge) -> Iterator[Fault]:

@@ -22,6 +22,8 @@ Values = TypeVar("Values", float, "np.ndarray[Any, np.dtype[np.float64]]")
 Better = Literal["lower", "higher"]
 Per = Literal["run", "epoch", "step", "sample"]
 Kind = Literal["time", "throughput", "other"]
+PARTS: Final = ("epoch", "step", "sample")
+"""Parts of a run that times are known of: ``epoch_time`` and so on."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,18 @@ def metric(name: str, unit: str | None = None) -> Metric:
     if measured.kind == known.kind == "throughput":
         return Metric(name, measured.base, "higher", measured.per, "throughput")
     raise DataError(f"{unit!r} is no unit of {name}; allowed: {_allowed(known)}", field="unit")
+
+
+def misnamed(name: str, unit: str | None) -> str | None:
+    """What to know of a time that counts as that of a whole run, though its name speaks of a part of one.
+
+    >>> misnamed("seconds_per_epoch", "s")
+    "metric 'seconds_per_epoch' counts as the time of a whole run; that of each epoch is called 'epoch_time'"
+    """
+    part = next((part for part in PARTS if part in name.lower()), None)
+    if part is None or name in METRICS or metric(name, unit).kind != "time":
+        return None
+    return f"metric {name!r} counts as the time of a whole run; that of each {part} is called '{part}_time'"
 
 
 def to_base(value: Values, unit: str | None, metric: Metric) -> Values:

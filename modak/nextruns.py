@@ -28,7 +28,7 @@ from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE, NORMAL
 from modak.scoring import Floats, columns, node_power, of_compiler, question, score, usable_curves
 from modak.target import resolve
-from modak.variants import with_variants
+from modak.unmeasured import with_unmeasured
 from modak.wishes import switches
 
 DRAWS = 256
@@ -85,7 +85,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     Raises :class:`modak.errors.Infeasible` where no configuration could meet the constraints, however the runs came out.
     """
     target = resolve(request, facts)
-    candidates = with_variants(request, target, enumerate_candidates(request, target, facts.models))
+    candidates = with_unmeasured(request, target, enumerate_candidates(request, target, facts.models))
     scored = score(request, target, columns(request, target, candidates, facts))
     decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), (), ""))
     warnings = tuple(dict.fromkeys((*target.warnings, *candidates.warnings)))
@@ -123,9 +123,14 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     return optimise(fixed, replace(facts, models=(own,)) if own else facts)
 
 
-def _result_file(request: Request, decision: Decision, index: int) -> str:
-    """One for each run: they may be submitted together, from one folder. The last number tells variants of the same counts apart."""
-    name = (request.application.result_file or "modak-result").removesuffix(".json")
+def _result_file(request: Request, decision: Decision, index: int) -> str | None:
+    """One for each run, where the request names one: they may be submitted together.
+
+    The last number tells variants of the same counts apart.
+    """
+    if request.application.result_file is None:
+        return None
+    name = request.application.result_file.removesuffix(".json")
     shape, nodes, variant = _shape(decision, index), int(decision.scored.nodes[index]), int(decision.scored.shape[index])
     return f"{name}-{nodes}x{shape.ranks_per_node}x{shape.threads_per_rank}-{variant}"
 

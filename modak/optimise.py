@@ -9,6 +9,7 @@ the answer.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +23,7 @@ from modak.batchsize import global_batch
 from modak.candidates import Candidates, Shape, enumerate_candidates
 from modak.chosen import Chosen
 from modak.dsl import Choice, Configuration, Notice, Objective, Plan, Request, Texts
+from modak.effects import in_words
 from modak.errors import Infeasible, UnknownName
 from modak.essence import OUTFIT, essence, key, outfit_key
 from modak.facts import Facts
@@ -36,10 +38,11 @@ from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.sensitivity import lines as sensitivity
 from modak.software import Software, choose_software
+from modak.switching import OpenSwitch, with_switches
 from modak.switching import lines as switch_lines
-from modak.switching import with_switches
-from modak.target import Target, resolve
+from modak.target import Target, place_of, resolve
 from modak.tuning.hint import hint
+from modak.workload import unsaid
 
 MOST_ALTERNATIVES = 6
 MOST_ON_FRONT = 10
@@ -143,6 +146,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             target.warnings,
             decision.candidates.warnings,
             _without_figures(request, target),
+            _without_samples(request, decision, known),
             software.warnings,
             job.warnings,
             script.warnings,
@@ -168,7 +172,7 @@ def plan_of(settled: Settled) -> Plan:
         rules=software.rules.names,
         wall_time_s=settled.wall_time_s,
         decisions=(*decision.target.decisions, *_why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
-        advice=(*advice.advise(_chosen(request, decision), software.rules.held), *hint(request)),
+        advice=(*advice.advise(_chosen(request, decision, software.reference), software.rules.held), *hint(request)),
         warnings=settled.warnings,
     )
 
@@ -199,15 +203,16 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
         raise UnknownName("system", target.name, facts.systems, field="target.name")
     first = (decision.best, *_best_of_other_shapes(decision, (decision.best,)))
     choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *_front(decision, MOST_ON_FRONT))))
-    warnings = _each_once(target.warnings, decision.candidates.warnings, _without_figures(request, target))
+    figures = (*_without_figures(request, target), *_without_samples(request, decision, facts))
+    warnings = _each_once(target.warnings, decision.candidates.warnings, figures)
     counsel = (*advice.advise(_chosen(request, decision), ()), *advice.guesses([choice.prediction for choice in choices[1:]]))
     return Recommendation(choices, warnings, (*target.decisions, *_why(request, decision)), counsel)
 
 
 def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, float | None], Ranking] = rank) -> Decision:
     """Steps 1 to 4: where it runs, what can run there, how long each takes, and which is best."""
-    known, options = prepared(facts), request.job_options
-    place = (request.target, options.partition, options.queue)
+    known = prepared(facts)
+    place = place_of(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
     asked = (*place, *key(request))
     predicted = known.columns.get(asked, lambda: _predicted(essence(request), target, known, place))
@@ -322,7 +327,8 @@ def _why_not(decision: Decision, index: int) -> str:
 
 def _why(request: Request, decision: Decision) -> tuple[str, ...]:
     """One line for each choice that was made among candidates."""
-    told = switch_lines(request, decision.target, _shape(decision), _nodes(decision), decision.candidates.tried)
+    own = partial(_both_ways, decision)
+    told = switch_lines(request, decision.target, _shape(decision), _nodes(decision), decision.candidates.tried, own)
     lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
     if not decision.evidence.known:
         return (*lines, "time: not predicted, no result of this application can be used")
@@ -332,6 +338,22 @@ def _why(request: Request, decision: Decision) -> tuple[str, ...]:
     lines.append(_nodes_line(decision, choice))
     wanted = request.optimisation.objective
     return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
+
+
+def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
+    """What the run's own curves say of a switch at the chosen size; ``None`` where it was not measured with and without."""
+    scored, best, shapes = decision.scored, decision.best, decision.candidates.shapes
+    rivals = np.array([switch.tells_apart(_shape(decision), each) for each in shapes])
+    found = np.flatnonzero(rivals[scored.shape] & (scored.nodes == scored.nodes[best]) & np.isfinite(scored.time)).tolist()
+    if not found:
+        return None
+    pair = (best, min(found, key=lambda i: float(scored.time[i])))
+    on, off = pair if switch.is_on(_shape(decision)) else pair[::-1]
+    spread = math.hypot(float(scored.spread[on]), float(scored.spread[off]))
+    basis = " and ".join(dict.fromkeys(scored.basis[index] for index in (on, off)))
+    with_it, without = (decision.evidence.prediction(scored, index).results_used for index in (on, off))
+    rests = f"{basis}: {counted(with_it, 'result')} with it, {without} without"
+    return in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
 
 
 def _layout_line(decision: Decision, shape: Shape) -> str:
@@ -398,11 +420,11 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[
     return wanted, (f"wall time: {clock(wanted)}, the upper bound of the prediction plus start-up",)
 
 
-def _chosen(request: Request, decision: Decision) -> Chosen:
+def _chosen(request: Request, decision: Decision, image: str | None = None) -> Chosen:
     prediction = decision.evidence.prediction(decision.scored, decision.best)
     found = decision.evidence.predictions[int(decision.scored.shape[decision.best])]
     unlike = tuple(name for name in found.differences if name in SPREAD)
-    return Chosen(request, decision.target, _shape(decision), _nodes(decision), prediction, found.curve, unlike)
+    return Chosen(request, decision.target, _shape(decision), _nodes(decision), prediction, found.curve, unlike, image)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
@@ -414,6 +436,11 @@ def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
     figure = {"energy": "a node's power", "cost": "a price per node-hour"}[minimise]
     text = f"no figure for {figure} is known of {target.name or 'the target'}; node-hours are minimised instead"
     return (Notice(field="optimisation.objective.minimise", message=text),)
+
+
+def _without_samples(request: Request, decision: Decision, facts: Facts) -> tuple[Notice, ...]:
+    """What the request would have to say for a time, where there is none."""
+    return () if decision.evidence.known else unsaid(request, facts.models)
 
 
 def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:

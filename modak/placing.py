@@ -16,10 +16,9 @@ from modak.words import Joined, Variable, Word, variables
 
 COMMON: Final = "default-common"
 """The storage class where the request names none."""
-OWN: Final = frozenset({"local-ssd", "tmpfs"})
-"""Kinds of storage that each node has for itself."""
-SMALL_FILE: Final = 2**20
-FEW_CLIENTS, MANY_CLIENTS = 4, 8
+SMALL_FILE_BYTES: Final = 2**20
+"""Files below it on the average are kept in one stripe."""
+STRIPES_ONE_NODE, STRIPES_MORE_NODES = 4, 8
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def staging(request: Request, target: Target, nodes: int, software: Software) ->
     found = _of_class(target, preferred_storage(request, software))
     return Staging(
         place=_place(found) if found else None,
-        shared=bool(found) and found is not None and found.kind not in OWN,
+        shared=found is not None and not found.node_local,
         stripes=_stripes(request, nodes) if found and found.kind == "lustre" else None,
         into=tuple(Copy(copy.source, copy.to, copy.unpack) for copy in application.stage_in),
         out=tuple(Copy(copy.to, copy.source) for copy in application.stage_out),
@@ -91,7 +90,7 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
     printed = workload.metric
     known = {name: value for name, value in has.items() if value is not None}
     return Report(
-        file=(request.application.result_file or "modak-result").removesuffix(".json"),
+        file=request.application.result_file.removesuffix(".json") if request.application.result_file else None,
         record=known if request.workload_name else {},
         metric=printed.name if printed else None,
         unit=printed.unit if printed else None,
@@ -117,8 +116,8 @@ def _place(found: FileSystem) -> Word:
 
 
 def _stripes(request: Request, nodes: int) -> int:
-    """One for small files, a few for one client, more for many."""
+    """Lustre stripes of the job's directory: one for small files, a few for one client, more for many."""
     data = request.optimisation.data
-    if data and data.files and data.size_bytes and data.size_bytes / data.files < SMALL_FILE:
+    if data and data.files and data.size_bytes and data.size_bytes / data.files < SMALL_FILE_BYTES:
         return 1
-    return FEW_CLIENTS if nodes == 1 else MANY_CLIENTS
+    return STRIPES_ONE_NODE if nodes == 1 else STRIPES_MORE_NODES

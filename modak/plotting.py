@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from modak.amounts import percent
 from modak.errors import Unavailable
 from modak.perfmodel.lines import Line
 
@@ -28,7 +29,9 @@ INK, PALE = "#333333", "#dddddd"
 SHORT, LONGEST = 45, 100
 """Letters of labels that stand side by side, and of any label."""
 NEAR: Final = 1.19
-"""Labels of sizes closer than this ratio would touch."""
+"""Labels of sizes closer than this ratio would touch; ..."""
+NEAR_PART: Final = 0.07
+"""... so would those that are closer than this part of the axis."""
 
 
 def picture(lines: Sequence[Line], kind: str, title: str, level: float = 0.9) -> bytes:
@@ -91,8 +94,10 @@ def _dress(axes: Axes, lines: Sequence[Line], title: str) -> None:
 def _apart(sizes: Iterable[float]) -> list[float]:
     """Sizes whose labels do not touch, the smallest first."""
     kept: list[float] = []
-    for size in sorted(set(sizes)):
-        if not kept or size / kept[-1] > NEAR:
+    ordered = sorted(set(sizes))
+    near = max(NEAR, (ordered[-1] / ordered[0]) ** NEAR_PART)
+    for size in ordered:
+        if not kept or size / kept[-1] > near:
             kept.append(size)
     return kept
 
@@ -104,7 +109,7 @@ def _legend(axes: Axes, lines: Sequence[Line], level: float) -> None:
 
     marks: list[Any] = [
         Line2D([], [], color=INK, marker="o", markersize=6, markeredgecolor="white", linestyle="none", label="measured"),
-        Patch(color=INK, alpha=0.15, linewidth=0, label=f"model with its {level:.0%} interval"),
+        Patch(color=INK, alpha=0.15, linewidth=0, label=f"model with its {percent(level)} interval"),
         Line2D([], [], color=INK, linewidth=1, linestyle=(0, (4, 3)), alpha=0.6, label="perfect scaling from the first point"),
     ]
     axes.add_artist(axes.legend(handles=marks, loc="best", frameon=False, fontsize=8.5, labelcolor=INK))

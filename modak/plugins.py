@@ -1,7 +1,7 @@
-"""Find a variant of a door (``schedulers``, ``launchers``, ``runtimes``, ``frameworks``, ``ingest``) by name.
+"""Find a plug-in by name: a scheduler, launcher, container runtime, framework, or format of result files.
 
-The built-ins of ``modak.<door>.BUILTIN`` come first, then what installed packages offer under the entry point group
-``modak.<door>``: an object that keeps the door's Protocol. Two variants of one name are an error, never a silent override.
+The built-ins of ``modak.<kind>.BUILTIN`` come first, then what installed packages offer under the entry point group
+``modak.<kind>``: an object that keeps the Protocol of that kind. Two variants of one name are an error, never a silent override.
 """
 
 from __future__ import annotations
@@ -10,52 +10,68 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from modak.errors import Conflict, UnknownName
 
-WHAT: Final = {
+if TYPE_CHECKING:
+    from modak.frameworks import Framework
+    from modak.launchers import Launcher
+    from modak.runtimes import Runtime
+    from modak.schedulers import Scheduler
+
+TITLES: Final = {
     "schedulers": "scheduler",
     "launchers": "launcher",
     "runtimes": "container runtime",
     "frameworks": "framework",
     "ingest": "format",
 }
-"""Each door, and what one of its variants is called in messages."""
+"""Each kind of plug-in, and what one is called in messages."""
 
 
-def find(door: str, name: str) -> Any:
+@overload
+def find(kind: Literal["schedulers"], name: str) -> Scheduler: ...
+@overload
+def find(kind: Literal["launchers"], name: str) -> Launcher: ...
+@overload
+def find(kind: Literal["runtimes"], name: str) -> Runtime: ...
+@overload
+def find(kind: Literal["frameworks"], name: str) -> Framework: ...
+@overload
+def find(kind: str, name: str) -> Any: ...
+def find(kind: str, name: str) -> Any:
     """The variant with that name or alias. Raises :class:`modak.errors.UnknownName` that lists the supported names."""
-    found = _by_name(door).get(name)
+    found = _by_name(kind).get(name)
     if found is not None:
         return found
-    raise UnknownName(WHAT[door], name, names(door))
+    raise UnknownName(TITLES[kind], name, names(kind))
 
 
-def names(door: str) -> tuple[str, ...]:
-    """Names of all variants of a door, built-ins first; aliases are left out."""
-    return tuple(variant.name for variant in all_of(door))
-
-
-@cache
-def all_of(door: str) -> tuple[Any, ...]:
-    """All variants of a door: built-ins, then those of other packages in the order of their names."""
-    return joined(door, import_module(f"modak.{door}").BUILTIN, _installed(door))
+def names(kind: str) -> tuple[str, ...]:
+    """Names of all variants of a kind, built-ins first; aliases are left out."""
+    return tuple(variant.name for variant in all_of(kind))
 
 
 @cache
-def _by_name(door: str) -> dict[str, Any]:
-    return {name: variant for variant in all_of(door) for name in called(variant)}
+def all_of(kind: str) -> tuple[Any, ...]:
+    """All variants of a kind: built-ins, then those of other packages in the order of their names."""
+    return joined(kind, import_module(f"modak.{kind}").BUILTIN, _installed(kind))
 
 
-def joined(door: str, builtin: Iterable[Any], installed: Iterable[Any]) -> tuple[Any, ...]:
+@cache
+def _by_name(kind: str) -> dict[str, Any]:
+    return {name: variant for variant in all_of(kind) for name in called(variant)}
+
+
+def joined(kind: str, builtin: Iterable[Any], installed: Iterable[Any]) -> tuple[Any, ...]:
     """Both together. Raises :class:`modak.errors.Conflict` where two variants have one name."""
     found: dict[str, Any] = {}
     variants = (*builtin, *installed)
     for variant in variants:
         for name in called(variant):
             if name in found:
-                raise Conflict(f"two variants of {WHAT[door]} are called {name!r}: {_origin(found[name])} and {_origin(variant)}")
+                raise Conflict(f"two variants of {TITLES[kind]} are called {name!r}: {_origin(found[name])} and {_origin(variant)}")
             found[name] = variant
     return variants
 
@@ -66,9 +82,9 @@ def called(variant: Any) -> tuple[str, ...]:
 
 
 @cache
-def _installed(door: str) -> tuple[Any, ...]:
+def _installed(kind: str) -> tuple[Any, ...]:
     """What other packages offer; what is installed does not change while a program runs."""
-    found = sorted(entry_points(group=f"modak.{door}"), key=lambda point: (point.name, point.value))
+    found = sorted(entry_points(group=f"modak.{kind}"), key=lambda point: (point.name, point.value))
     return tuple(map(loaded, found))
 
 

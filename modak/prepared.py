@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from modak.facts import Facts, Result
 from modak.images import Catalogue, catalogue
 from modak.kept import Kept
+from modak.perfmodel.predict import same_name
 from modak.rules import Rulebook, rulebook
 
 if TYPE_CHECKING:
@@ -34,6 +35,14 @@ class Prepared(Facts):
     def rulebook(self) -> Rulebook:
         """The rules, to be looked up."""
         return rulebook(self.rules)
+
+    @cached_property
+    def ran_on_gpus(self) -> frozenset[tuple[str, str | None]]:
+        """Systems on which each run of the evidence had GPUs, by folded name, with the partitions that it ran in."""
+        measured = [curve for curve in self.models if curve.told is None and curve.on_gpus is not None]
+        without = {same_name(curve.series.system) for curve in measured if not curve.on_gpus}
+        places = ((same_name(curve.series.system), curve.series.partition) for curve in measured)
+        return frozenset(place for place in places if place[0] not in without)
 
     @cached_property
     def targets(self) -> Kept[Hashable, Target]:

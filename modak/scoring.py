@@ -40,16 +40,17 @@ BLOCK: Final = 256
 
 @dataclass(frozen=True)
 class Shaped:
-    """One shape, predicted for one unit at several sizes; ``reference`` as in :class:`Columns`, with each size as the first."""
+    """One shape, predicted for one unit at several sizes; ``smallest`` and ``at_smallest`` as in :class:`Columns`, for each size."""
 
     found: Predictions
-    reference: Floats
+    smallest: Floats
+    at_smallest: Floats
 
     def at(self, index: int) -> Shaped:
         """One of the sizes alone."""
         one, found = slice(index, index + 1), self.found
         alone = replace(found, value=found.value[one], spread=found.spread[one], basis=found.basis[one], doublings=found.doublings[one])
-        return Shaped(alone, self.reference[one])
+        return Shaped(alone, self.smallest[one], self.at_smallest[one])
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,10 @@ class Columns:
     spread: Floats
     doublings: Floats
     basis: tuple[Basis, ...]
-    first: Floats
-    """Of each shape, the cost of a unit on its fewest nodes."""
-    reference: Floats
-    """Of each shape, the node-seconds at the smallest size that it was measured at, over the time on its fewest nodes."""
+    smallest: Floats
+    """Of each shape, the fewest nodes that it was measured on, which efficiency is against; else the fewest that are asked about."""
+    at_smallest: Floats
+    """Of each shape, the cost of a unit there."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Evidence:
     @property
     def known(self) -> bool:
         """Whether any candidate has a predicted time."""
-        return any(unit is not None and known for unit, known in zip(self.units, np.isfinite(self.columns.first), strict=True))
+        return any(unit is not None and known for unit, known in zip(self.units, np.isfinite(self.columns.at_smallest), strict=True))
 
     def upper(self, scored: Scored, index: int) -> float | None:
         """The upper end of one candidate's interval in seconds; ``None``: there is no prediction."""
@@ -147,8 +148,8 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
         spread=spread[order],
         doublings=np.concatenate([each.doublings for each in found])[order],
         basis=tuple(basis[index] for index in order),
-        first=np.array([each.value[0] for each in found]),
-        reference=np.array([each.reference[0] for each in shaped]),
+        smallest=np.array([each.smallest[0] for each in shaped]),
+        at_smallest=np.array([each.at_smallest[0] for each in shaped]),
     )
 
 
@@ -166,9 +167,13 @@ def _predicted(
 ) -> Shaped:
     """One shape at its node counts; what switches do that were not measured there is told from other runs."""
     plain = switching.evidence_for(shape, candidates.tried)
-    found = predict(of_compiler(usable, plain), question(request, target, plain), nodes, power)
-    told = switching.applied(found, request, target, shape, candidates.tried)
-    return Shaped(told, _reference(told, nodes))
+    curves, asked = of_compiler(usable, plain), question(request, target, plain)
+
+    def told(sizes: npt.ArrayLike) -> Predictions:
+        return switching.applied(predict(curves, asked, sizes, power), request, target, shape, candidates.tried)
+
+    found = told(nodes)
+    return Shaped(found, *_smallest(found, nodes, told))
 
 
 def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
@@ -184,7 +189,8 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         time=time,
         spread=predicted.spread,
         doublings=predicted.doublings,
-        efficiency=np.fmin.reduce((start_up + predicted.first * scale) * predicted.reference, initial=np.inf) / (time * predicted.nodes),
+        efficiency=np.fmin.reduce((start_up + predicted.at_smallest * scale) * predicted.smallest, initial=np.inf)
+        / (time * predicted.nodes),
         basis=predicted.basis,
         power_w=node.power_w if node else None,
         price=partition.price_per_node_hour if partition else None,
@@ -208,17 +214,18 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "mpi_from": shape.mpi_from,
         "hyperthreads": shape.hyperthreads,
         "numa_mode": shape.numa_mode,
+        "image": request.application.container_runtime if framework is None and target.runtime else None,
     }
     return Question({name: value for name, value in attributes.items() if value is not None}, shape.layout)
 
 
 def node_power(facts: Facts) -> Power:
-    """Peak single-precision TFLOP/s of a node (its accelerators', where it has any), else its cores: for transfers between systems.
+    """Peak single-precision TFLOP/s of a node (of the accelerators that it uses, where it has any), else its cores: for transfers.
 
     The two are never mixed: a ratio needs the same figure on both sides, so systems without one give ``None``.
     """
 
-    def power(system_name: str | None, partition_name: str | None) -> float | None:
+    def power(system_name: str | None, partition_name: str | None, gpus: int | None, threads: int | None) -> float | None:
         system = find_system(system_name, facts) if system_name else None
         if system is None:
             return None
@@ -226,9 +233,10 @@ def node_power(facts: Facts) -> Power:
         node = partition.node
         accelerator = facts.accelerators.get(node.accelerator or "")
         processor = facts.processors.get(node.processor)
-        if node.accelerators:
-            return accelerator.fp32_tflops * node.accelerators if accelerator and accelerator.fp32_tflops else None
-        return processor.fp32_tflops * node.sockets if processor and processor.fp32_tflops else None
+        if node.accelerators and gpus != 0:
+            return accelerator.fp32_tflops * (gpus or node.accelerators) if accelerator and accelerator.fp32_tflops else None
+        cores = min(threads or node.usable_cores, node.usable_cores)
+        return processor.fp32_tflops * node.sockets * cores / node.cores if processor and processor.fp32_tflops else None
 
     return power
 
@@ -256,14 +264,12 @@ def of_compiler(curves: Sequence[Curve], shape: Shape) -> tuple[Curve, ...]:
     return same or tuple(curves)
 
 
-def _reference(found: Predictions, nodes: Ints) -> Floats:
-    """Node-seconds at the smallest size that a shape was measured at (else at each size), which efficiency is against; over the time
-    at each size."""
+def _smallest(found: Predictions, nodes: Ints, told: Callable[[npt.ArrayLike], Predictions]) -> tuple[Floats, Floats]:
+    """For each of ``nodes`` the smallest size that the evidence has (the size itself, where that counts no nodes), and the cost there."""
     curve = found.curve
-    if curve is None or not np.isfinite(found.value).any():
-        return np.full(len(nodes), np.inf)
-    if curve.scale != "nodes":
-        return nodes.astype(np.float64)
+    if curve is None or curve.scale != "nodes":
+        return nodes.astype(np.float64), found.value
     smallest = curve.sizes[0]
-    at_smallest, *at_sizes = predict((curve,), Question({}), [smallest, *nodes]).value
-    return np.asarray(at_smallest / np.array(at_sizes) * smallest)
+    here = np.flatnonzero(nodes == smallest)
+    cost = found.value[here[0]] if here.size else told([smallest]).value[0]
+    return np.full(len(nodes), smallest), np.full(len(nodes), cost)

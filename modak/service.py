@@ -10,7 +10,7 @@ import getpass
 import hashlib
 import json
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -37,6 +37,7 @@ from modak.store import LoadReport, Page, Store, open_store
 from modak.store.access import Spent
 from modak.store.audit import Actor
 from modak.store.newest import Newest, Switches
+from modak.store.values import Item, Replaced
 from modak.switching import left_open
 from modak.target import Target, find_system
 
@@ -152,9 +153,7 @@ class Service:
         from modak.ingest.sources import from_bytes
         from modak.perfmodel.rows import ADDED, improve_rows, predict_rows
 
-        asked = points(from_bytes(content, name))
-        if len(asked) > self.max_points:
-            raise DataError(f"{len(asked)} rows; at most {self.max_points} are predicted at once (MODAK_MAX_POINTS)", field=name)
+        asked = points(from_bytes(content, name), self.max_points)
         curves = {application: self.store.models(application) for application in sorted({point.series.application for point in asked})}
         questions = [_flat(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
         answered = predict_rows(questions, curves, level, node_power(self.facts()))
@@ -214,24 +213,18 @@ class Service:
 
     def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:
         """A page of results in the columns of the results table: ``items``, and ``next`` where there are more."""
-        return _page(self.store.results(filters, cursor, limit))
+        return _page(self.store.results(filters, cursor, limit), _record)
 
     def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> Json:
         """A page of the results that a plan's prediction rests on, also those that were replaced since.
 
         Raises :class:`~modak.errors.NotFound`.
         """
-        return _page(self.store.numbered(self.store.plan(plan_id).result_ids, cursor, limit))
+        return _page(self.store.numbered(self.store.plan(plan_id).result_ids, cursor, limit), _record)
 
-    def replaced(self, filters: Mapping[str, str], *, limit: int = 100) -> Json:
-        """Results whose place others took, the last first: when, by whom and from which file."""
-        found = self.store.replaced(filters, limit)
-        return {
-            "items": [
-                {**_record(each.result), "replaced_at": each.at.isoformat(), "replaced_by": each.principal, "replaced_from": each.file}
-                for each in found
-            ]
-        }
+    def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:
+        """A page of the results whose place others took, the last first: when, by whom and from which file."""
+        return _page(self.store.replaced(filters, cursor, limit), _replaced)
 
     def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
         """All results that the filters leave: the columns, and rows of text."""
@@ -546,8 +539,12 @@ def _flat(series: Mapping[str, Any]) -> Json:
     return rest | {f"params.{name}": value for name, value in series.get("params", {}).items()}
 
 
-def _page(page: Page) -> Json:
-    return {"items": [_record(result) for result in page.items]} | ({"next": page.next} if page.next else {})
+def _page(page: Page[Item], shown: Callable[[Item], Json]) -> Json:
+    return {"items": [shown(item) for item in page.items]} | ({"next": page.next} if page.next else {})
+
+
+def _replaced(item: Replaced) -> Json:
+    return {**_record(item.result), "replaced_at": item.at.isoformat(), "replaced_by": item.principal, "replaced_from": item.file}
 
 
 def _record(result: Result) -> Json:

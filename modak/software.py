@@ -22,7 +22,7 @@ from modak.recipes.plan import Extras, Hardware, Recipe
 from modak.rules import Applied, Situation
 from modak.scoring import question, usable_curves
 from modak.target import Target
-from modak.wishes import carrier, distribution, library, switches
+from modak.wishes import by_torchrun, carrier, distribution, library, switches
 
 ARCHITECTURES: Final[Mapping[str | None, str]] = {"arm": "aarch64", "power": "ppc64le"}
 """Words of requests for processors that are not x86_64."""
@@ -89,7 +89,7 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
         recipe=recipe,
         own_image=chosen.own_image,
         gpu_vendor=gpu_vendor(request, target, shape),
-        decisions=(*_without_catalogue(chosen, found, target), *choice.decisions, *applied.decisions),
+        decisions=(*_without_catalogue(chosen, found, target), *choice.decisions, *_instead_of_own(chosen, found), *applied.decisions),
         warnings=choice.warnings if choice.image or recipe or not own else (),
     )
 
@@ -115,7 +115,7 @@ def _choose(
 ) -> tuple[ImageChoice, Recipe | None]:
     """An image of the framework, or with ``builds`` the recipe that takes its place."""
     hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build is True or shape.opt_build
-    mpi = _bound_mpi(target, shape, request)
+    mpi = bound_mpi(target, shape, request)
     extras = Extras(
         compilers=_compilers_on(request, shape),
         distribution="horovod" if distribution(request) == "horovod" else None,
@@ -177,9 +177,10 @@ def gpu_vendor(request: Request, target: Target, shape: Shape) -> Vendor | None:
     return "nvidia" if shape.gpus_per_node else None
 
 
-def _bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
-    """The host's MPI that the image must fit, where ranks talk through it."""
-    if shape.mpi_from != "host" or target.system is None or distribution(request) not in ("horovod", None):
+def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
+    """The host's MPI that is bound into the image, and that the image must fit, where ranks talk through it."""
+    by_mpi = distribution(request) in ("horovod", None) and not by_torchrun(request)
+    if shape.mpi_from != "host" or target.system is None or not by_mpi:
         return None
     return target.mpi_called(shape.mpi) or target.host_mpi
 
@@ -220,3 +221,10 @@ def _without_catalogue(chosen: Software, found: Carrier | None, target: Target) 
     if chosen.own_image:
         return (f"image: {chosen.own_image}, as the request names it",)
     return ("image: none; the application runs as the system provides it",)
+
+
+def _instead_of_own(chosen: Software, found: Carrier | None) -> tuple[str, ...]:
+    """That an image which the request names is not the one it gets."""
+    if found is None or chosen.own_image in (None, chosen.reference):
+        return ()
+    return (f"image: not {chosen.own_image}, which the request names: for {found.framework} the catalogue decides",)

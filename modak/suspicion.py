@@ -7,9 +7,10 @@ alone are each other's neighbours.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final
 
@@ -17,6 +18,9 @@ from modak.facts import Layout
 
 FACTOR: Final = 30.0
 """Beyond this factor a value is doubted: two values a thousandfold apart are each 31.6 from their middle. Minutes for seconds pass."""
+BREAK: Final = 100.0
+"""The same from one size to the next, where a whole part of a series is in another unit: a slip of 1000, less what a step to ten times the
+size takes off it."""
 ABOVE_LINEAR: Final = 1.5
 """How far a speed-up may be above linear on both sides: caches and noise explain less."""
 DIGITS: Final = 5
@@ -32,12 +36,14 @@ class Cell:
     layout: Layout
     cost: float
     value: float | None = None
+    settled: bool = False
+    """Whether it was measured before, and nobody doubted it."""
 
 
-def doubts(cells: Sequence[Cell], *, scales: bool) -> Mapping[int, str]:
+def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mapping[int, str]:
     """Which of a series' cells look wrong, by their place in ``cells``, and why.
 
-    ``scales``: the cost is a time, or a time a sample, which more hardware divides.
+    ``scales``: the cost is a time, or a time a sample, which more hardware divides. ``rate``: people see the inverse of the cost.
 
     >>> cells = [Cell(Layout(nodes=n), 64 / n) for n in (1, 2, 4, 8)] + [Cell(Layout(nodes=16), 4000.0)]
     >>> doubts(cells, scales=True)
@@ -49,12 +55,14 @@ def doubts(cells: Sequence[Cell], *, scales: bool) -> Mapping[int, str]:
         wide = max(costs) > FACTOR * min(costs)
         for at in range(len(group)):
             reason = (
-                (_slip(cells, group, at) if wide else None)
+                (_slip(cells, group, at, rate) if wide else None)
                 or (_above_linear(cells, group, at) if scales else None)
                 or _copied(cells, group, at)
             )
             if reason:
                 found[group[at]] = reason
+        if wide:
+            found.update(_shifted(cells, [place for place in group if "unit" not in found.get(place, "")], rate))
     return found
 
 
@@ -86,7 +94,7 @@ def _groups(cells: Sequence[Cell]) -> list[list[int]]:
     return [sorted(group, key=lambda place: size(cells[place].layout)) for group in found.values()]
 
 
-def _slip(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
+def _slip(cells: Sequence[Cell], group: Sequence[int], at: int, rate: bool) -> str | None:
     """Far from the middle of its neighbourhood, whether cost stays the same with size or is divided by it."""
     near = group[max(at - REACH, 0) : at + REACH + 1]
     if len(near) < 2:
@@ -97,7 +105,34 @@ def _slip(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
     nearest = min(off, key=abs)
     if not all(map(_far, off)) or off[0] * off[1] < 0:
         return None
-    return f"{_times(math.exp(nearest))} what the neighbouring sizes suggest; a slip in the unit?"
+    return _in_another_unit(nearest, "the neighbouring sizes suggest", rate)
+
+
+def _shifted(cells: Sequence[Cell], group: Sequence[int], rate: bool) -> Iterator[tuple[int, str]]:
+    """The part of the sizes that lies a break above or below the others: what is new beside what is settled, else the smaller part.
+
+    Where neither is the smaller one, both.
+    """
+    breaks = [_break(cells[one], cells[next_one]) for one, next_one in pairwise(group)]
+    levels = list(accumulate((0 if off == 0 else math.copysign(1, off) for off in breaks), initial=0.0))
+    if not any(breaks):
+        return
+    votes = Counter(level for level, place in zip(levels, group, strict=True) if cells[place].settled) or Counter(levels)
+    (right, most), *others = votes.most_common()
+    trusted = None if any(count == most for _, count in others) else right
+    for level, place in zip(levels, group, strict=True):
+        if level != trusted:
+            above = level > (min(levels) if trusted is None else trusted)
+            size_of_break = median(abs(off) for off in breaks if off)
+            yield place, _in_another_unit(size_of_break if above else -size_of_break, "the other sizes suggest", rate)
+
+
+def _break(one: Cell, next_one: Cell) -> float:
+    """Log of the factor between two sizes that neither law of :func:`_slip` explains; 0 below :data:`BREAK`."""
+    off = math.log(next_one.cost / one.cost)
+    bounds = (off, off + math.log(size(next_one.layout) / size(one.layout)))
+    nearest = min(bounds, key=abs)
+    return nearest if bounds[0] * bounds[1] > 0 and abs(nearest) > math.log(BREAK) else 0.0
 
 
 def _above_linear(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
@@ -125,5 +160,9 @@ def _far(log_ratio: float) -> bool:
     return abs(log_ratio) > math.log(FACTOR)
 
 
-def _times(ratio: float) -> str:
-    return f"{ratio:.3g} times" if ratio >= 1 else f"1/{1 / ratio:.3g} of"
+def _in_another_unit(log_ratio: float, who: str, rate: bool) -> str:
+    """The doubt in words: of the value that people see, where ``log_ratio`` is of the cost."""
+    ratio = math.exp(abs(log_ratio))
+    factor = f"{ratio:.3g}" if ratio < 100 else f"{ratio:.0f}"
+    more = (log_ratio >= 0) != rate
+    return f"{f'{factor} times' if more else f'1/{factor} of'} what {who}; a slip in the unit?"

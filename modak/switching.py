@@ -2,14 +2,14 @@
 
 A graph compiler, the precision and a build from source may be left to ``auto``. Where the application was measured both ways on
 the target, its own curves decide. Where it was not, results of other runs say by how much a switch changes the time
-(:mod:`modak.switches`): a shape with it is then predicted as the shape without it times that ratio. MPI inside or outside of a
+(:mod:`modak.effects`): a shape with it is then predicted as the shape without it times that ratio. MPI inside or outside of a
 container and hyper-threads are shapes of their own already.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,9 +18,9 @@ import numpy as np
 from modak.amounts import counted
 from modak.candidates import Candidates, Shape
 from modak.dsl import Basis, Request
+from modak.effects import OFF, SOFTWARE, Effect, Pair, Run, effect, pairs
 from modak.facts import Result
 from modak.perfmodel import Predictions
-from modak.switches import OFF, SOFTWARE, Effect, Pair, Run, effect, pairs
 from modak.target import Target
 from modak.wishes import carrier, switches
 
@@ -32,7 +32,7 @@ BUILT: Final = "params.build"
 
 
 @dataclass(frozen=True)
-class Open:
+class OpenSwitch:
     """A switch that is left to the evidence: where results say of it, and what turns it on in a shape."""
 
     name: str
@@ -58,28 +58,33 @@ class Open:
         """Whether the shape has it."""
         return self.on in (shape.compiler, shape.precision) or (self.column == BUILT and shape.opt_build)
 
+    def tells_apart(self, one: Shape, other: Shape) -> bool:
+        """Whether one has the switch, the other nothing in its place, and they are alike in all else."""
+        without = other if self.is_on(one) else one
+        return self.is_on(one) != self.is_on(other) and not _taken(self, without) and self.turned_off(one) == self.turned_off(other)
+
 
 @dataclass(frozen=True)
-class Known:
+class SwitchEvidence:
     """An open switch with all pairs of results that tell of it."""
 
-    switch: Open
+    switch: OpenSwitch
     pairs: tuple[Pair, ...]
 
 
-def left_open(request: Request) -> tuple[Open, ...]:
+def left_open(request: Request) -> tuple[OpenSwitch, ...]:
     """The switches that the request leaves to the evidence."""
-    compilers = [Open(name, "compiler", name) for name, value in switches(request).items() if value == "auto"]
+    compilers = [OpenSwitch(name, "compiler", name) for name, value in switches(request).items() if value == "auto"]
     optimisation = request.optimisation
-    precisions = [Open(name, "precision", name, FULL) for name in REDUCED if optimisation.workload.precision == "auto"]
-    builds = [Open(BUILD, BUILT, BUILD, "hub")] if optimisation.enable_opt_build == "auto" else []
+    precisions = [OpenSwitch(name, "precision", name, FULL) for name in REDUCED if optimisation.workload.precision == "auto"]
+    builds = [OpenSwitch(BUILD, BUILT, BUILD, "hub")] if optimisation.enable_opt_build == "auto" else []
     return (*compilers, *precisions, *builds)
 
 
-def known(request: Request, tried: Iterable[Result]) -> tuple[Known, ...]:
+def known(request: Request, tried: Iterable[Result]) -> tuple[SwitchEvidence, ...]:
     """The open switches with what ``tried`` (results of any application) says of each."""
     results = tuple(tried)
-    return tuple(Known(switch, pairs(results, switch.column, switch.on, switch.off)) for switch in left_open(request))
+    return tuple(SwitchEvidence(switch, pairs(results, switch.column, switch.on, switch.off)) for switch in left_open(request))
 
 
 def run(request: Request, target: Target, shape: Shape, nodes: int | None = None) -> Run:
@@ -102,7 +107,7 @@ def with_switches(candidates: Candidates, request: Request, target: Target, resu
     return replace(candidates, shapes=tuple(shape for shape, _ in found), nodes=tuple(nodes for _, nodes in found), tried=tried)
 
 
-def evidence_for(shape: Shape, tried: Sequence[Known]) -> Shape:
+def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
     """The shape that results stand behind: without what is on only because of other runs."""
     for each in tried:
         if each.switch.name in shape.told:
@@ -110,7 +115,7 @@ def evidence_for(shape: Shape, tried: Sequence[Known]) -> Shape:
     return shape
 
 
-def applied(found: Predictions, request: Request, target: Target, shape: Shape, tried: Sequence[Known]) -> Predictions:
+def applied(found: Predictions, request: Request, target: Target, shape: Shape, tried: Sequence[SwitchEvidence]) -> Predictions:
     """Predictions of a shape without its told switches, made those of the shape with them."""
     for each in tried:
         told = effect(each.pairs, run(request, target, shape)) if each.switch.name in shape.told else None
@@ -121,28 +126,34 @@ def applied(found: Predictions, request: Request, target: Target, shape: Shape, 
     return found
 
 
-def lines(request: Request, target: Target, shape: Shape, nodes: int, tried: Sequence[Known]) -> tuple[str, ...]:
-    """For each open switch whether it is on, and by what evidence; without any, which runs would decide."""
-    return tuple(text for each in tried if (text := _line(request, target, shape, nodes, each)))
+def lines(
+    request: Request, target: Target, shape: Shape, nodes: int, tried: Sequence[SwitchEvidence], own: Callable[[OpenSwitch], str | None]
+) -> tuple[str, ...]:
+    """For each open switch whether it is on, and by what evidence; without any, which runs would decide.
+
+    ``own``: what the run's own curves say of a switch; ``None`` where they were not measured both ways.
+    """
+    here, where = run(request, target, shape, nodes), f"{counted(nodes, 'node')} of {target.title}"
+    found = (_line(each.switch, shape, own(each.switch) or effect(each.pairs, here), where) for each in tried)
+    return tuple(text for text in found if text)
 
 
-def _line(request: Request, target: Target, shape: Shape, nodes: int, each: Known) -> str | None:
-    on = each.switch.is_on(shape)
-    told = effect(each.pairs, run(request, target, shape, nodes))
-    if told is not None:
-        return f"{each.switch.name}: {'on' if on else 'off'}, {told}"
-    if on or each.switch.column == "precision":
+def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, where: str) -> str | None:
+    """What is said of one switch; ``None`` where it is on, or a precision, and nothing is known of it."""
+    on = switch.is_on(shape)
+    if evidence is not None:
+        return f"{switch.name}: {'on' if on else 'off'}, {evidence}"
+    if on or switch.column == "precision":
         return None
-    where = f"{counted(nodes, 'node')} of {target.title}"
-    return f"{each.switch.name}: off, no result with and without it is known; one run with and one without it on {where} would decide"
+    return f"{switch.name}: off, no result with and without it is known; one run with and one without it on {where} would decide"
 
 
-def _helps(request: Request, target: Target, shape: Shape, each: Known) -> bool:
+def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence) -> bool:
     told: Effect | None = effect(each.pairs, run(request, target, shape))
     return told is not None and told.helps
 
 
-def _taken(switch: Open, shape: Shape) -> bool:
+def _taken(switch: OpenSwitch, shape: Shape) -> bool:
     """Whether another value stands where the switch would: one compiler and one precision at a time."""
     values: Mapping[str, object] = {"compiler": shape.compiler, "precision": shape.precision, BUILT: None}
     return values[switch.column] not in (None, switch.off)

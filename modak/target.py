@@ -6,12 +6,15 @@ be met at all raises.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from modak.amounts import counted
 from modak.dsl import Notice, Request
 from modak.errors import unknown
 from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, RuntimePolicy, System
 from modak.perfmodel.predict import same_name
+from modak.prepared import prepared
 
 SAME_RUNTIME = ({"apptainer", "singularity"},)
 """Runtimes that run each other's images and take each other's options."""
@@ -79,6 +82,13 @@ class Target:
         return next((mpi for mpi in self.system.mpi if mpi.default), self.system.mpi[0])
 
 
+def place_of(request: Request, facts: Facts) -> tuple[Hashable, ...]:
+    """What the target of a request depends on, beside what is known of systems: the same for requests that have one target."""
+    options = request.job_options
+    asked = (request.target, options.partition, options.queue, options.request_gpus, request.optimisation.opt_build.acc_type)
+    return *asked, prepared(facts).ran_on_gpus
+
+
 def resolve(request: Request, facts: Facts) -> Target:
     """The target of a request, with what was decided and what was done instead of what the request said."""
     notes: list[Notice] = []
@@ -87,7 +97,7 @@ def resolve(request: Request, facts: Facts) -> Target:
     if system is None:
         runtime, why = _runtime_without_facts(request)
         return Target(scheduler=scheduler, name=request.target.name, runtime=runtime, decisions=why, warnings=tuple(notes))
-    partition, asked = _partition(request, system, notes)
+    partition, asked, why_there = _partition(request, system, facts, notes)
     runtime, why = _runtime(request.target.container_runtime, system, notes)
     return Target(
         scheduler=scheduler,
@@ -98,7 +108,7 @@ def resolve(request: Request, facts: Facts) -> Target:
         accelerator=facts.accelerators.get(partition.node.accelerator or ""),
         runtime=runtime,
         scheduler_partition=asked,
-        decisions=why,
+        decisions=(*why_there, *why),
         warnings=tuple(notes),
     )
 
@@ -131,25 +141,48 @@ def _scheduler(request: Request, system: System | None, notes: list[Notice]) -> 
     return known or asked or "shell"
 
 
-def _partition(request: Request, system: System, notes: list[Notice]) -> tuple[Partition, str | None]:
-    """The partition whose facts hold, and the name that the script asks for."""
+def _partition(request: Request, system: System, facts: Facts, notes: list[Notice]) -> tuple[Partition, str | None, tuple[str, ...]]:
+    """The partition whose facts hold, the name that the script asks for, and why where the request names neither it nor a queue."""
     options = request.job_options
     field_name = "job_options.partition" if options.partition else "job_options.queue"
     asked = options.partition or options.queue
     if asked is None:
-        partition = system.default_partition
-        return partition, (partition.queue if not partition.default else None)
+        return _not_named(request, system, facts)
     for partition in system.partitions:
         if asked in (partition.name, partition.queue):
-            return partition, partition.queue or (None if partition.queues else asked)
+            return partition, partition.queue or (None if partition.queues else asked), ()
         if asked in [queue.name for queue in partition.queues]:
-            return partition, asked
+            return partition, asked, ()
     default = system.default_partition
     known = ", ".join(queue.name for partition in system.partitions for queue in (partition.queues or (partition,)))
     missing = f"{system.name} has no partition {asked!r} on record (known: {known})"
     message = f"{missing}; the script asks for it as given, its limits are taken from {default.name!r}"
     notes.append(Notice(field=field_name, message=message))
-    return default, asked
+    return default, asked, ()
+
+
+def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
+    """The default partition, as :func:`_partition` gives it; where that has too few GPUs for the job, the one that has them."""
+    default = system.default_partition
+    asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
+    names = {same_name(name) for name in (system.name, *system.aliases)}
+    measured = {partition for name, partition in prepared(facts).ran_on_gpus if name in names}
+    wanted = asked if asked is not None else int(kind in ("nvidia", "amd") if kind else bool(measured))
+    gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
+    able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
+    if default in able:
+        return default, (default.queue if not default.default else None), ()
+    found = min(able, key=lambda partition: partition.name not in measured)
+    reason = f"all its results on {system.name} are of GPUs" if asked is None and kind is None else "the job asks for GPUs"
+    why = f"partition: {found.name}, since {reason}; {default.name}, the default, has {counted(default.node.accelerators, 'GPU')} a node"
+    return found, found.queue or (None if found.queues else found.name), (why,)
+
+
+def _gpus(partition: Partition, kind: str | None, facts: Facts) -> int:
+    """GPUs of a node, as far as they are of the maker that is asked for."""
+    known = facts.accelerators.get(partition.node.accelerator or "")
+    other = known is not None and kind in ("nvidia", "amd") and known.vendor != kind
+    return 0 if other else partition.node.accelerators
 
 
 def _runtime(asked: str | None, system: System, notes: list[Notice]) -> tuple[RuntimePolicy | None, tuple[str, ...]]:

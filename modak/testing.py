@@ -1,4 +1,4 @@
-"""Contracts of the doors, for whoever adds a variant: ``modak.testing.check_scheduler(obj)`` and so on.
+"""Contracts of the plug-ins, for whoever adds a scheduler, launcher or runtime: ``modak.testing.check_scheduler(obj)`` and so on.
 
 Each check raises :class:`AssertionError` with a sentence where the object breaks an invariant: no line break in a directive,
 the command survives, what a line does is what it says it does, same input same text. They run over every variant that is

@@ -54,6 +54,8 @@ class Seen:
     python: str | None = None
     says: Mapping[str, str] = field(default_factory=dict)
     checks: Mapping[str, Check] = field(default_factory=dict)
+    last_words: str = ""
+    """The last line that was printed, by whatever printed it: where nothing ran, the runtime says there why."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,14 @@ class Finding:
 
 def read(output: str) -> Seen:
     """What the probe printed; lines of anything else in the image are passed over."""
-    found: dict[str, Any] = {"checks": {}, "says": {}}
+    lines = output.splitlines()
+    found: dict[str, Any] = {
+        "checks": {},
+        "says": {},
+        "last_words": next((line.strip() for line in reversed(lines) if line.strip()), "")[:200],
+    }
     texts: list[str] = []
-    for line in output.splitlines():
+    for line in lines:
         if not line.startswith(MARK):
             continue
         try:
@@ -110,7 +117,8 @@ def _mpi(texts: list[str]) -> dict[str, str]:
 def judge(claims: Claims, seen: Seen) -> tuple[Finding, ...]:
     """A finding for each label that is claimed, in the order of the labels."""
     if not seen.ran:
-        return (Finding("image", "refuted", seen="no sign of life: its shell did not run"),)
+        why = f" ({seen.last_words})" if seen.last_words else ""
+        return (Finding("image", "refuted", seen=f"no sign of life: its shell did not run{why}"),)
     found = (judged for check in _JUDGES for judged in check(claims, seen))
     return tuple(found)
 
@@ -137,7 +145,7 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
         "mpi": mpi,
         "mpi_version": seen.mpi.get(mpi or "", claims.get("mpi_version")) if mpi else None,
         "python": ".".join(seen.python.split(".")[:2]) if seen.python else None,
-        "cuda": seen.says.get("cuda") or None if seen.says else claims.get("cuda"),
+        "cuda": (seen.says.get("cuda") or None) if seen.says else claims.get("cuda"),
         "microarchitecture": None if "microarchitecture" in refuted else claims.get("microarchitecture"),
     }
     try:

@@ -70,6 +70,13 @@ def distribution(request: Request) -> str | None:
     return str(value) if value else None
 
 
+def by_torchrun(request: Request) -> bool:
+    """Whether PyTorch's own launcher starts the ranks, which then talk to each other without MPI."""
+    found, layer = carrier(request), distribution(request)
+    by_itself = found is not None and found.framework == "pytorch" and layer in (None, "ddp", "fsdp")
+    return by_itself and request.application.app_type not in ("mpi", "hpc")
+
+
 def is_single_threaded(request: Request) -> bool:
     """Whether the application is MPI alone: a rank on every core."""
     return request.optimisation.framework == "mpi" or (request.optimisation.framework is None and request.application.app_type == "mpi")

@@ -14,6 +14,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterator
 from functools import cached_property
+from itertools import groupby
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -142,11 +143,11 @@ def variables(words: tuple[Word, ...]) -> tuple[str, ...]:
 def _joined(parts: list[str | Variable]) -> Word:
     """Neighbouring literals as one; a word without variables is plain text."""
     merged: list[str | Variable] = []
-    for part in parts:
-        if isinstance(part, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += part
-        elif part or not isinstance(part, str):
-            merged.append(part)
+    for literal, run in groupby(parts, key=lambda part: isinstance(part, str)):
+        if not literal:
+            merged += run
+        elif text := "".join(map(str, run)):
+            merged.append(text)
     if any(isinstance(part, Variable) for part in merged):
         return Joined(parts=tuple(merged))
     return "".join(part for part in merged if isinstance(part, str))
@@ -165,7 +166,8 @@ def _words(text: str, names: frozenset[str]) -> Iterator[list[str | Variable]]:
             at += 2
         else:
             parts, at = _piece(text, at, names)
-            word = (word or []) + parts
+            word = [] if word is None else word
+            word += parts
     if word is not None:
         yield word
 

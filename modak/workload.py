@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from modak.dsl import Request
+from modak.dsl import Notice, Request
 from modak.metrics import metric
 from modak.perfmodel import Curve
 
@@ -34,3 +35,13 @@ def units(request: Request, curve: Curve) -> Units | None:
     if per == "step":
         return Units(work.steps or 1.0, "step")
     return Units(1.0, "run") if per == "run" else None
+
+
+def unsaid(request: Request, curves: Iterable[Curve]) -> tuple[Notice, ...]:
+    """What the request would have to say for these curves to tell a time; nothing where it says it, or none of them would."""
+    measured = (metric(curve.series.metric, curve.series.unit) for curve in curves if curve.told is None)
+    counted = sorted({f"{one.name} in {one.unit}" for one in measured if one.per == "sample"})
+    if request.optimisation.workload.samples or not counted:
+        return ()
+    message = f"there are results ({', '.join(counted)}); how many samples an epoch has is needed to make a time of them"
+    return (Notice(field="optimisation.workload.samples", message=message),)

@@ -13,9 +13,10 @@ from modak.amounts import size
 from modak.candidates import Shape
 from modak.chosen import Chosen
 from modak.dsl import Application, Data, JobOptions, Optimisation, Prediction, Request, Workload
-from modak.facts import Facts
+from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
+from modak.perfmodel import fit
 from modak.target import resolve
 from tests.conftest import ROOT
 from tests.test_nextruns import shortened
@@ -54,6 +55,12 @@ def test_the_global_batch_and_the_rate_that_goes_with_it(known: Known) -> None:
 def test_beyond_8192_scale_may_cost_accuracy(known: Known, nodes: int, warned: bool) -> None:
     """Up to 8,192 there was no loss with the rule."""
     assert bool(sentences(known, chosen(known, nodes=nodes), "large-batch")) is warned
+
+
+@pytest.mark.parametrize(("batch", "said"), [(1000, "1 step an epoch"), (2000, "more than an epoch has samples")])
+def test_a_batch_near_the_number_of_samples_is_told_in_words(known: Known, batch: int, said: str) -> None:
+    """896 workers with 1,000 samples each see the whole of ImageNet in little more than one step."""
+    assert said in sentences(known, chosen(known, batch=batch), "learning-rate-scaling")[0]
 
 
 def test_an_unknown_batch_is_said_to_be_unknown(known: Known) -> None:
@@ -145,6 +152,35 @@ def test_a_transferred_time_says_what_differs(known: Known) -> None:
     assert "the evidence is of another run, and the interval is wider for it: dataset imagenet-1k" in plan.advice
     assert any("do not say their mpi" in text and "modak load --set mpi=…" in text for text in plan.advice)
     assert not [text for text in training(known, lambda _: False) if "interval is wider" in text]
+
+
+def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> None:
+    """Nodes without GPUs have a layout of their own then, and a time that is transferred."""
+    key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
+    models = fit(Result(series=key, layout=Layout(nodes=nodes, gpus_per_node=4), value=100 / nodes) for nodes in (1, 2, 4))
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}}}).request
+    found = recommend(request, replace(known(None), models=models))
+    assert (found.choices[0].configuration.gpus_per_node, found.choices[0].prediction.basis) == (0, "transferred")
+    assert any("the evidence is of another run" in text and text.endswith("on GPUs") for text in found.advice)
+
+
+def test_without_a_system_results_are_not_called_unknown(known: Known) -> None:
+    """3DGAN has results; a request that names no system is told how they are asked."""
+    request = normalise({"job": {"optimisation": {"workload": {"application": "3dgan"}}}}).request
+    (said, *_) = recommend(request, known("3dgan")).advice
+    assert said == "results of '3dgan' tell of the system that they are from: name it (target.name, or --system), and they are asked"
+
+
+@pytest.mark.parametrize(("samples", "fields"), [(None, ["optimisation.workload.samples"]), (1000.0, [])])
+def test_throughputs_ask_for_the_samples_of_an_epoch(samples: float | None, fields: list[str], known: Known) -> None:
+    """Without them results are there and no time is: the warning names the field, rather than that nothing was measured."""
+    key = SeriesKey(application="app", system="supermuc-ng", metric="throughput", unit="samples/s")
+    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100.0 * nodes) for nodes in (1, 2, 4))
+    work = {"application": "app", "epochs": 2, "samples": samples}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": work}}}).request
+    found = recommend(request, replace(known(None), models=models))
+    assert [warning.field for warning in found.warnings] == fields
+    assert (found.choices[0].prediction.value is None) == bool(fields)
 
 
 def test_figures_have_their_rule(known: Known) -> None:

@@ -1,4 +1,4 @@
-"""The shape of the house, read from the source with ``ast``: a pure core, a thin shell, and nothing that happens on import."""
+"""The shape of the program, read from the source with ``ast``: a pure core, a thin shell, and nothing that happens on import."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ SHELL = {
     "cli",
     "plotting",
     "auth",
-    "web",
 }
-"""The rooms that touch the world. Everything else is the core: values in, values out."""
-DOORS = ("schedulers", "launchers", "runtimes", "frameworks", "ingest")
+"""The modules that touch the world. Everything else is the core: values in, values out."""
+PLUGINS = ("schedulers", "launchers", "runtimes", "frameworks", "ingest")
 WORLD = {
     *("os", "io", "shutil", "subprocess", "tempfile", "pathlib", "glob", "socket", "ssl", "http", "urllib.request", "sqlite3"),
     *("logging", "time", "random", "secrets", "asyncio", "multiprocessing", "signal", "pickle", "joblib", "jinja2"),
@@ -103,12 +102,24 @@ def test_the_core_is_there() -> None:
     assert "modak/settings.py" not in paths
 
 
+def test_every_module_has_its_place_in_the_architecture() -> None:
+    """A newcomer finds each module and package of ``modak`` named on one page."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    present = {file.stem for file in (ROOT / "modak").iterdir() if file.suffix == ".py" or (file / "__init__.py").exists()}
+    assert sorted(name for name in present - {"__init__", "__main__"} if f"`{name}`" not in page and f"`{name}/`" not in page) == []
+
+
+def test_the_shell_is_made_of_modules_that_exist() -> None:
+    """A name left behind would excuse a module that comes later."""
+    assert sorted(name for name in SHELL if not list((ROOT / "modak").glob(f"{name}*"))) == []
+
+
 def test_the_core_imports_nothing_that_touches_the_world() -> None:
     """No files, processes, network, clock, log, chance, database or web framework."""
     assert [(place, name) for place, name in imports() if within(name, WORLD)] == []
 
 
-def test_the_core_imports_no_room_of_the_shell() -> None:
+def test_the_core_imports_no_module_of_the_shell() -> None:
     """The shell calls the core, never the other way round."""
     rooms = {f"modak.{room}" for room in SHELL}
     assert [(place, name) for place, name in imports() if within(name, rooms)] == []
@@ -177,12 +188,12 @@ print([(name, key) for name, module in ours for key, value in vars(module).items
     assert python("-c", IMPORT_EVERYTHING + program).stdout == "[]\n"
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_door_is_a_protocol_and_a_tuple_of_variants_each_with_its_own_name(door: str) -> None:
+@pytest.mark.parametrize("kind", PLUGINS)
+def test_a_kind_of_plug_in_is_a_protocol_and_a_tuple_of_variants_each_with_its_own_name(kind: str) -> None:
     """BUILTIN is where a newcomer adds one word; two variants of one name would hide each other."""
-    tree = ast.parse((ROOT / "modak" / door / "__init__.py").read_text())
+    tree = ast.parse((ROOT / "modak" / kind / "__init__.py").read_text())
     assert [node for node in tree.body if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases)]
-    program = f"from modak.{door} import BUILTIN; assert isinstance(BUILTIN, tuple); print(*(one.name for one in BUILTIN), sep='\\n')"
+    program = f"from modak.{kind} import BUILTIN; assert isinstance(BUILTIN, tuple); print(*(one.name for one in BUILTIN), sep='\\n')"
     names = python("-c", program).stdout.split()
     assert names
     assert len(set(names)) == len(names)

@@ -44,6 +44,22 @@ def test_measured_layouts_are_the_candidates(known: Known) -> None:
     assert len(found.shapes) == 4
 
 
+@pytest.mark.parametrize(
+    "workload",
+    [{"dataset": "another"}, {"precision": "fp16"}, {"batch_size": 7}, {"dataset": "another", "precision": "bf16", "batch_size": 7}],
+)
+def test_measured_layouts_hold_for_another_data_set_precision_or_batch(known: Known, workload: dict[str, Any]) -> None:
+    """What was measured of the application on the system is nearer than a rule of thumb; the shapes are as the request says."""
+    found = candidates(known, application="3dgan", optimisation={"workload": workload})
+    assert layouts(found) == {(1, 48, 0), (2, 48, 0), (4, 12, 0)}
+    assert {(shape.precision, shape.batch_size) for shape in found.shapes} == {(workload.get("precision"), workload.get("batch_size"))}
+
+
+def test_layouts_of_another_framework_are_not_taken(known: Known) -> None:
+    """They were TensorFlow's."""
+    assert layouts(candidates(known, application="3dgan", optimisation=SPREAD)) == {(2, 24, 0)}
+
+
 def test_every_node_count_of_the_partition_is_in_reach(known: Known) -> None:
     """From one node to all of them, densely where jobs are small."""
     nodes = candidates(known, application="3dgan").nodes[0]
@@ -80,6 +96,12 @@ def test_ranks_and_nodes_hold_where_counts_contradict(known: Known) -> None:
     found = candidates(known, application__mpi_ranks=96, job_options__node_count=4, job_options__process_count_per_node=10)
     assert found.shapes[0].ranks_per_node == 24
     assert [warning.field for warning in found.warnings] == ["job_options.process_count_per_node"]
+
+
+def test_named_nodes_are_as_many_as_the_job_has(known: Known) -> None:
+    """Where no count is given; Slurm refuses a list that is longer than the job."""
+    found = candidates(known, application__app_type="mpi", job_options__request_specific_nodes="n[01-03],m7")
+    assert [nodes.tolist() for nodes in found.nodes] == [[4]]
 
 
 def test_ranks_alone_give_the_nodes(known: Known) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -193,6 +194,19 @@ def test_recommend_takes_options_instead_of_a_document(run: Run) -> None:
     assert best["configuration"] == json.loads(run("recommend", EXAMPLE, "--json").out)["choices"][0]["configuration"]
 
 
+def test_energy_has_its_unit_and_interval_where_a_nodes_power_is_known(run: Run, tmp_path: Path) -> None:
+    """3,500 W for the node-hours of the choice, in the answer and in the table of choices."""
+    workload = {"application": "resnet50", "dataset": "imagenet-1k", "epochs": 90, "samples": 1281167}
+    wanted = {"app_type": "ai_training", "ai_training": {"mxnet": {}}, "workload": workload, "objective": {"minimise": "energy"}}
+    job = {"application": {"app_tag": "resnet50", "executable": "python3 t.py"}, "target": {"name": "dgx-1-v100"}, "optimisation": wanted}
+    request = tmp_path / "energy.json"
+    request.write_text(json.dumps({"job": job}))
+    plan = json.loads(run("optimise", request, "--json").out)["job"]["plan"]
+    assert plan["energy_kwh"] == pytest.approx(3.5 * plan["node_hours"])
+    assert re.search(r"energy: +[0-9.]+ kWh \(90% interval [0-9.]+ – [0-9.]+\)", run("optimise", request).out)
+    assert "energy kWh" in run("recommend", request).out.splitlines()[0]
+
+
 def test_predict_keeps_rows_and_order_and_adds_columns(run: Run, tmp_path: Path) -> None:
     """An application without results gets basis none and empty cells; the status is 0."""
     points = tmp_path / "points.csv"
@@ -356,3 +370,22 @@ def test_a_side_that_misses_the_constraints_is_compared_by_what_comes_closest(ru
     (warning,) = (each["message"] for each in told["warnings"] if each["field"] == "--compare")
     assert warning.startswith("B does not meet the constraints")
     assert f"closest: {told['b']['configuration']['nodes']} nodes" in warning
+
+
+@pytest.mark.parametrize("words", [("--help",), ("schema", "request")])
+def test_an_output_that_a_full_disk_cuts_off_is_one_line(words: tuple[str, ...]) -> None:
+    """What a shell sends into a file on a full disk: exit status 1, and no traceback."""
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run([sys.executable, "-m", "modak", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert told.returncode == 1
+    assert told.stderr.count("\n") == 1
+    assert "No space left on device" in told.stderr
+
+
+def test_a_note_about_a_file_is_nothing_that_a_terminal_acts_on(own: Run, tmp_path: Path) -> None:
+    """Whoever packs a folder chooses the names in it."""
+    (tmp_path / "a\x1b[2Jb.zzz").write_text("x")
+    (tmp_path / "rows.csv").write_text("application,metric,value,unit\na,wall_time,1,s\n")
+    told = own("load", tmp_path, "--dry-run")
+    assert "\x1b" not in told.out + told.err
+    assert "a\\x1b[2Jb.zzz: of no known format, skipped" in told.err

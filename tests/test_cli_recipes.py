@@ -30,6 +30,22 @@ def test_what_no_image_is_for(capsys: pytest.CaptureFixture[str], options: tuple
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("mpich", "--version", ""), "version: '' is no version or range"),
+        (("mpich", "--mpi", "mpich"), "mpi: mpich is an MPI library itself"),
+        (("tensorflow", "--version", "2.21", "--variant", "pip", "--distribution", "horovod"), "by pip with horovod: 1.14.*"),
+    ],
+)
+def test_what_no_recipe_makes_is_one_line_with_the_reason(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str) -> None:
+    """And no version among those that exist which the reason rules out."""
+    assert main(["images", "recipe", *words]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert "2.21" not in line
+
+
 def test_sources_of_the_sites_own(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What the setting names is in the recipe, and nobody is warned of a host that it would be fetched from."""
     (tmp_path / "mpich-4.0.2.tar.gz").touch()

@@ -58,10 +58,10 @@ def test_every_endpoint_is_documented() -> None:
     assert [path for path in paths if path not in DOCS] == []
 
 
-@pytest.mark.parametrize("door", ["schedulers", "launchers", "runtimes", "frameworks", "ingest"])
-def test_every_plug_in_is_documented(door: str) -> None:
+@pytest.mark.parametrize("kind", ["schedulers", "launchers", "runtimes", "frameworks", "ingest"])
+def test_every_plug_in_is_documented(kind: str) -> None:
     """Every built-in variant by the name that requests and files use."""
-    assert [one.name for one in importlib.import_module(f"modak.{door}").BUILTIN if not written(one.name)] == []
+    assert [one.name for one in importlib.import_module(f"modak.{kind}").BUILTIN if not written(one.name)] == []
 
 
 def with_examples() -> list[str]:

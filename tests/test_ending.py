@@ -36,9 +36,9 @@ JOB = JobSpec(
 )
 
 
-def result(folder: Path, name: str = "modak-result.json") -> Any:
-    """What the script wrote about itself."""
-    return json.loads((folder / name).read_text())
+def result(folder: Path, name: str = "modak-result-*.json") -> Any:
+    """What the script wrote about itself last."""
+    return json.loads(max(folder.glob(name), key=lambda file: file.stat().st_mtime_ns).read_text())
 
 
 def test_the_result_says_how_the_run_went(tmp_path: Path) -> None:
@@ -118,14 +118,29 @@ def test_each_task_of_an_array_writes_its_own(tmp_path: Path) -> None:
     """By its index."""
     text = render(replace(JOB, attributes=replace(JOB.attributes, array="1-3")), "slurm").text
     assert ran(text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_ARRAY_TASK_ID="2", SLURM_JOB_ID="77").returncode == 0
-    assert result(tmp_path, "modak-result-2.json")["job"] == "77"
+    assert result(tmp_path, "modak-result-77-2.json")["job"] == "77"
 
 
 def test_a_result_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     """The run's status stays."""
-    (tmp_path / "modak-result.json").mkdir()
-    done = ran(render(JOB, "shell").text, tmp_path)
+    (tmp_path / "modak-result-77.json").mkdir()
+    done = ran(render(JOB, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="77")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_script_that_is_submitted_again_keeps_what_the_run_before_wrote(tmp_path: Path) -> None:
+    """By the job's number; brackets of an array's are none of a file's name."""
+    text = render(JOB, "pbspro").text
+    for number in ("7.server", "8.server", "9[2].server"):
+        assert ran(text, tmp_path, PBS_O_WORKDIR=str(tmp_path), PBS_JOBID=number).returncode == 0
+    assert {file.name for file in tmp_path.glob("modak-result*")} == {f"modak-result-{job}.server.json" for job in ("7", "8", "9-2-")}
+
+
+def test_a_file_that_the_request_names_is_the_one(tmp_path: Path) -> None:
+    """Below the folder that the job is submitted from."""
+    report = replace(JOB.report, file="mine") if JOB.report else None
+    assert ran(render(replace(JOB, report=report), "shell").text, tmp_path).returncode == 0
+    assert result(tmp_path, "mine.json")["plan"] == "abc-123"
 
 
 @contextmanager
@@ -180,7 +195,8 @@ def test_a_server_that_refuses_fails_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["no group", "(a)(b)", "([0-9]+", "(?P<x>1)", "(?:1)(2)", r"(\d+)", "(a)\n", "(é)", "(" + "a" * 200 + ")", ""]
+    "pattern",
+    ["no group", "(a)(b)", "([0-9]+", "(?P<x>1)", "(?:1)(2)", r"(\d+)", "(a)\n", "(é)", "(" + "a" * 200 + ")", "(a{99999999999})", ""],
 )
 def test_a_pattern_is_one_that_grep_and_bash_read(pattern: str) -> None:
     """One group, no other dialect."""
@@ -313,10 +329,28 @@ def test_what_cannot_be_copied_out_is_not_removed(tmp_path: Path) -> None:
 def test_a_directory_that_is_there_is_somebody_else_s(tmp_path: Path) -> None:
     """A link that lies in wait is not followed."""
     job, disk = staged(tmp_path, "true")
-    (disk / "modak-7").symlink_to(tmp_path)
+    (disk / "modak-7-5").symlink_to(tmp_path)
+    stub(tmp_path, "date", "echo 5")
     done = ran(render(job, "slurm").text, tmp_path, SCRATCH=str(disk), SLURM_JOB_ID="7", SLURM_SUBMIT_DIR=str(tmp_path))
     assert done.returncode == 79
     assert (tmp_path / "my data/a").exists()
+
+
+def test_a_second_start_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    """The first may have left one, where its node failed; the job's number is the same."""
+    job, disk = staged(tmp_path, "touch ${MODAK_SCRATCH}/b")
+    script, number = render(job, "slurm").text, {"SLURM_JOB_ID": "7", "SLURM_SUBMIT_DIR": str(tmp_path)}
+    killed = ran(script.replace("trap modak_end EXIT", ""), tmp_path, SCRATCH=str(disk), **number)
+    assert (killed.returncode, len(list(disk.iterdir()))) == (0, 1)
+    assert ran(script, tmp_path, SCRATCH=str(disk), **number).returncode == 0
+
+
+@pytest.mark.parametrize(("scheduler", "index"), [("lsf", "LSB_JOBINDEX"), ("gridengine", "SGE_TASK_ID")])
+def test_jobs_of_an_array_do_not_share_a_directory(tmp_path: Path, scheduler: str, index: str) -> None:
+    """Where all of them have one number."""
+    job, _ = staged(tmp_path, "true")
+    text = render(replace(job, attributes=replace(job.attributes, array="1-4")), scheduler).text
+    assert f'MODAK_SCRATCH="${{SCRATCH:?}}"/modak-"${{MODAK_JOB:?}}"-"${{{index}:?}}"-' in text
 
 
 def test_lustre_is_striped_before_anything_is_written(tmp_path: Path) -> None:

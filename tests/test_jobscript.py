@@ -464,6 +464,12 @@ def test_checks_can_be_left_out() -> None:
     assert "MODAK_IMAGE=" in text
 
 
+def test_the_storage_is_known_to_ranks_on_every_node() -> None:
+    """Open MPI gives other nodes the variables that it is told of, and no others."""
+    job = replace(SMALL, storage="/work", launcher="mpirun", launcher_flavour="openmpi", resources=replace(SMALL.resources, nodes=2))
+    assert " -x MODAK_STORAGE " in render(job, "torque").text
+
+
 def test_a_variable_that_the_site_keeps_out_of_jobs_is_warned_about() -> None:
     """The command uses it, the site starts jobs with an empty environment, and nobody asked for it."""
     job = replace(GAN, command=words.parse("python3 ${WORKSPACE_DIR}/x.py"))

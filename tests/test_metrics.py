@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modak.errors import DataError
-from modak.metrics import METRICS, from_base, metric, parse_unit, to_base
+from modak.metrics import METRICS, from_base, metric, misnamed, parse_unit, to_base
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,22 @@ from modak.metrics import METRICS, from_base, metric, parse_unit, to_base
 def test_values_become_base_units(name: str, value: float, unit: str | None, base: float) -> None:
     """Every unit of the results in use, with its figure worked out by hand."""
     assert to_base(value, unit, metric(name, unit)) == base
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "said"),
+    [
+        ("seconds_per_epoch", "s", "'epoch_time'"),
+        ("Time per Step", "ms", "'step_time'"),
+        ("epoch_time", "s", ""),
+        ("solver_time", "s", ""),
+        ("epochs_done", "epochs/h", ""),
+    ],
+)
+def test_a_time_that_is_called_after_a_part_of_a_run_names_the_metric_for_it(name: str, unit: str, said: str) -> None:
+    """It would count as the time of a whole run, however many epochs a request has; known metrics, other times and rates are no doubt."""
+    assert said in (misnamed(name, unit) or "")
+    assert bool(said) == (misnamed(name, unit) is not None)
 
 
 @pytest.mark.parametrize(

@@ -145,14 +145,15 @@ def test_a_measured_layout_is_measured_as_it_was(known: Known) -> None:
 
 @pytest.mark.parametrize("other", [{"numa_mode": 2}, {"precision": "fp16"}])
 def test_variants_of_the_same_counts_have_each_a_result_file(known: Known, other: dict[str, Any]) -> None:
-    """Whatever they differ in: all lie in the folder that the scripts are submitted from."""
+    """Whatever they differ in, where the request names one: all lie in the folder that the scripts are submitted from."""
     facts = shortened(known, 16)
     (curve,) = facts.models
     facts = replace(facts, models=(curve, curve.model_copy(update={"series": curve.series.model_copy(update=other)})))
-    programme = next_runs(request(), facts)
+    asked = request(application__result_file="measured.json")
+    programme = next_runs(asked, facts)
     scored = programme.decision.scored
     runs = [Proposal(place, choice_of(programme.decision, place), None) for place in map(int, np.flatnonzero(scored.nodes == 16))]
-    scripts = [measurement(request(), facts, programme, run).texts.job_script for run in runs]
+    scripts = [measurement(asked, facts, programme, run).texts.job_script for run in runs]
     names = {name for script in scripts for name in re.findall(r'^MODAK_RESULT="\$\{MODAK_HERE\}"/(.*)', script, re.MULTILINE)}
     assert len(names) == len(runs) == 4
 

@@ -594,3 +594,23 @@ def test_whatever_is_sent_is_read_or_refused(document: Any, strict: bool) -> Non
     assert isinstance(found, Normalised)
     assert all(warning.message.isprintable() for warning in found.warnings)
     json.loads(found.request.model_dump_json())
+
+
+@pytest.mark.parametrize(("written", "meant"), [("DDP", "ddp"), (" Fsdp ", "fsdp"), ("ddp", "ddp")])
+def test_words_of_a_framework_may_have_capitals(written: str, meant: str) -> None:
+    """As words elsewhere: the distribution of a training is not lost over its spelling, and a change is said."""
+    job = {"optimisation": {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": written}}}}
+    found = normalise({"job": job})
+    assert getattr(found.request.optimisation.options, "distribution", None) == meant
+    assert len(found.warnings) == (written != meant)
+
+
+@pytest.mark.parametrize(
+    ("written", "field"),
+    [("nodes", "node_count"), ("ranks_per_node", "process_count_per_node"), ("gpus_per_node", "request_gpus"), ("gpus", "request_gpus")],
+)
+def test_counts_of_a_job_may_be_called_as_in_results(written: str, field: str) -> None:
+    """The columns of the results table name the same counts."""
+    found = normalise({"job": {"job_options": {written: 4}}})
+    assert getattr(found.request.job_options, field) == 4
+    assert [warning.message for warning in found.warnings] == [f"the key is read as {field!r}"]

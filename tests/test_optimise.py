@@ -15,6 +15,7 @@ from modak.errors import Infeasible, UnknownName
 from modak.facts import Facts
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise, recommend
+from modak.scoring import node_power
 
 Known = Callable[[str | None], Facts]
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -58,6 +59,78 @@ def test_half_confidence_takes_the_mean(known: Known) -> None:
     """At a confidence of one half the deadline is met by the prediction itself."""
     request = example("3dgan-supermuc-ng", optimisation__objective={"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.5})
     assert answer(request, known).plan.configuration.nodes == 22
+
+
+@pytest.mark.parametrize(
+    ("system", "whole", "part", "share"),
+    [
+        ("dgx-1-v100", (None, None), (1, 1), 1 / 8),
+        ("zenith", (0, None), (0, 10), 1 / 4),
+        ("zenith", (0, None), (0, 80), 1.0),
+    ],
+)
+def test_the_power_behind_a_run_is_that_of_what_it_uses(known: Known, system: str, whole: Any, part: Any, share: float) -> None:
+    """GPUs by their number; processors by the cores that threads keep busy, of which hyper-threads make no more."""
+    power = node_power(known(None))
+    found = [power(system, None, *used) for used in (part, whole)]
+    assert None not in found
+    assert (found[0] or 0) / (found[1] or 1) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("counts", [{}, {"process_count_per_node": 4, "node_count": 128}])
+def test_efficiency_is_against_the_smallest_size_that_was_measured(known: Known, counts: dict[str, int]) -> None:
+    """E(128) = T(4) 4 / (T(128) 128), whether the number of nodes is chosen or given."""
+    request = example(
+        "3dgan-supermuc-ng", job_options__wall_time_limit=None, optimisation__objective={"max_nodes": 128, "minimise": "time"}
+    )
+    options = request.job_options.model_copy(update=counts)
+    smallest = answer(request.model_copy(update={"job_options": options.model_copy(update={"node_count": 4})}), known).plan
+    largest = answer(request.model_copy(update={"job_options": options}), known).plan
+    assert smallest.node_hours is not None
+    assert largest.node_hours is not None
+    assert smallest.efficiency == 1.0
+    assert largest.efficiency == pytest.approx(smallest.node_hours / largest.node_hours, abs=1e-4)
+
+
+@pytest.mark.parametrize(("unit", "said"), [("core", "--overcommit"), ("thread", "--ntasks-per-node=96")])
+def test_two_ranks_a_core_are_more_than_a_scheduler_of_cores_counts(known: Known, unit: str, said: str) -> None:
+    """Slurm refuses more tasks than CPUs unless it is told to overcommit."""
+    facts = known(None)
+    system = facts.systems["stampede2"].model_copy(update={"cpu_unit": unit})
+    job = {"target": {"name": "stampede2"}, "application": {"app_type": "mpi", "executable": "./a"}}
+    request = normalise({"job": {**job, "job_options": {"node_count": 1, "process_count_per_node": 96}}}).request
+    assert f"#SBATCH {said}\n" in optimise(request, replace(facts, systems={**facts.systems, "stampede2": system})).texts.job_script
+
+
+def test_a_batch_that_results_leave_unsaid_is_that_of_the_request(known: Known) -> None:
+    """It makes the global batch of every candidate, and the advice on large ones."""
+    workload = {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 20, "batch_size": 128}
+    plan = answer(example("3dgan-supermuc-ng", optimisation__workload=workload), known).plan
+    for made in (plan.configuration, *(choice.configuration for choice in plan.alternatives)):
+        assert made.global_batch == 128 * made.nodes * made.ranks_per_node
+    assert any("this scale may cost accuracy" in line and "the global batch is 12288 " in line for line in plan.advice)
+
+
+@pytest.mark.parametrize(("precision", "basis"), [("fp32", "interpolated"), ("fp16", "transferred")])
+def test_results_that_leave_their_precision_unsaid_are_of_single_precision(known: Known, precision: str, basis: str) -> None:
+    """For another one they are results of another run: a wide interval, and a word on what is missing."""
+    workload = {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 20, "precision": precision}
+    plan = answer(example("3dgan-supermuc-ng", optimisation__workload=workload, optimisation__objective={"max_nodes": 24}), known).plan
+    assert plan.prediction.basis == basis
+    assert any("do not say their precision" in line for line in plan.advice) is (precision != "fp32")
+
+
+@pytest.mark.parametrize(("nodes", "ranks", "batch"), [(4, 1, 5_000_000), (5_000_000, 64, None)])
+def test_products_of_counts_may_exceed_what_one_count_may_be(known: Known, nodes: int, ranks: int, batch: int | None) -> None:
+    """Workers and samples in all are said, not refused."""
+    wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}, "workload": {"batch_size": batch}}
+    counts = {"node_count": nodes, "process_count_per_node": ranks}
+    application = {"app_tag": "net", "executable": "python3 a.py"}
+    target = {"job_scheduler_type": "slurm"}
+    document = {"job": {"job_options": counts, "application": application, "target": target, "optimisation": wanted}}
+    made = optimise(normalise(document).request, known(None)).plan.configuration
+    assert made.workers == nodes * ranks
+    assert made.global_batch == (batch * nodes * ranks if batch else None)
 
 
 def test_the_script_is_for_slurm_and_charliecloud_with_the_hosts_mpi(training: Answer) -> None:

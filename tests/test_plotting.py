@@ -55,6 +55,18 @@ def test_throughput_says_that_more_is_better() -> None:
     assert {"throughput (samples/s; more is better)", "GPUs"} <= set(said)
 
 
+def test_sizes_whose_labels_would_touch_are_not_both_named() -> None:
+    """On an axis of seven decades twice the largest size is too near to it."""
+    sizes = (1.0, 1e3, 1e7)
+    said = texts(picture([replace(LINE, measured_x=sizes, measured_y=(3.0, 2.0, 1.0), x=(1.0, 1e3, 1e7, 2e7))], "svg", ""))
+    assert ("1e+07" in said, "2e+07" in said) == (True, False)
+
+
+def test_the_level_is_named_as_it_was_asked() -> None:
+    """No interval holds everything."""
+    assert "model with its 99.5% interval" in texts(picture([LINE], "svg", "", level=0.995))
+
+
 def test_every_line_is_named_and_long_names_are_cut() -> None:
     """One entry each, however many."""
     lines = [replace(LINE, label=f"layout {place}") for place in range(7)] + [replace(LINE, label="x" * 200)]

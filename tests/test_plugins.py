@@ -1,4 +1,4 @@
-"""Variants of doors are found by name, wherever they come from."""
+"""Plug-ins are found by name, wherever they come from."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Variant:
     aliases: tuple[str, ...] = ()
 
 
-@pytest.mark.parametrize("door", ["schedulers", "launchers", "runtimes"])
-def test_every_name_and_alias_finds_its_variant(door: str) -> None:
+@pytest.mark.parametrize("kind", ["schedulers", "launchers", "runtimes"])
+def test_every_name_and_alias_finds_its_variant(kind: str) -> None:
     """A variant is found by each of its names."""
-    for variant in plugins.all_of(door):
+    for variant in plugins.all_of(kind):
         for name in plugins.called(variant):
-            assert plugins.find(door, name) is variant
+            assert plugins.find(kind, name) is variant
 
 
 @pytest.mark.parametrize("name", ["docker", "shifter", "podman"])

@@ -183,21 +183,21 @@ def test_any_version_of_an_mpi_is_installed_or_refused(major: int, minor: int) -
 @pytest.mark.parametrize("name", sorted(name for name in WHOLE if name.startswith("today-")))
 def test_downloads_of_today_are_compared(name: str) -> None:
     """Every file from a server is compared with its checksum, every tag with its commit; what cannot be is a caution."""
-    text, said = made(name).dockerfile(), cautions(made(name), "docker")
+    text, said = made(name).dockerfile(), cautions(made(name), "dockerfile")
     for found in re.finditer(r"(?:wget|curl) [^\n]*?(https://\S+)", text):
         assert re.match(r"\S* && \\\n +echo '[0-9a-f]{64}  \S+' \| sha256sum --check --strict -", text[found.end() :])
     for found in re.finditer(r"git clone [^\n]*", text):
         assert "rev-parse HEAD" in text[found.end() : found.end() + 120]
     assert all(line in text for line in said)
-    assert ("@sha256:" in made(name).singularity()) is not any("base image" in line for line in cautions(made(name), "singularity"))
+    assert ("@sha256:" in made(name).singularity()) is not any("base image" in line for line in cautions(made(name), "definition"))
 
 
 def test_what_is_not_held_fast_is_said() -> None:
     """A tag that may move, wheels that pip resolves on the day, a repository without releases, a base that has ended."""
-    said = "\n".join(cautions(made("pytorch-opt-build-glow"), "docker"))
+    said = "\n".join(cautions(made("pytorch-opt-build-glow"), "dockerfile"))
     assert "https://github.com/pytorch/glow.git at its main branch has no commit here" in said
     assert "unverified: nobody has built this" in said
-    assert any("nvidia/cuda" in line for line in cautions(made("today-pytorch-opt-build-gpu"), "docker"))
+    assert any("nvidia/cuda" in line for line in cautions(made("today-pytorch-opt-build-gpu"), "dockerfile"))
 
 
 def test_wheels_of_today_are_all_named() -> None:
@@ -209,8 +209,8 @@ def test_wheels_of_today_are_all_named() -> None:
         "today-openmpi-pip-cpu",
         "today-mpich-pip-cpu",
     ):
-        assert not any("wheels" in line for line in cautions(made(name), "singularity"))
-    assert "unpinned: wheels without checksums here: torch==2.15.0" in cautions(made("today-pytorch-pip-cpu"), "docker")
+        assert not any("wheels" in line for line in cautions(made(name), "definition"))
+    assert "unpinned: wheels without checksums here: torch==2.15.0" in cautions(made("today-pytorch-pip-cpu"), "dockerfile")
 
 
 def test_no_image_is_made_for_a_gpu_that_it_leaves_out() -> None:

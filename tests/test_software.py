@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from modak.facts import Facts, Image, ImageLabels, Layout, Result, SeriesKey
 from modak.normalise import normalise
-from modak.optimise import optimise
+from modak.optimise import Answer, optimise
 from modak.perfmodel.curves import fit
 
 Known = Callable[[str | None], Facts]
@@ -40,6 +42,53 @@ def test_of_equal_images_the_one_that_ran_faster(known: Known) -> None:
     assert chosen(job, facts) == twins[1].reference
 
 
+def solver(image: str, seconds: float) -> Result:
+    """A run of an MPI program in an image on the testbed."""
+    key = SeriesKey(application="solver", system="hlrs-testbed", image=image, metric="wall_time", unit="s")
+    return Result(series=key, layout=Layout(nodes=1, ranks_per_node=20, threads_per_rank=1), value=seconds)
+
+
+@pytest.mark.parametrize(("image", "seconds"), [("docker://a/old:1", 40.0), ("docker://a/new:1", 20.0)])
+def test_the_time_is_that_of_the_image_which_the_request_names(known: Known, image: str, seconds: float) -> None:
+    """Not that of another image which the same program was measured in."""
+    facts = replace(known(None), models=fit([solver("docker://a/old:1", 40.0), solver("docker://a/new:1", 20.0)]))
+    predicted = optimise(normalise({"job": {"target": TARGET, **runs_in(image)}}).request, facts).plan.prediction
+    assert predicted.value == pytest.approx(seconds)
+    assert predicted.basis == "measured"
+
+
+def test_results_of_another_image_are_transferred_and_said_to_be(known: Known) -> None:
+    """They widen the interval; results that name no image are taken for those of the run."""
+    facts = replace(known(None), models=fit([solver("docker://a/old:1", 40.0)]))
+    plan = optimise(normalise({"job": {"target": TARGET, **runs_in("docker://a/new:1")}}).request, facts).plan
+    assert plan.prediction.basis == "transferred"
+    assert any("image docker://a/old:1" in line for line in plan.advice)
+
+
+def runs_in(image: str) -> dict[str, Any]:
+    """A job of the MPI program in an image of its own."""
+    application = {"app_tag": "solver", "app_type": "mpi", "executable": "./solver", "mpi_ranks": 20, "container_runtime": image}
+    return {"application": application, "optimisation": {"app_type": "hpc", "hpc": {"mpi": {}}}}
+
+
+def test_a_time_from_another_image_than_the_chosen_one_is_said_to_be(known: Known) -> None:
+    """Results name an image that the catalogue does not have: the job gets another one."""
+    facts = replace(known(None), models=fit([timed("docker://mine/jax:1", 40.0)]))
+    job = {"application": {"app_tag": "mnist"}, "optimisation": {"app_type": "ai_training", "ai_training": {"jax": {}}}}
+    plan = optimise(normalise({"job": {"target": TARGET, **job}}).request, facts).plan
+    said = f"the time is that of results in the image docker://mine/jax:1; the job runs in {plan.configuration.image}: measure it there"
+    assert said in plan.advice
+
+
+def test_an_image_that_the_catalogue_replaces_is_named(known: Known) -> None:
+    """Not in silence: the decisions say that the request named another one."""
+    wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": {"version": "2.1"}}}
+    job = {"application": {"app_tag": "net", "container_runtime": "docker://mine/net:1"}, "optimisation": wanted}
+    plan = optimise(normalise({"job": {"target": TARGET, **job}}).request, known(None)).plan
+    assert plan.configuration.image != "docker://mine/net:1"
+    assert "image: not docker://mine/net:1, which the request names: for tensorflow the catalogue decides" in plan.decisions
+
+
 def test_an_mpi_program_runs_in_an_image_of_its_library(known: Known) -> None:
     """Where the catalogue has one that carries all that is asked; else it runs as the system provides it."""
     job = {
@@ -52,3 +101,42 @@ def test_an_mpi_program_runs_in_an_image_of_its_library(known: Known) -> None:
     assert chosen(job, replace(facts, images=(*facts.images, image))) == image.reference
     other = image.model_copy(update={"labels": image.labels.model_copy(update={"version": "3.1.4"})})
     assert chosen(job, replace(facts, images=(*facts.images, other))) is None
+
+
+TRAINING = {
+    "app_type": "ai_training",
+    "opt_build": {"acc_type": "nvidia"},
+    "ai_training": {"config": {"distributed_training": True}, "pytorch": {}},
+}
+
+
+def trained(facts: Facts, **pytorch: str) -> Answer:
+    """PyTorch's own distribution on two GPUs of a node, on a system whose MPI containers can be given."""
+    found = facts.systems["supermuc-ng"]
+    thin = next(part for part in found.partitions if part.name == "thin")
+    node = thin.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
+    system = found.model_copy(update={"partitions": (thin.model_copy(update={"node": node}),)})
+    job = {
+        "job_options": {"node_count": 1, "request_gpus": 2},
+        "application": {"app_tag": "net", "app_type": "python", "executable": "train.py"},
+        "target": {"name": "supermuc-ng"},
+        "optimisation": {**TRAINING, "ai_training": {**TRAINING["ai_training"], "pytorch": pytorch}},  # type: ignore[dict-item]
+    }
+    return optimise(normalise({"job": job}).request, replace(facts, systems={**facts.systems, "supermuc-ng": system}))
+
+
+@pytest.mark.parametrize("layer", [{}, {"distribution": "ddp"}, {"distribution": "fsdp"}])
+def test_ranks_that_torchrun_starts_need_no_mpi(known: Known, layer: dict[str, str]) -> None:
+    """Neither is the host's bound into the image, which may have no place for it, nor is one looked for in the image."""
+    answer = trained(known(None), **layer)
+    assert "torchrun" in answer.texts.job_script
+    assert "I_MPI_ROOT" not in answer.texts.job_script
+    assert answer.plan.configuration.mpi_from is None
+    assert not any("MPI" in warning.message for warning in answer.plan.warnings)
+
+
+def test_an_image_from_before_torchrun_is_warned_about(known: Known) -> None:
+    """PyTorch has it since 1.10."""
+    facts = known(None)
+    old = replace(facts, images=(entry("docker://a/torch:1.5", framework="pytorch", version="1.5.0", accelerator="nvidia"),))
+    assert any("torchrun came with 1.10" in warning.message for warning in trained(old, version="1.5").plan.warnings)

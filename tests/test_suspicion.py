@@ -30,6 +30,27 @@ def test_ordinary_scaling_is_not_doubted(power: float) -> None:
         assert doubts(cells({n: 1000.0 * n**power for n in sizes}), scales=True) == {}
 
 
+def test_a_part_in_another_unit_is_doubted() -> None:
+    """The smaller part of the sizes; of two equal ones both, since nothing tells which is right."""
+    costs = {nodes: 97.3 / nodes for nodes in (1, 2, 4, 8, 16)}
+    assert list(doubts(cells({n: cost * (1000 if n > 4 else 1) for n, cost in costs.items()}), scales=True)) == [3, 4]
+    assert list(doubts(cells({1: 97.3, 2: 48_650}), scales=True)) == [0, 1]
+
+
+def test_what_is_settled_is_believed() -> None:
+    """New sizes in another unit are doubted beside older ones, however many they are."""
+    old = [Cell(Layout(nodes=nodes), 97.3 / nodes, settled=True) for nodes in (1, 2)]
+    assert list(doubts([*old, *cells({nodes: 97_300 / nodes for nodes in (4, 8, 16)})], scales=True)) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("slip", [1000, 1e-3])
+def test_a_doubt_is_of_the_value_that_people_see(slip: float) -> None:
+    """A throughput that is a thousandth is said to be too small, not too large."""
+    values = {nodes: 97.3 * nodes * (slip if nodes == 4 else 1) for nodes in (1, 2, 4, 8, 16)}
+    (reason,) = doubts(cells({nodes: 1 / value for nodes, value in values.items()}), scales=True, rate=True).values()
+    assert reason.startswith("1/500 of" if slip < 1 else "500 times")
+
+
 def test_a_speed_up_that_the_next_size_loses_again_is_doubted() -> None:
     """Far above linear from both sides; a lasting effect of caches is not."""
     assert list(doubts(cells({1: 100, 2: 50, 4: 10, 8: 12.5}), scales=True)) == [2]

@@ -77,6 +77,25 @@ def test_own_results_decide_alone(known: Known) -> None:
     assert "measured" in line(found, "xla")
 
 
+def test_the_line_gives_the_ratio_of_the_own_results_that_decided(known: Known) -> None:
+    """Off by 66 s against 60 s is 1.10 times, though most others were faster with it."""
+    own = [epoch(60.0), epoch(66.0, compiler="xla")]
+    others = [epoch(seconds, name, compiler) for name in "abcdef" for seconds, compiler in ((100.0, None), (60.0, "xla"))]
+    said = line(plan(known, own, [*others, *own]), "xla")
+    assert said.startswith("xla: off, 1.10 x the time without it (90% interval ")
+    assert said.endswith("; measured: 1 result with it, 1 without)")
+
+
+def test_a_switch_that_the_request_turns_on_keeps_the_measured_layout(known: Known) -> None:
+    """Measured without it in two ranks of ten threads: that layout, with a transferred time, and no rule of thumb."""
+    key = SeriesKey(application="net", system="hlrs-testbed", framework="tensorflow", **EPOCH)
+    own = [Result(series=key, layout=Layout(nodes=n, ranks_per_node=2, threads_per_rank=10), value=60.0 / n) for n in (1, 2)]
+    found = plan(known, own, [], xla=True)
+    made = found.configuration
+    assert (made.compiler, made.ranks_per_node, made.threads_per_rank) == ("xla", 2, 10)
+    assert found.prediction.basis == "transferred"
+
+
 @pytest.mark.parametrize("asked", [True, False])
 def test_what_the_request_says_is_not_overruled(known: Known, asked: bool) -> None:
     """On is on and off is off; nothing is said of evidence."""

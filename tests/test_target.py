@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from modak.facts import Facts
+from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
+from modak.perfmodel import Curve, fit
 from modak.target import Target, find_system, resolve
 
 Known = Callable[[str | None], Facts]
@@ -99,3 +101,45 @@ def test_an_unknown_system_names_the_nearest(known: Known) -> None:
     found = place(known, {"name": "stampede3"})
     assert found.name == "stampede3"
     assert "did you mean 'stampede2'" in messages(found)["target.name"]
+
+
+def mixed(known: Known, *models: Curve) -> Facts:
+    """A system ``mixed`` whose default partition has no GPUs; ``gpu`` has two of NVIDIA a node, ``big`` four."""
+    facts = known(None)
+    system = facts.systems["supermuc-ng"]
+    thin = next(one for one in system.partitions if one.name == "thin").model_copy(update={"queues": ()})
+    node = thin.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
+    gpu = thin.model_copy(update={"name": "gpu", "default": False, "node": node})
+    big = gpu.model_copy(update={"name": "big", "node": node.model_copy(update={"accelerators": 4})})
+    return replace(facts, systems={"mixed": system.model_copy(update={"name": "mixed", "partitions": (thin, gpu, big)})}, models=models)
+
+
+def partition_of(facts: Facts, **job: Any) -> str | None:
+    """What the script asks the scheduler for."""
+    return resolve(normalise({"job": {"target": {"name": "mixed"}, **job}}).request, facts).asks_for(1)
+
+
+@pytest.mark.parametrize(("gpus", "partition"), [(0, None), (1, "gpu"), (2, "gpu"), (4, "big"), (8, "big")])
+def test_a_job_that_asks_for_gpus_goes_where_they_are(gpus: int, partition: str | None, known: Known) -> None:
+    """To the first partition with enough of them, or with the most; without a wish for GPUs to the default."""
+    assert partition_of(mixed(known), job_options={"request_gpus": gpus}) == partition
+
+
+@pytest.mark.parametrize(("kind", "partition"), [("nvidia", "gpu"), ("amd", None), ("none", None)])
+def test_a_kind_of_accelerator_is_looked_for_in_every_partition(kind: str, partition: str | None, known: Known) -> None:
+    """Of that maker; where no partition has one, the default stays."""
+    assert partition_of(mixed(known), optimisation={"opt_build": {"acc_type": kind}}) == partition
+
+
+def test_results_on_gpus_alone_lead_to_the_partition_that_they_ran_in(known: Known) -> None:
+    """A request that says nothing of GPUs is about the runs that were measured, and the reason is said."""
+    key = SeriesKey(application="app", system="mixed", partition="big", metric="wall_time", unit="s")
+    facts = mixed(known, *fit(Result(series=key, layout=Layout(nodes=n, gpus_per_node=4), value=100 / n) for n in (1, 2)))
+    found = resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts)
+    assert found.asks_for(1) == "big"
+    assert found.decisions[0].startswith("partition: big, since all its results on mixed are of GPUs")
+
+
+def test_a_partition_that_is_named_is_kept_without_gpus(known: Known) -> None:
+    """What the request says comes before what it would need."""
+    assert partition_of(mixed(known), job_options={"partition": "thin", "request_gpus": 4}) == "thin"

@@ -155,3 +155,10 @@ def test_a_value_stays_one_word() -> None:
     """A variable's value with blanks, quotes and stars is one argument, unchanged."""
     (word,) = words.parse("a${USER}")
     assert from_bash(words.shell(word)) == ("a" + VALUES["USER"],)
+
+
+def test_a_long_word_of_many_pieces_is_read_at_once() -> None:
+    """Half a million quoted pieces cost no more than their letters: each is looked at once."""
+    assert words.parse("x " + "''" * 500_000 + "y") == ("x", "y")
+    with pytest.raises(RequestError, match="at most 65536 characters"):
+        words.parse("x" + "a'b'" * 400_000)

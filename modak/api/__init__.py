@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -23,6 +25,7 @@ SUMMARY: Final = "From measured results to a container, a configuration and a jo
 
 def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     """The application on ``service``, or on the database of the settings, which is opened at the first call that needs it."""
+    database = _Database(settings, service)
     app = FastAPI(
         title="MODAK",
         version=modak.__version__,
@@ -31,9 +34,9 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         telemetry={"auto_configure": False, "logs": False},
+        lifespan=database.lifespan,
     )
     app.state.settings = settings
-    database = _Database(settings, service)
     app.state.service, app.state.opened = database.service, database.is_open
     add_handlers(app)
     published.add_routes(app)  # first of all: an address is looked for in this order, and these are asked for most
@@ -57,7 +60,17 @@ class _Database:
 
     def __init__(self, settings: Settings, service: Service | None) -> None:
         self._settings, self._opened = settings, service
+        self._is_ours = service is None
         self._lock = threading.Lock()
+
+    @asynccontextmanager
+    async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
+        """Until the server has answered what was asked; then what was opened here is closed."""
+        yield
+        with self._lock:
+            if self._opened is not None and self._is_ours:
+                self._opened.close()
+                self._opened = None
 
     def service(self) -> Service:
         """The use cases. Raises :class:`~modak.errors.Unavailable` where the database does not answer."""

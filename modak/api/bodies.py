@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from starlette.requests import ClientDisconnect
 
 from modak.documents import strict_json
-from modak.errors import ModakError
+from modak.errors import BadSyntax, ModakError
 
 
 class TooLarge(ModakError):
@@ -48,11 +49,14 @@ async def _read_to(request: Request, limit: int) -> Raw:
     if not (declared.isascii() and declared.isdigit()) or int(declared[:18]) > limit or len(declared) > 18:
         raise TooLarge(f"at most {limit} bytes")
     chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise TooLarge(f"at most {limit} bytes")
-        chunks.append(chunk)
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > limit:
+                raise TooLarge(f"at most {limit} bytes")
+            chunks.append(chunk)
+    except ClientDisconnect:  # nobody hears the answer, but the log and the counts shall not call it a fault of ours
+        raise BadSyntax("the body is cut off") from None
     header = request.headers.get("content-type", "application/json")
     return Raw(header.split(";")[0].strip().lower(), b"".join(chunks), header)
 

@@ -132,7 +132,8 @@ def results(request: Request, limit: Limit = 100, cursor: Cursor = "", used_by: 
     service = service_of(request)
     if used_by:
         return answer(service.used_by(used_by, limit=limit, cursor=cursor))
-    return answer(service.replaced(filters, limit=limit) if replaced else service.results(filters, limit=limit, cursor=cursor))
+    found = service.replaced if replaced else service.results
+    return answer(found(filters, limit=limit, cursor=cursor))
 
 
 def add_listing(app: FastAPI, kind: str, key: str) -> None:

@@ -72,7 +72,7 @@ NUMBERS: Final = _json(
         },
     }
 )
-REPORT: Final = _json({"type": "object", "description": "`modak-result.json`, as the job script writes it at its end"})
+REPORT: Final = _json({"type": "object", "description": "`modak-result-JOB.json`, as the job script writes it at its end"})
 
 
 def load(

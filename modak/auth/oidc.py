@@ -27,13 +27,13 @@ ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """Signatures with a public key alone, so that no key of the issuer can be taken for a shared secret; each key keeps to its own."""
 FRESH_S: Final = 3600.0
 """Seconds for which the issuer's keys are believed."""
-AGAIN_S: Final = 60.0
+MISSING_KEY_WAIT_S: Final = 60.0
 """Seconds between two looks for a key that is not there: nobody can make us ask the issuer more often."""
-PATIENCE_S: Final = 5.0
+FAILURE_WAIT_S: Final = 5.0
 """Seconds without another try after the issuer did not answer."""
 TIMEOUT_S: Final = 3.0
-SKEW_S: Final = 60
-LARGEST: Final = 1 << 20
+CLOCK_SKEW_S: Final = 60
+LARGEST_DOCUMENT_BYTES: Final = 1 << 20
 LONGEST_TOKEN: Final = 8192
 LONGEST_NAME: Final = 190
 
@@ -46,6 +46,12 @@ class _Known:
     seen: float = float("-inf")
     tried: float = float("-inf")
     failure: str = ""
+
+    def stale(self, now: float) -> bool:
+        return now - self.seen > FRESH_S
+
+    def lacks(self, name: str, now: float) -> bool:
+        return self.stale(now) or name not in self.keys
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class Issuer:
                 algorithms=list(ALGORITHMS),
                 audience=self.audience,
                 issuer=[self.issuer, f"{self.issuer}/"],  # settings hold addresses without the last slash
-                leeway=SKEW_S,
+                leeway=CLOCK_SKEW_S,
                 options={"require": ["exp", "iat", "sub", "aud", "iss"], "enforce_minimum_key_length": True},
             )
         except (jwt.PyJWTError, ValueError, TypeError):
@@ -94,11 +100,10 @@ class Issuer:
         known = self._known
         with self._lock:
             now = self.clock()
-            stale = now - known.seen > FRESH_S
-            wait = PATIENCE_S if known.failure else AGAIN_S
-            if (stale or name not in known.keys) and now - known.tried >= (PATIENCE_S if stale else wait):
+            wait = FAILURE_WAIT_S if known.failure or known.stale(now) else MISSING_KEY_WAIT_S
+            if known.lacks(name, now) and now - known.tried >= wait:
                 self._refresh(now)
-            if known.failure and (now - known.seen > FRESH_S or name not in known.keys):
+            if known.failure and known.lacks(name, now):
                 raise Unavailable(known.failure)
             key = known.keys.get(name)
         if key is None:
@@ -166,10 +171,10 @@ def _fetched(address: str) -> dict[str, Any]:
     try:
         connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers={"Accept": "application/json"})
         response = connection.getresponse()
-        content = response.read(LARGEST + 1)
+        content = response.read(LARGEST_DOCUMENT_BYTES + 1)
     finally:
         connection.close()
-    document = strict_json(content) if response.status == http.HTTPStatus.OK and len(content) <= LARGEST else None
+    document = strict_json(content) if response.status == http.HTTPStatus.OK and len(content) <= LARGEST_DOCUMENT_BYTES else None
     if not isinstance(document, dict):
         raise ValueError("no JSON object")
     return document

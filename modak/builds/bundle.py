@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import secrets
 import tarfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -19,7 +19,8 @@ from typing import IO, Any, Final
 from pydantic import ValidationError
 
 from modak.builds.verify import sha256
-from modak.errors import Conflict, DataError, RequestError
+from modak.documents import strict_json
+from modak.errors import BadSyntax, Conflict, DataError, RequestError
 from modak.facts import Image
 from modak.faults import faults_of
 from modak.grammar import is_image_file
@@ -28,13 +29,17 @@ ENTRY: Final = "entry.json"
 SUMS: Final = "SHA256SUMS"
 RECIPE: Final = "recipe"
 MOST_TEXT: Final = 4 << 20
+PLAIN: Final = "r:"
+"""A packed archive could hold anything times its size, and images are packed already."""
+_BROKEN: Final = (OSError, tarfile.TarError, ValueError, ArithmeticError, LookupError, EOFError, zlib.error)
+"""What reading an archive raises where somebody has turned its headers around."""
 
 
 def is_bundle(file: Path) -> bool:
     """Whether a file is a tar archive, whatever it is called."""
     try:
         return tarfile.is_tarfile(file)
-    except OSError:
+    except _BROKEN:
         return False
 
 
@@ -76,12 +81,12 @@ def unpack(file: Path, folder: Path) -> tuple[Image, AbstractContextManager[Path
     Raises :class:`modak.errors.DataError` that names the member which is missing, too many, or not what its checksum says.
     """
     try:
-        with tarfile.open(file) as archive:
-            members = {member.name: member for member in archive if member.isreg()}
+        with tarfile.open(file, PLAIN) as archive:
+            members = {member.name: member for member in archive if member.isreg() and not member.issparse()}
             sums = _sums(_text(archive, members, SUMS, file), file)
             texts = {name: _text(archive, members, name, file) for name in (ENTRY, RECIPE) if name in members}
-    except (OSError, tarfile.TarError) as error:
-        raise DataError(f"is no bundle: {error}", field=str(file)) from None
+    except _BROKEN as error:
+        raise DataError(f"is no bundle, which is a plain tar archive (unpack a packed one first): {error}", field=str(file)) from None
     image = _entry(texts.get(ENTRY, ""), file)
     wrong: list[str] = [name for name, text in texts.items() if hashlib.sha256(text.encode()).hexdigest() != sums.get(name)]
     if wrong or image.reference not in members or f"sha256:{sums.get(image.reference)}" != image.digest:
@@ -95,7 +100,7 @@ def _settled(file: Path, image: Image, folder: Path) -> Iterator[Path]:
     final, waiting = folder / image.reference, folder / f".bundle-{secrets.token_hex(8)}"
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with tarfile.open(file) as archive:
+        with tarfile.open(file, PLAIN) as archive:
             source = archive.extractfile(image.reference)
             if source is None:
                 raise DataError(f"{image.reference} is no file", field=str(file))
@@ -142,11 +147,11 @@ def _sums(text: str, file: Path) -> dict[str, str]:
 
 def _entry(text: str, file: Path) -> Image:
     try:
-        image = Image.model_validate(json.loads(text))
+        image = Image.model_validate(strict_json(text))
     except ValidationError as wrong:
         raise DataError(faults=faults_of(wrong, model=Image)) from None
-    except ValueError:
-        raise DataError(f"{ENTRY} is no JSON document", field=str(file)) from None
+    except BadSyntax as wrong:
+        raise DataError(f"{ENTRY} is no JSON document: {wrong}", field=str(file)) from None
     if "/" in image.reference or not is_image_file(image.reference):
         raise DataError(f"{ENTRY}: the reference is no file's name", field=str(file))
     return image

@@ -13,7 +13,7 @@ from modak.builds.tools import Command, find
 
 _STEP: Final = re.compile(r"\s*(?P<number>[0-9]+)[.*]? (?P<words>[A-Z]+(?:\.[A-Z])? .*)")
 _FAULT: Final = re.compile(r"(?:ch-[a-z]+\[[0-9]+\]: )?error: (?P<why>.+)|(?P<full>.*No space left on device.*)")
-FORMS: Final = {"directory": ("dir", ""), "tar": ("tar", ".tar.gz")}
+FURTHER_FORMS: Final = {"directory": ("dir", ""), "tar": ("tar", ".tar.gz")}
 """Further forms: what ch-convert calls them, and how their names end."""
 
 
@@ -33,7 +33,7 @@ class Charliecloud:
         yield Command("build", (build, "build", "--force", "-t", tag, "-f", str(work / "recipe"), order.context or str(work / "context")))
         yield Command("convert to SquashFS", (convert, "-i", "ch-image", "-o", "squash", tag, str(image)))
         for form in order.also:
-            kind, ending = FORMS[form]
+            kind, ending = FURTHER_FORMS[form]
             yield Command(f"convert to {form}", (convert, "-i", "ch-image", "-o", kind, tag, str(image.with_suffix(ending))))
 
     def tidy(self, work: Path) -> tuple[Command, ...]:

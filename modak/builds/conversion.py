@@ -11,7 +11,7 @@ from typing import Final
 
 from modak.errors import Fault, RequestError
 from modak.recipes.convertible import definition, dockerfile, refusals, stage_of
-from modak.recipes.offline import Form
+from modak.recipes.forms import Form
 
 _PROGRAM: Final = """
 import json, sys

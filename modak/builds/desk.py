@@ -171,7 +171,7 @@ def start_builder(settings: Settings, folder: Path) -> None:
     own = {"MODAK_DATABASE_URL": settings.database_url, "MODAK_IMAGES_DIR": str(folder), "MODAK_BUILD_HOURS": str(settings.build_hours)}
     words = (sys.executable, "-m", "modak", "images", "builder")
     detach = 'exec >"$0" 2>&1; "$@" <&0 &'
-    with worker.turn(folder) as lock:
+    with worker.builder_lock(folder) as lock:
         if lock is not None:
             subprocess.run(  # noqa: S603 (words of ours)
                 ["/bin/sh", "-c", detach, str(folder / "builder.log"), *words],

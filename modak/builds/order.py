@@ -12,11 +12,15 @@ from typing import Any, Final, Literal
 
 from modak.errors import NotFound, RequestError
 from modak.recipes.archives import SUMS, Archive, Download, downloads, listed, names
-from modak.recipes.offline import Form, Mirrors, base_file, bases, offline
+from modak.recipes.forms import form_of
+from modak.recipes.offline import Mirrors, base_file, base_images, offline
 from modak.recipes.plan import Recipe, labels
 
 Runtime = Literal["apptainer", "charliecloud"]
-FORMS: Final[Mapping[Runtime, Form]] = {"apptainer": "definition", "charliecloud": "dockerfile"}
+BUILDERS: Final[tuple[Runtime, ...]] = ("apptainer", "charliecloud")
+"""The runtimes whose tools build here."""
+FurtherForm = Literal["directory", "tar"]
+"""What Charliecloud's image is wanted as, beside SquashFS."""
 _LABEL: Final = re.compile(r"\bmodak\.(?P<name>[a-z_]+)[ =]+[\"']?(?P<value>[A-Za-z0-9._+,-]+)", re.MULTILINE)
 _LISTS: Final = ("compilers", "distribution")
 _TEXTS: Final = ("framework", "version", "source", "accelerator", "microarchitecture", "mpi", "mpi_version", "python", "cuda")
@@ -37,8 +41,7 @@ class Order:
     """The folder that a Dockerfile copies from, and that paths of a definition file are relative to; empty: nothing is copied."""
     bases: tuple[tuple[str, str], ...] = ()
     """Base images for Charliecloud that come from files: the file, and the name that the text knows it by."""
-    also: tuple[Literal["directory", "tar"], ...] = ()
-    """Forms that Charliecloud's image is wanted in, beside SquashFS."""
+    also: tuple[FurtherForm, ...] = ()
     source: str = "a recipe of MODAK's"
 
     @property
@@ -66,7 +69,7 @@ class Site:
         if not (self.bases or self.wheels or self.index or self.sources):
             settings = "MODAK_WHEELS_DIR, MODAK_PACKAGE_INDEX, MODAK_SOURCES_DIR or MODAK_BASE_IMAGES_DIR"
             raise RequestError(f"nothing takes the internet's place: name {settings}", field="offline")
-        found = {image: self._base(image, runtime) for image in bases(text, FORMS[runtime])} if self.bases else {}
+        found = {image: self._base(image, runtime) for image in base_images(text, form_of(runtime))} if self.bases else {}
         archives = {each.address: self._archive(each) for each in downloads(text)} if self.sources else {}
         return Mirrors(found, self.wheels if "pip" in text else "", self.index, archives)
 
@@ -99,7 +102,7 @@ def read(document: Mapping[str, Any]) -> Order:
     return Order(**{**document, "bases": pairs, "also": tuple(document["also"])})
 
 
-def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequence[Literal["directory", "tar"]] = ()) -> Order:
+def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequence[FurtherForm] = ()) -> Order:
     """The order for one of MODAK's own recipes; ``site``: without internet."""
     kind = builder_of(runtime)
     text, _ = made.text(kind)
@@ -108,9 +111,7 @@ def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequen
     return order if site is None else _without_internet(order, site)
 
 
-def of_text(
-    text: str, runtime: str, name: str, context: Path, site: Site | None = None, also: Sequence[Literal["directory", "tar"]] = ()
-) -> Order:
+def of_text(text: str, runtime: str, name: str, context: Path, site: Site | None = None, also: Sequence[FurtherForm] = ()) -> Order:
     """The order for somebody's own recipe, whose labels ``modak.framework`` and the like say what the image is to carry.
 
     Raises :class:`modak.errors.RequestError` for a definition with a section that runs on the machine that builds.
@@ -143,7 +144,7 @@ def recipe_of(answer: Mapping[str, Any]) -> tuple[Recipe, str]:
     return Recipe.model_validate(fields), plan["configuration"]["runtime"]
 
 
-def _forms(runtime: Runtime, also: Sequence[Literal["directory", "tar"]]) -> tuple[Literal["directory", "tar"], ...]:
+def _forms(runtime: Runtime, also: Sequence[FurtherForm]) -> tuple[FurtherForm, ...]:
     if also and runtime != "charliecloud":
         raise RequestError("only Charliecloud's images are converted; Apptainer reads one form, SIF", field="also")
     return tuple(sorted(set(also)))
@@ -161,7 +162,7 @@ def _claims(text: str) -> dict[str, Any]:
 
 
 def _without_internet(order: Order, site: Site) -> Order:
-    form = FORMS[order.runtime]
+    form = form_of(order.runtime)
     mirrors = site.mirrors(order.text, order.runtime)
     text = offline(order.text, form, mirrors)
     if form == "definition":

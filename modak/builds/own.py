@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from modak.builds.order import FORMS, Runtime, builder_of
+from modak.builds.order import BUILDERS, Runtime, builder_of
 from modak.errors import RequestError
-from modak.recipes.offline import Form
+from modak.recipes.forms import Form, form_of
 
 LARGEST: int = 1 << 20
 
@@ -26,8 +26,8 @@ def readable(file: Path, runtime: str | None) -> tuple[str, Runtime]:
     if len(text) > LARGEST:
         raise RequestError("is no recipe: it is larger than 1 MiB", field=str(file))
     form = kind(text, str(file))
-    wanted = builder_of(runtime) if runtime else next(each for each, has in FORMS.items() if has == form)
-    if FORMS[wanted] != form:
+    wanted = builder_of(runtime) if runtime else next(each for each in BUILDERS if form_of(each) == form)
+    if form_of(wanted) != form:
         from modak.builds.conversion import converted
 
         return converted(text, form, str(file)), wanted

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from modak.builds.order import FurtherForm
 from modak.errors import RequestError
 from modak.faults import faults_of
 
@@ -24,7 +25,7 @@ class WantedBuild(BaseModel):
     """Not given: the plan's own, or apptainer."""
     offline: bool = False
     """From the base images, wheels, sources or package index that the settings name."""
-    also: tuple[Literal["directory", "tar"], ...] = Field(default=(), max_length=2)
+    also: tuple[FurtherForm, ...] = Field(default=(), max_length=2)
     """Forms that Charliecloud's image is wanted in beside SquashFS."""
 
 

@@ -23,7 +23,7 @@ from typing import IO, Any, Final
 
 from modak.builds import process, verify
 from modak.builds.apptainer import Apptainer
-from modak.builds.charliecloud import FORMS, Charliecloud
+from modak.builds.charliecloud import FURTHER_FORMS, Charliecloud
 from modak.builds.log import Log
 from modak.builds.order import Order, read
 from modak.builds.tools import Builder, Command, environment, find
@@ -45,7 +45,7 @@ class Stopped(Exception):
 
 
 @contextmanager
-def turn(folder: Path) -> Iterator[IO[str] | None]:
+def builder_lock(folder: Path) -> Iterator[IO[str] | None]:
     """The lock that makes this process the folder's builder, or ``None``: another one has it. It goes with the process, however it ends.
 
     Whoever starts a builder takes the lock and gives it to the builder as its standard input, so that no second one is started
@@ -82,12 +82,12 @@ def work(builds: Builds, folder: Path, limit_s: float) -> int:
     """
     done = 0
     while True:
-        with turn(folder) as lock:
+        with builder_lock(folder) as lock:
             if lock is None:
                 return done
             recover(builds, folder)
             while (build := builds.claim(_here())) is not None:
-                Work(builds, build, folder, limit_s).run()
+                BuildRun(builds, build, folder, limit_s).run()
                 done += 1
         if not builds.newest(1, states=("queued",)):
             return done
@@ -119,8 +119,8 @@ def _gone(build: Build) -> bool:
 
 
 @dataclass
-class Work:
-    """One build under way."""
+class BuildRun:
+    """One build under way, from its order to the image's entry; ``beaten`` and ``begun`` are of the monotonic clock."""
 
     builds: Builds
     build: Build
@@ -202,7 +202,7 @@ class Work:
             if bad := next((each for each in findings if each.label == name and each.verdict == "refuted"), None):
                 raise ModakError(f"the image does not carry what its recipe says: {bad}")
         self.step = "hash"
-        forms = [made, *(made.with_suffix(FORMS[form][1]) for form in order.also)]
+        forms = [made, *(made.with_suffix(FURTHER_FORMS[form][1]) for form in order.also)]
         files = [self._settled(form, self.folder / f"{order.name}{form.name.removeprefix('image')}") for form in forms]
         entry = {
             "reference": files[0]["file"],

@@ -6,6 +6,7 @@ feasible. Errors go to standard error, one line a fault, or as JSON where ``--js
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 import modak
-from modak.cli import asking, evaluation, images, keys, knowledge, results, running, sizing, tuning
+from modak.cli import asking, common, evaluation, images, keys, knowledge, results, running, show, sizing, tuning
 from modak.errors import Fault, ModakError
 
 EXITS = (
@@ -26,6 +27,10 @@ EXITS = (
     (3, "the service or database is out of reach"),
     (4, "nothing feasible"),
 )
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a disk says that takes no more. Who writes files says so itself; this is for the output that a shell sends into one."""
 
 
 class _Commands(TyperGroup):
@@ -45,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = app(args=words, prog_name="modak", standalone_mode=False)
+        with common.opened:
+            status = app(args=words, prog_name="modak", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except ModakError as error:
@@ -55,8 +61,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.Abort:
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return 0
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _silence()
+        return _report(
+            "the output is cut off", [Fault("standard output", f"cannot be written: {error.strerror}")], 1, as_json="--json" in words
+        )
+
+
+def _silence() -> None:
+    """Let what is left of the output go nowhere: Python writes it when it ends, and would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: typer.TyperException) -> str:
@@ -71,13 +89,8 @@ def _report(title: str, faults: Sequence[Fault], status: int, *, as_json: bool) 
         typer.echo(json.dumps(content, ensure_ascii=False), err=True)
     else:
         for fault in faults:
-            typer.echo(f"modak: {_line(str(fault))}", err=True)
+            typer.echo(f"modak: {show.printable(str(fault))}", err=True)
     return status
-
-
-def _line(text: str) -> str:
-    """One printable line: control characters of file names and data become visible."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _version(wanted: bool) -> None:

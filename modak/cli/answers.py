@@ -16,7 +16,7 @@ from modak.cli import show
 
 COLUMNS = (
     *("nodes", "ranks/node", "threads", "GPUs", "time", "interval", "basis", "doublings beyond"),
-    *("node-hours", "efficiency", "variant", "image"),
+    *("node-hours", "energy kWh", "cost", "efficiency", "variant", "image"),
 )
 
 
@@ -84,6 +84,8 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
         prediction["basis"],
         round(prediction["extrapolation"], 2) if prediction.get("extrapolation") else None,
         choice.get("node_hours"),
+        choice.get("energy_kwh"),
+        choice.get("cost"),
         None if choice.get("efficiency") is None else f"{choice['efficiency']:.0%}",
         _variant(configuration),
         configuration.get("image"),
@@ -99,9 +101,9 @@ def _configuration(made: Mapping[str, Any]) -> dict[str, str]:
         "layout": layout + (f", {counted(gpus, 'GPU')} a node" if gpus else ""),
         "variant": _variant(configuration),
         "predicted time": predicted(prediction),
-        "node-hours": _node_hours(made.get("node_hours"), prediction),
-        "energy": f"{show.cell(made['energy_kwh'])} kWh" if made.get("energy_kwh") else "",
-        "cost": show.cell(made.get("cost")),
+        "node-hours": _spent(made.get("node_hours"), prediction),
+        "energy": _spent(made.get("energy_kwh"), prediction, " kWh"),
+        "cost": _spent(made.get("cost"), prediction),
         "wall time limit": span(made["wall_time_s"]) if made.get("wall_time_s") else "",
         "image": _image(made),
     }
@@ -146,12 +148,12 @@ def _interval(prediction: Mapping[str, Any]) -> str:
     return f"{span(prediction['lower'])} – {span(prediction['upper'])}"
 
 
-def _node_hours(hours: float | None, prediction: Mapping[str, Any]) -> str:
-    """Nodes times the time, with the interval of the time."""
-    if hours is None or prediction.get("lower") is None:
-        return show.cell(hours)
-    lower, upper = (show.cell(hours * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
-    return f"{show.cell(hours)} ({prediction['level']:.0%} interval {lower} – {upper})"
+def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "") -> str:
+    """What grows with the time (node-hours, energy, cost), with the interval of the time."""
+    if amount is None or prediction.get("lower") is None:
+        return show.cell(amount)
+    lower, upper = (show.cell(amount * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
+    return f"{show.cell(amount)}{unit} ({prediction['level']:.0%} interval {lower} – {upper})"
 
 
 def _image(made: Mapping[str, Any]) -> str:

@@ -31,14 +31,14 @@ def optimise(
         from modak.response import without_preflight
 
         asked = without_preflight(asked)
-    with_client = common.client()
-    filled = with_client.optimise(asked, strict=strict)
+    client = common.client()
+    filled = client.optimise(asked, strict=strict)
     filled, files = answers.files(filled, output)
     if output is not None:
         from modak.cli.files import write_all
         from modak.cli.keys import result_token
 
-        files |= result_token(with_client, filled["job"]["plan"]["id"], output)
+        files |= result_token(client, filled["job"]["plan"]["id"], output)
         write_all(files)
     if as_json:
         show.document(filled)
@@ -108,8 +108,8 @@ def _best_of(client: Client, name: str, document: Any, strict: bool) -> dict[str
 def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool) -> None:
     """The best choice of each of two requests, and how they differ."""
     asked = [common.document(text) if text.endswith(".json") else changed(document, text) for text in texts]
-    with_client = common.client()
-    found = [_best_of(with_client, name, each, strict) for name, each in zip(("A", "B"), asked, strict=True)]
+    client = common.client()
+    found = [_best_of(client, name, each, strict) for name, each in zip(("A", "B"), asked, strict=True)]
     best = [each["choices"][0] for each in found]
     lines = against(*best)
     if as_json:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -19,6 +20,10 @@ Strict = Annotated[bool, typer.Option("--strict", help="Turn every warning into 
 Request = Annotated[str, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")]
 
 
+opened: Final = ExitStack()
+"""What commands have opened; whoever runs one closes it at its end."""
+
+
 def settings() -> Settings:
     """The settings of this run."""
     return read_settings(os.environ)
@@ -28,17 +33,22 @@ def client() -> Client:
     """The service that MODAK_SERVER names, or the use cases in this process."""
     from modak.client import client
 
-    return client(settings())
+    now = settings()
+    return client(now) if now.server else _opened(now)
 
 
 def local() -> Service:
     """The use cases in this process, for what a service does not do for others."""
-    from modak.service import open_service
-
     now = settings()
     if now.server:
         raise Unauthorised("is set, and no service does this; unset it to work on the database", field="MODAK_SERVER")
-    return open_service(now)
+    return _opened(now)
+
+
+def _opened(now: Settings) -> Service:
+    from modak.service import open_service
+
+    return opened.enter_context(open_service(now))
 
 
 def database() -> str:

@@ -29,7 +29,7 @@ def detect(name: str | None, output: Path | None, *, probe: bool, diff: bool, as
     with show.progress("asking this machine"):
         found = detect(processors, accelerators, os.environ, name=name, probe=probe)
     for note in found.notes:
-        typer.echo(f"note: {note}", err=True)
+        show.note(note)
     if diff:
         _differences(found, as_json)
     elif output is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modak.amounts import counted
+from modak.amounts import counted, percent
 from modak.cli import answers, common, show
 from modak.errors import NotFound, UnknownName
 from modak.whatif import with_value
@@ -203,7 +203,7 @@ def _proof(proof: Proof) -> None:
     largest = proof.holdout.partition(":")[2]
     hidden = f"the largest {counted(int(largest), 'size')}" if largest else "each inner size in turn"
     short = f"; {proof.left_out} with too few sizes left out" if proof.left_out else ""
-    typer.echo(f"hidden: {hidden} of {proof.series} curves, {proof.predictions} predictions{short}")
+    typer.echo(f"hidden: {hidden} of {counted(proof.series, 'curve')}, {counted(proof.predictions, 'prediction')}{short}")
     if proof.far:
         typer.echo(
             f"warning: {proof.far} lie more than {FAR_DOUBLINGS:g} doublings beyond what is shown: such predictions are guesses", err=True
@@ -214,7 +214,7 @@ def _proof(proof: Proof) -> None:
     for model in proof.models:
         if model.bins:
             typer.echo()
-            show.heading(f"{proof.level:.0%} intervals: {model.name}")
+            show.heading(f"{percent(proof.level)} intervals: {model.name}")
             show.table(BINS, [(b.name, b.count, _times(b.median_width), _share(b.coverage), _share(b.median_error)) for b in model.bins])
 
 

@@ -178,12 +178,13 @@ def images_recipe(
     show.warn({"message": line} for line in made.cautions(runtime))
     if offline:
         from modak.builds.desk import site
-        from modak.builds.order import FORMS, builder_of
+        from modak.builds.order import builder_of
+        from modak.recipes.forms import form_of
         from modak.recipes.offline import hosts
         from modak.recipes.offline import offline as without_internet
 
         kind = builder_of(runtime)
-        text = without_internet(text, FORMS[kind], site(common.settings()).mirrors(text, kind))
+        text = without_internet(text, form_of(kind), site(common.settings()).mirrors(text, kind))
         show.warn({"message": f"a step still fetches from {host}: the base image has to bring what it is for"} for host in hosts(text))
     if output is None:
         typer.echo(text, nl=False)
@@ -215,15 +216,18 @@ def planned(
     from modak.recipes import plan as recipes
 
     try:
-        version_range(version or "0")
+        version_range("0" if version is None else version)
     except ValueError as wrong:
         raise RequestError(str(wrong), field="version") from None
     hardware = recipes.Hardware(accelerator=accelerator, microarchitecture=target)
     made = recipes.plan(framework, version, variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
     if made is None:
-        known = ", ".join(recipes.versions(framework, variant, accelerator)) or "none"
+        if framework == mpi:
+            raise RequestError(f"{framework} is an MPI library itself", field="mpi")
+        known = ", ".join(recipes.versions(framework, variant, accelerator, distribution)) or "none"
         where = {"nvidia": " for GPUs of NVIDIA", "amd": " for GPUs of AMD"}.get(accelerator, "")
-        raise NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}: {known}", field="version")
+        extra = f" with {distribution}" if distribution else ""
+        raise NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}{extra}: {known}", field="version")
     if target and not made.microarchitecture:
         raise RequestError("no build for that processor: it takes a name of archspec's and --variant opt-build", field="target")
     return made

@@ -68,9 +68,9 @@ def load(
     _changed(report)
     for file in report["files"]:
         if "already_loaded" in file:
-            typer.echo(f"note: {file['name']}: loaded already on {file['already_loaded'][:19].replace('T', ' at ')}", err=True)
+            show.note(f"{file['name']}: loaded already on {file['already_loaded'][:19].replace('T', ' at ')}")
     for note in (*report["notes"], *report["suspicious"]):
-        typer.echo(f"note: {note}", err=True)
+        show.note(note)
     if report["suspicious_count"]:
         typer.echo("note: no model rests on suspicious results until 'modak results confirm NUMBER' says that they are right", err=True)
 
@@ -106,7 +106,7 @@ def list_(
     if used_by is not None:
         page = common.client().used_by(used_by, limit=limit, cursor=cursor)
     elif replaced:
-        page = common.client().replaced(filters, limit=limit)
+        page = common.client().replaced(filters, limit=limit, cursor=cursor)
     else:
         page = common.client().results(filters, limit=limit, cursor=cursor)
     if as_json:
@@ -183,9 +183,9 @@ def _check_column(name: str) -> None:
 
 def _every(filters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
     """All results, page after page."""
-    with_client, cursor = common.client(), None
+    client, cursor = common.client(), None
     while True:
-        page = with_client.results(filters, limit=1000, cursor=cursor)
+        page = client.results(filters, limit=1000, cursor=cursor)
         yield from page["items"]
         cursor = page.get("next")
         if cursor is None:

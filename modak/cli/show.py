@@ -37,15 +37,24 @@ def bullets(title: str, lines: Iterable[str]) -> None:
         typer.echo()
         heading(title)
         for line in shown:
-            typer.echo(folded(line, "- ", "  "))
+            typer.echo(folded(printable(line), "- ", "  "))
 
 
 def warn(warnings: Iterable[Mapping[str, str]]) -> None:
     """Warnings on standard error, one line each."""
     for warning in warnings:
-        typer.echo(
-            f"warning: {warning['field']}: {warning['message']}" if warning.get("field") else f"warning: {warning['message']}", err=True
-        )
+        said = printable(f"{warning['field']}: {warning['message']}" if warning.get("field") else warning["message"])
+        typer.echo(f"warning: {said}", err=True)
+
+
+def note(text: str) -> None:
+    """A remark on standard error, in one line."""
+    typer.echo(f"note: {printable(text)}", err=True)
+
+
+def printable(text: str) -> str:
+    """One line that a terminal does not act on: control characters of data, of file names and of other programs become visible."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 @contextmanager
@@ -150,7 +159,7 @@ def cell(value: Any) -> str:
         return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
     if isinstance(value, list | tuple):
         return ", ".join(map(cell, value))
-    return str(value)
+    return printable(str(value))
 
 
 def _number(text: str) -> bool:

@@ -28,14 +28,16 @@ def tune(
     strict: common.Strict = False,
 ) -> None:
     """Look for better settings of a job by running it. Within a budget, and going on where a search was left."""
-    from modak.tuner.search import Orders
+    from modak.tuner.search import SearchOptions
     from modak.tuner.tune import tune
 
     document = common.document(request)
-    orders = Orders(trials or _asked(document, "trials") or TRIALS, budget or None, jobs, confirm, gain)
+    options = SearchOptions(
+        trials=trials or _asked(document, "trials") or TRIALS, budget_node_hours=budget, jobs=jobs, confirm=confirm, gain=gain
+    )
     folder = output or Path(f"tuning-{Path(request).stem}" if request != "-" else "tuning")
     with common.local() as service:
-        found = tune(service, document, folder, orders, here=here, strict=strict, say=lambda line: typer.echo(line, err=True))
+        found = tune(service, document, folder, options, here=here, strict=strict, say=lambda line: typer.echo(line, err=True))
     if as_json:
         show.document(found)
         return

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from modak.detected import machine, pbs, slurm, software
-from modak.detected.partitions import Found, Known, described
+from modak.detected.partitions import Known, described
 from modak.detected.seen import NOT_THERE, Answer, Cluster, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
@@ -61,16 +61,16 @@ def describe(
 
     :raises DataError: where not one partition can be described; the faults say why.
     """
-    day = f"({asked.day.isoformat()})"
+    dated = f"({asked.day.isoformat()})"
     host = plain(asked.host, 100)
     here = machine.machine(answers, host, frozenset({host, host.split(".")[0], "localhost"}))
     cluster = slurm.cluster(answers) or pbs.cluster(answers) or _alone(here)
     probed = {name: machine.machine(given, f"a node of partition {plain(name, 64)}") for name, given in probes.items()}
-    found = described(cluster, here, probed, Known(processors, accelerators, day))
+    found = described(cluster, here, probed, Known(processors, accelerators, dated))
     notes = [*_troubles(answers), *found.notes]
     if not found.partitions:
         raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])
-    rest, cites, said = _rest(answers, cluster, asked.day.isoformat(), day, host)
+    installed, cites, said = _installed(answers, cluster, asked.day.isoformat(), dated, host)
     name = asked.name or _slug(cluster.name or "") or _slug(host.split(".")[0]) or "this-machine"
     system = {
         "name": name,
@@ -79,8 +79,8 @@ def describe(
         "scheduler": cluster.scheduler,
         "cpu_unit": "thread" if found.thread_is_cpu else "core",
         "partitions": found.partitions,
-        **rest,
-        "sources": _sources([*_general(found, cluster, day), *found.cites, *cites]),
+        **installed,
+        "sources": _sources([*_general(cluster, dated), *found.cites, *cites]),
     }
     return Description(_validated(system), found.processors, found.accelerators, tuple(dict.fromkeys([*notes, *said, UNASKED])))
 
@@ -109,8 +109,8 @@ def _troubles(answers: Mapping[str, Answer]) -> Iterator[str]:
             yield f"{answer.command}: {plain(answer.trouble)}"
 
 
-def _rest(
-    answers: Mapping[str, Answer], cluster: Cluster, as_of: str, day: str, host: str
+def _installed(
+    answers: Mapping[str, Answer], cluster: Cluster, as_of: str, dated: str, host: str
 ) -> tuple[dict[str, Any], list[tuple[str, str]], list[str]]:
     """Runtimes, MPI libraries and file systems, their citations and notes."""
     notes: list[str] = []
@@ -119,16 +119,16 @@ def _rest(
     offered = slurm.pmi_types(answers["srun-mpi"].text) if cluster.scheduler == "slurm" else ()
     mounts = machine.mounts(answers["mounts"].text)
     tables: dict[str, list[dict[str, Any]]] = {
-        "runtimes": [_given(name=name, version=number, as_of=as_of, module=module) for name, number, module, _ in runtimes],
-        "mpi": [_given(family=name, version=number, module=module, pmi=_pmi(name, offered)) for name, number, module, _ in libraries],
+        "runtimes": [_given(name=one.name, version=one.version, as_of=as_of, module=one.module) for one in runtimes],
+        "mpi": [_given(family=one.name, version=one.version, module=one.module, pmi=_pmi(one.name, offered)) for one in libraries],
         "filesystems": [_given(name=_slug(one.path) or "root", kind=one.kind, path=one.path) for one in mounts[:MOST_MOUNTS]],
     }
     models = {"runtimes": RuntimePolicy, "mpi": HostMpi, "filesystems": FileSystem}
     kept = {key: list(_sound(key, rows, models[key], notes)) for key, rows in tables.items()}
     whence = {
-        "runtimes": {f"{command} {day}, on {host}" for *_, command in runtimes},
-        "mpi": {f"{command} {day}, on {host}" for *_, command in libraries},
-        "filesystems": {f"/proc/mounts {day}, on {host}"},
+        "runtimes": {f"{one.command} {dated}, on {host}" for one in runtimes},
+        "mpi": {f"{one.command} {dated}, on {host}" for one in libraries},
+        "filesystems": {f"/proc/mounts {dated}, on {host}"},
     }
     if kept["runtimes"]:
         kept["runtimes"].append({"name": "none"})
@@ -165,9 +165,10 @@ def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _general(found: Found, cluster: Cluster, day: str) -> Iterator[tuple[str, str]]:
-    yield "scheduler", f"{cluster.from_nodes} {day}"
-    yield "cpu_unit", f"{cluster.from_nodes} {day}"
+def _general(cluster: Cluster, dated: str) -> Iterator[tuple[str, str]]:
+    """The citations of what holds for the whole system."""
+    yield "scheduler", f"{cluster.from_nodes} {dated}"
+    yield "cpu_unit", f"{cluster.from_nodes} {dated}"
 
 
 def _sources(cites: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:

@@ -21,7 +21,8 @@ class Known:
 
     processors: Mapping[str, Processor]
     accelerators: Mapping[str, Accelerator]
-    day: str
+    dated: str
+    """``(2026-01-31)``."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,18 @@ def machine_for(kind: Kind, here: Machine, probed: Mapping[str, Machine]) -> tup
     probe = probed.get(kind.partition.name)
     if probe and (kind.sole or _alike(kind, probe)):
         return probe, ""
-    if here.names & {part for node in kind.nodes for name in (node.name, node.host) for part in (name, name.split(".")[0])}:
+    if here.names & _host_names(kind):
         return here, ""
     if _alike(kind, here):
         return here, f"its nodes are taken to have the processors of {here.place}, which has as many sockets, cores and threads"
-    return None, f"its nodes are not like {(probe or here).place}, and the scheduler does not say which processor they have"
+    asked = "" if probe else "; '--probe' asks one of them, in a job of Slurm's"
+    return None, f"its nodes are not like {(probe or here).place}, and the scheduler does not say which processor they have{asked}"
+
+
+def _host_names(kind: Kind) -> set[str]:
+    """What the nodes are called, with their domains and without."""
+    names = {name for node in kind.nodes for name in (node.name, node.host)}
+    return names | {name.split(".")[0] for name in names}
 
 
 def _alike(kind: Kind, machine: Machine) -> bool:
@@ -94,12 +102,12 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
     own = machine.processor if machine else None
     if machine is None or own is None:
         return Found(notes=(f"{kind.label} is left out: {said or 'lscpu did not answer'}",))
-    processor = hardware.processor(own, known.processors, f"lscpu -J {known.day}, on {machine.place}")
+    processor = hardware.processor(own, known.processors, f"lscpu -J {known.dated}, on {machine.place}")
     if processor is None:
         return Found(notes=(f"{kind.label} is left out: of its processor {own.model!r} neither maker nor kind can be told",))
     accelerator, told = _accelerator(kind, machine, known)
-    counted = _topology(kind.nodes[0], own)
-    node = {**counted, **_node(kind, machine, taken=bool(said)), "processor": processor.name}
+    topology = _topology(kind.nodes[0], own)
+    node = {**topology, **_node(kind, machine, taken=bool(said)), "processor": processor.name}
     node |= {"accelerator": accelerator.name, "accelerators": kind.nodes[0].gpus[0][1]} if accelerator else {}
     partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
     if fault := _fault(partition):
@@ -108,9 +116,9 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         partitions=(partition,),
         processors=() if processor.name in known.processors else (processor,),
         accelerators=(accelerator,) if accelerator and accelerator.name not in known.accelerators else (),
-        cites=tuple(_cites(partition, kind.nodes[0], cluster, machine, known.day)),
+        cites=tuple(_cites(partition, kind.nodes[0], cluster, machine, known.dated)),
         notes=(*([f"{kind.label}: {said}"] if said else []), *told, *_doubts(kind, own, machine)),
-        thread_is_cpu=_threads_are_cpus(kind.nodes[0], counted),
+        thread_is_cpu=_threads_are_cpus(kind.nodes[0], topology),
     )
 
 
@@ -172,7 +180,7 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
     word, number = gpus[0]
     models = {gpu.model: gpu for gpu in machine.gpus}
     if len(models) == 1:
-        return hardware.accelerator(machine.gpus[0], known.accelerators, f"nvidia-smi --query-gpu {known.day}, on {machine.place}"), ()
+        return hardware.accelerator(machine.gpus[0], known.accelerators, f"nvidia-smi --query-gpu {known.dated}, on {machine.place}"), ()
     named, others = hardware.of_type(word, known.accelerators)
     if named:
         return named, ()
@@ -182,28 +190,28 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
 
 
 def _doubts(kind: Kind, own: SeenProcessor, machine: Machine) -> Iterator[str]:
-    counted = kind.nodes[0].cores
-    if counted and own.cores and counted != own.cores:
-        yield f"{kind.label}: the scheduler counts {counted} cores a node, {machine.place} shows {own.cores}; the scheduler's are entered"
+    cores = kind.nodes[0].cores
+    if cores and own.cores and cores != own.cores:
+        yield f"{kind.label}: the scheduler counts {cores} cores a node, {machine.place} shows {own.cores}; the scheduler's are entered"
     if machine.gpus and not kind.nodes[0].gpus:
         yield f"{kind.label}: {machine.place} has GPUs that the scheduler does not give to jobs; they are left out"
     if own.hypervisor:
         yield f"{machine.place} is a virtual machine ({own.hypervisor}): what it says of its processor may be the hypervisor's word"
 
 
-def _threads_are_cpus(node: SeenNode, counted: Mapping[str, int | None]) -> bool:
-    cores, threads = counted["cores"], counted["threads_per_core"]
+def _threads_are_cpus(node: SeenNode, topology: Mapping[str, int | None]) -> bool:
+    cores, threads = topology["cores"], topology["threads_per_core"]
     return bool(cores and threads and threads > 1 and node.cpus == cores * threads)
 
 
-def _cites(partition: Mapping[str, Any], first: SeenNode, cluster: Cluster, machine: Machine, day: str) -> Iterator[tuple[str, str]]:
+def _cites(partition: Mapping[str, Any], first: SeenNode, cluster: Cluster, machine: Machine, dated: str) -> Iterator[tuple[str, str]]:
     at = f"partitions.{str(partition['name']).replace('.', '?')}"
-    listed, limits = f"{cluster.from_nodes} {day}", f"{cluster.from_partitions} {day}"
-    shown, place = f"lscpu -J {day}, on {machine.place}", f"{day}, on {machine.place}"
-    counted = {"sockets": first.sockets, "cores": first.cores, "threads_per_core": first.threads_per_core}
+    listed, limits = f"{cluster.from_nodes} {dated}", f"{cluster.from_partitions} {dated}"
+    shown, place = f"lscpu -J {dated}, on {machine.place}", f"{dated}, on {machine.place}"
+    topology = {"sockets": first.sockets, "cores": first.cores, "threads_per_core": first.threads_per_core}
     whence = {
         "processor": shown,
-        **{name: listed if value else shown for name, value in counted.items()},
+        **{name: listed if value else shown for name, value in topology.items()},
         "reserved_cores": listed,
         "numa_modes": f"{machine.numa_from} {place}",
         "memory_gb": listed if first.memory_gb else f"/proc/meminfo {place}",

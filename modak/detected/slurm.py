@@ -8,8 +8,23 @@ from typing import Final
 
 from modak.detected.seen import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes, whole
 
-SINFO_FORMAT: Final = "%P|%a|%D|%X|%Y|%Z|%c|%m|%G|%l|%L|%s|%f"
-"""Partition (``*``: the default), availability, nodes, sockets, cores, threads, CPUs, MiB, GRES, limits, nodes of a job, features."""
+SINFO: Final[Mapping[str, str]] = {
+    "partition": "%P",  # with a * after the default one
+    "availability": "%a",
+    "nodes": "%D",
+    "sockets": "%X",
+    "cores_per_socket": "%Y",
+    "threads_per_core": "%Z",
+    "cpus": "%c",
+    "memory_mib": "%m",
+    "gres": "%G",
+    "limit": "%l",
+    "default_limit": "%L",
+    "job_nodes": "%s",
+    "features": "%f",
+}
+"""What ``sinfo`` is asked for, in this order: a name of ours, and its specification in a format."""
+SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
 def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
@@ -42,14 +57,13 @@ def settings(text: str) -> Mapping[str, str]:
 
 def from_sinfo(text: str) -> tuple[tuple[SeenPartition, ...], tuple[SeenNode, ...]]:
     """``sinfo`` in :data:`SINFO_FORMAT`: a line for each kind of node of a partition."""
-    rows = [cells for line in text.splitlines() if len(cells := line.strip().split("|")) == SINFO_FORMAT.count("|") + 1]
+    lines = (line.strip().split("|") for line in text.splitlines())
+    rows = [dict(zip(SINFO, cells, strict=True)) for cells in lines if len(cells) == len(SINFO)]
     found: dict[str, SeenPartition] = {}
-    for cells in rows:
-        name, default = cells[0].removesuffix("*"), cells[0].endswith("*")
-        closed = "" if cells[1] == "up" else f"it is {cells[1]}"
-        limit, usual, most = seconds(cells[9]), seconds(cells[10]), count(cells[11].rpartition("-")[2])
-        found.setdefault(name, SeenPartition(name, default, None, most, limit, usual, closed=closed))
-    return tuple(found.values()), tuple(_row(cells) for cells in rows if count(cells[2]))
+    for row in rows:
+        partition = _short_partition(row)
+        found.setdefault(partition.name, partition)
+    return tuple(found.values()), tuple(_short_node(row) for row in rows if count(row["nodes"]))
 
 
 def pmi_types(text: str) -> tuple[str, ...]:
@@ -136,20 +150,34 @@ def _node(fields: Mapping[str, str]) -> SeenNode:
     )
 
 
-def _row(cells: list[str]) -> SeenNode:
-    sockets, per_socket = count(cells[3]), count(cells[4])
-    memory = count(cells[7])
+def _short_partition(row: Mapping[str, str]) -> SeenPartition:
+    """A partition as a row of ``sinfo`` has it."""
+    return SeenPartition(
+        name=row["partition"].removesuffix("*"),
+        default=row["partition"].endswith("*"),
+        nodes=None,
+        max_nodes=count(row["job_nodes"].rpartition("-")[2]),
+        max_wall_time_s=seconds(row["limit"]),
+        default_wall_time_s=seconds(row["default_limit"]),
+        closed="" if row["availability"] == "up" else f"it is {row['availability']}",
+    )
+
+
+def _short_node(row: Mapping[str, str]) -> SeenNode:
+    """Nodes of one kind as a row of ``sinfo`` has them."""
+    sockets, per_socket = count(row["sockets"]), count(row["cores_per_socket"])
+    memory = count(row["memory_mib"])
     return SeenNode(
         name="",
-        partitions=(cells[0].removesuffix("*"),),
-        count=count(cells[2]) or 0,
-        cpus=count(cells[6]),
+        partitions=(row["partition"].removesuffix("*"),),
+        count=count(row["nodes"]) or 0,
+        cpus=count(row["cpus"]),
         sockets=sockets,
         cores=sockets * per_socket if sockets and per_socket else None,
-        threads_per_core=count(cells[5]),
+        threads_per_core=count(row["threads_per_core"]),
         usable_memory_gb=gigabytes(memory if memory and memory > 1 else None),
-        gpus=gres(cells[8]),
-        features=_features(cells[12]),
+        gpus=gres(row["gres"]),
+        features=_features(row["features"]),
     )
 
 

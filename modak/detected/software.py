@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from modak.detected.seen import Answer
 
@@ -45,29 +45,38 @@ _MPI: Final = {
 }
 
 
-def runtimes(answers: Mapping[str, Answer]) -> Iterator[tuple[str, str | None, str | None, str]]:
-    """Name, version, module and command of each runtime: those on PATH first, then those that a module brings."""
-    found: dict[str, tuple[str, str | None, str | None, str]] = {}
+class Installed(NamedTuple):
+    """A program or library that is there: what MODAK calls it, and the command that said so. ``None``: unknown, or on PATH by itself."""
+
+    name: str
+    version: str | None
+    module: str | None
+    command: str
+
+
+def runtimes(answers: Mapping[str, Answer]) -> Iterator[Installed]:
+    """The container runtimes: those on PATH first, then those that a module brings."""
+    found: dict[str, Installed] = {}
     for program, name in RUNTIMES.items():
         answer = answers[program]
         alias = program == "singularity" and "apptainer" in answer.text.lower() and "apptainer" in found
         if not answer.trouble and not alias:
-            found[name] = (name, version(answer.text), None, answer.command)
+            found[name] = Installed(name, version(answer.text), None, answer.command)
     for module, (name, number) in _newest(answers["modules"].text, _RUNTIME_MODULES).items():
-        found.setdefault(name, (name, number, module, answers["modules"].command))
+        found.setdefault(name, Installed(name, number, module, answers["modules"].command))
     yield from found.values()
 
 
-def mpi(answers: Mapping[str, Answer]) -> Iterator[tuple[str, str | None, str | None, str]]:
-    """Family, version, module and command of each MPI library: modules first (one each: the newest), then what PATH has."""
-    found: dict[str, tuple[str, str | None, str | None, str]] = {
-        name: (name, number, module, answers["modules"].command)
+def mpi(answers: Mapping[str, Answer]) -> Iterator[Installed]:
+    """The MPI libraries, by family: modules first (one each: the newest), then what PATH has."""
+    found = {
+        name: Installed(name, number, module, answers["modules"].command)
         for module, (name, number) in _newest(answers["modules"].text, _MPI_MODULES).items()
     }
     told = answers["mpirun"]
     for family, pattern in _MPI.items():
         if (number := re.search(pattern, told.text)) and family not in found:
-            found[family] = (family, number[1], None, told.command)
+            found[family] = Installed(family, number[1], None, told.command)
     yield from found.values()
 
 

@@ -164,7 +164,7 @@ class Inspection:
 
 
 @dataclass(frozen=True)
-class Described:
+class FrameworkBase:
     """Defaults of a framework plug-in; a variant overrides what it has."""
 
     name: str = ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, Cuda, Described, SourceBuild, Toolchain
+from modak.frameworks.base import Carrier, Cuda, FrameworkBase, SourceBuild, Toolchain
 from modak.recipes.pins import clone
 
 _SOURCE = "/var/tmp/caffe"  # noqa: S108 (a path inside the image that is being built)
@@ -52,7 +52,7 @@ _NVIDIA = (
 
 
 @dataclass(frozen=True)
-class Caffe(Described):
+class Caffe(FrameworkBase):
     """Caffe; a fork is a different program with its own versions, so images are labelled by fork."""
 
     name: str = "caffe"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Described, Toolchain
+from modak.frameworks.base import FrameworkBase, Toolchain
 
 
 class CntkOptions(FrameworkOptions):
@@ -16,7 +16,7 @@ class CntkOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class Cntk(Described):
+class Cntk(FrameworkBase):
     """CNTK; its data-parallel training is an MPI program."""
 
     name: str = "cntk"

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Carrier, Compiler, Described
+from modak.frameworks.base import Carrier, Compiler, FrameworkBase
 from modak.grammar import VersionRange
 
 
@@ -26,7 +26,7 @@ class HorovodOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class Horovod(Described):
+class Horovod(FrameworkBase):
     """Horovod over TensorFlow, Keras, PyTorch or MXNet."""
 
     name: str = "horovod"

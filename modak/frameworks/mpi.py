@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, Described, Number
+from modak.frameworks.base import Carrier, FrameworkBase, Number
 from modak.grammar import Name
 
 _SPELLINGS: Mapping[str, str] = {
@@ -42,7 +42,7 @@ class MpiOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class Mpi(Described):
+class Mpi(FrameworkBase):
     """An application that is its own framework."""
 
     name: str = "mpi"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, Cuda, Described, Inspection, Kind, Toolchain
+from modak.frameworks.base import Carrier, Cuda, FrameworkBase, Inspection, Kind, Toolchain
 from modak.recipes.linux import LINUX
 
 _CUDA_12_6: Final = Cuda("12.6", "", "nvidia/cuda:12.6.3-devel-ubuntu24.04")
@@ -31,7 +31,7 @@ mpicc -o ask ask.c || exit 75
 
 
 @dataclass(frozen=True)
-class MpiLibrary(Described):
+class MpiLibrary(FrameworkBase):
     """An MPI library."""
 
     kind: Kind = "parallel"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Cuda, Described, Inspection, Toolchain
+from modak.frameworks.base import Cuda, FrameworkBase, Inspection, Toolchain
 
 _INSPECTION = Inspection(module="mxnet", exercise="(mxnet.nd.ones((2, 2)) * 2).asnumpy()", says={"version": "mxnet.__version__"})
 
@@ -20,7 +20,7 @@ class MXNetOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class MXNet(Described):
+class MXNet(FrameworkBase):
     """MXNet; its key-value store is the parameter server."""
 
     name: str = "mxnet"

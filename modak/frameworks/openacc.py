@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, Described, Number
+from modak.frameworks.base import Carrier, FrameworkBase, Number
 from modak.grammar import Name
 
 
@@ -20,7 +20,7 @@ class OpenAccOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class OpenAcc(Described):
+class OpenAcc(FrameworkBase):
     """An application with OpenACC directives."""
 
     name: str = "openacc"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, Described, Number
+from modak.frameworks.base import Carrier, FrameworkBase, Number
 from modak.grammar import Name
 
 
@@ -19,7 +19,7 @@ class OpenClOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class OpenCl(Described):
+class OpenCl(FrameworkBase):
     """An application with OpenCL kernels."""
 
     name: str = "opencl"

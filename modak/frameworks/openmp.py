@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import NOTHING, Carrier, Described, Number
+from modak.frameworks.base import NOTHING, Carrier, FrameworkBase, Number
 from modak.grammar import Name
 
 _BINDING: Mapping[str, str] = {
@@ -35,7 +35,7 @@ class OpenMpOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class OpenMp(Described):
+class OpenMp(FrameworkBase):
     """An application with OpenMP threads."""
 
     name: str = "openmp"

@@ -9,7 +9,7 @@ from packaging.version import Version
 from pydantic import AliasChoices, ConfigDict, Field
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Cuda, Described, Inspection, SourceBuild, Toolchain
+from modak.frameworks.base import Compiler, Cuda, FrameworkBase, Inspection, SourceBuild, Toolchain
 from modak.recipes.pins import clone
 from modak.recipes.wheels import TORCH
 
@@ -50,7 +50,7 @@ class PyTorchOptions(FrameworkOptions):
     distribution: Literal["horovod", "ddp", "fsdp"] | None = None
 
 
-def _one(minor: str, release: str, cuda: str) -> Toolchain:
+def _torch_1(minor: str, release: str, cuda: str) -> Toolchain:
     """PyTorch 1.4 to 1.7 on Ubuntu 18.04; the wheels bring their CUDA."""
     return Toolchain(
         versions=f"{minor}.*",
@@ -69,7 +69,7 @@ def _one(minor: str, release: str, cuda: str) -> Toolchain:
     )
 
 
-def _two(minor: str, release: str, cuda: Cuda = _CUDA_12_6, locked: tuple[str, ...] = ()) -> Toolchain:
+def _torch_2(minor: str, release: str, cuda: Cuda = _CUDA_12_6, locked: tuple[str, ...] = ()) -> Toolchain:
     """PyTorch 2.6 and later on Ubuntu 24.04. The CUDA 12.6 wheels, up to 2.14, are those that still serve Maxwell to Volta."""
     index = f"{_WHEELS}/cu{cuda.version.replace('.', '')}"
     image = f"docker://pytorch/pytorch:{{version}}-cuda{cuda.version}-cudnn9-runtime"
@@ -100,7 +100,7 @@ def _rocm(version: str, rocm: str) -> Toolchain:
 
 
 @dataclass(frozen=True)
-class PyTorch(Described):
+class PyTorch(FrameworkBase):
     """PyTorch. Capabilities of the wheels: the release matrix in PyTorch's RELEASE.md and pull request test-infra#7046."""
 
     name: str = "pytorch"
@@ -116,20 +116,20 @@ class PyTorch(Described):
     add_ons: tuple[str, ...] = ("horovod",)
     inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
-        _one("1.4", "1.4.0", ""),
-        _one("1.5", "1.5.1", "+cu101"),
-        _one("1.6", "1.6.0", "+cu101"),
-        _one("1.7", "1.7.1", "+cu101"),
-        _two("2.6", "2.6.0"),
-        _two("2.7", "2.7.1"),
-        _two("2.8", "2.8.0"),
-        _two("2.9", "2.9.1"),
+        _torch_1("1.4", "1.4.0", ""),
+        _torch_1("1.5", "1.5.1", "+cu101"),
+        _torch_1("1.6", "1.6.0", "+cu101"),
+        _torch_1("1.7", "1.7.1", "+cu101"),
+        _torch_2("2.6", "2.6.0"),
+        _torch_2("2.7", "2.7.1"),
+        _torch_2("2.8", "2.8.0"),
+        _torch_2("2.9", "2.9.1"),
         *(
-            _two(minor, release, cuda)
+            _torch_2(minor, release, cuda)
             for minor, release in (("2.10", "2.10.0"), ("2.11", "2.11.0"), ("2.12", "2.12.1"), ("2.13", "2.13.0"), ("2.14", "2.14.1"))
             for cuda in (_CUDA_12_6, _CUDA_13_0)
         ),
-        _two("2.15", "2.15.0", _CUDA_13_0, TORCH),
+        _torch_2("2.15", "2.15.0", _CUDA_13_0, TORCH),
         _rocm("2.9.1", "7.2.4"),
         _rocm("2.10.0", "7.2.4"),
     )

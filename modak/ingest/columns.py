@@ -85,17 +85,17 @@ def cell(value: Any) -> str:
 
 def header_faults(columns: Sequence[str], required: Sequence[str]) -> Iterator[str]:
     """What is wrong with the names of the columns: unknown ones, each with its nearest, and required ones that are missing."""
-    for name in columns:
-        if name not in COLUMNS and not PARAMETER.fullmatch(name):
-            plain = name.strip().lower().replace(" ", "_")[:60]
-            nearest = get_close_matches(plain, (*COLUMNS, "params.NAME"), n=1, cutoff=0)[0]
-            hint = (
-                f"; {plain} is a metric: name it in the column 'metric', its number goes into 'value'" if plain in metrics.METRICS else ""
-            )
-            yield f"unknown column {_shown(name)}; the nearest known one is {nearest!r}{hint}"
+    strange = [name for name in columns if name not in COLUMNS and not PARAMETER.fullmatch(name)]
+    for name in strange:
+        plain = name.strip().lower().replace(" ", "_")[:60]
+        nearest = get_close_matches(plain, (*COLUMNS, "params.NAME"), n=1, cutoff=0)[0]
+        hint = f"; {plain} is a metric: name it in the column 'metric', its number goes into 'value'" if plain in metrics.METRICS else ""
+        how = "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if name == strange[-1] else ""
+        yield f"unknown column {_shown(name)}; the nearest known one is {nearest!r}{hint}{how}"
     missing = [name for name in required if name not in columns]
     if missing:
-        yield f"no column {', '.join(map(repr, missing))}; the header (in JSON, a key of the records) must name it"
+        filled = "".join(f"; '--set {name}=…' gives all rows one" for name in missing[:1] if name != "value")
+        yield f"no column {', '.join(map(repr, missing))}; the header (in JSON, a key of the records) must name it{filled}"
 
 
 def batch(raw: Raw, name: str, now: datetime) -> Batch:

@@ -17,7 +17,7 @@ import numpy as np
 
 from modak.errors import DataError, Fault
 from modak.ingest.sources import Source
-from modak.ingest.table import Cells, Int64, Raw
+from modak.ingest.table import MOST_COLUMNS, Cells, Int64, Raw
 
 BLOCK: Final = 16 * 2**20
 LONGEST_LINE: Final = 100_000
@@ -105,6 +105,8 @@ def _header(text: str, name: str) -> list[str]:
         raise DataError(f"the header is longer than {LONGEST_LINE} characters", field=f"{name}:1")
     _lines(text.encode() + b"\n", None, 1, name)
     names = next(csv.reader([text], strict=True))
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}", field=f"{name}:1")
     if len(names) == 1:
         mark = next((mark for mark in ";\t|" if mark in text), None)
         raise DataError(f"cells are separated by commas, not by {mark!r}" if mark else "the header has one column only", field=f"{name}:1")

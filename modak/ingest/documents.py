@@ -7,18 +7,24 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from json import decoder, scanner
 from typing import Any, Final
 
 from modak.errors import DataError
 from modak.ingest.columns import cell
 from modak.ingest.sources import Source
-from modak.ingest.table import LAYOUT, Raw
+from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 
 LARGEST: Final = 256 * 2**20
 MOST_NOTES: Final = 20
 LONGEST: Final = 200
 """Characters that a label of results may have."""
+LONGEST_NOTE: Final = 500
+MOST_CELLS: Final = 1_000_000
+"""Cells that the rows of any file may hold; a larger file may hold two more for each of its bytes. A few bytes that all rows repeat
+(parameters of a whole run) are else a way to fill the memory.
+"""
 
 
 class Node(dict[str, Any]):
@@ -29,26 +35,37 @@ class Node(dict[str, Any]):
 
 @dataclass
 class Found:
-    """Rows on their way from one file, and what was left out of it."""
+    """Rows on their way from one file of so many bytes, and what was left out of it."""
 
     name: str
+    size: int
     records: list[dict[str, str]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    more: int = 0
+    """What else was left out."""
+    cells: int = 0
 
-    def row(self, line: int, **cells: Any) -> None:
-        """A row; ``None`` is an unknown cell."""
+    def row(self, line: int, /, **cells: Any) -> None:
+        """A row; ``None`` is an unknown cell. The file's own names are cells, whatever they are."""
+        self.cells += len(cells)
+        most = MOST_CELLS + 2 * self.size
+        if self.cells > most:
+            raise DataError(f"more than {most} cells in its rows, which {self.size} bytes do not explain", field=f"{self.name}:{line}")
         self.records.append({name: cell(value) for name, value in cells.items()})
         self.lines.append(line)
 
     def leave(self, line: int, what: str) -> None:
         """Leave something out, and say so."""
-        self.left.append(f"{self.name}:{line}: {what}; left out")
+        if len(self.left) == MOST_NOTES:
+            self.more += 1
+        else:
+            told = what[:LONGEST_NOTE]
+            self.left.append(f"{self.name}:{line}: {told if told.isprintable() else ascii(told)[1:-1]}; left out")
 
     def rows(self) -> Iterator[Raw]:
         """Everything found, as one part, with notes about the first of what was left out."""
-        more = len(self.left) - MOST_NOTES
-        notes = (*self.left[:MOST_NOTES], *((f"{self.name}: {more} more left out",) if more > 0 else ()))
+        notes = (*self.left, *((f"{self.name}: {self.more} more left out",) if self.more else ()))
         yield Raw.of(self.records, self.lines, notes)
 
 
@@ -136,7 +153,12 @@ def count(value: Any) -> int | None:
 
 
 def parameters(values: Mapping[str, Any]) -> dict[str, str]:
-    """Cells of a tool's own parameters: a name of the layout is that column, every other one is ``params.NAME``."""
+    """Cells of a tool's own parameters: a name of the layout is that column, every other one is ``params.NAME``.
+
+    Raises :class:`modak.errors.DataError` for more of them than a file has columns.
+    """
+    if len(values) > MOST_COLUMNS:
+        raise DataError(f"{len(values)} parameters; at most {MOST_COLUMNS}")
     return {name if name in LAYOUT else f"params.{plain(name)}": shown for name, value in values.items() if (shown := text(value))}
 
 
@@ -153,11 +175,19 @@ def shortened(label: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 14]}… #{hashlib.sha256(line.encode()).hexdigest()[:10]}"
 
 
+def instant(seconds: str | None) -> str | None:
+    """Seconds since 1970 as an instant in UTC; nothing for what is none."""
+    try:
+        return datetime.fromtimestamp(float(seconds), UTC).isoformat() if seconds else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def divided(total: int | None, parts: int | None) -> int | None:
     """How many of ``total`` each part has, where that comes out even."""
     return total // parts if total and parts and total % parts == 0 else None
 
 
-def of(names: Sequence[str], head: bytes) -> bool:
-    """Whether a file's beginning holds every one of these keys."""
+def has_keys(head: bytes, names: Sequence[str]) -> bool:
+    """Whether a file's beginning is that of a JSON object and holds every one of these keys."""
     return looks_like_json(head) and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)

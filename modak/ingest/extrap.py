@@ -6,15 +6,16 @@ Neither names an application or a unit: the region stands for the application, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 from modak.errors import DataError
 from modak.ingest import documents
 from modak.ingest.documents import Found, member, objects, shortened, text, text_of
 from modak.ingest.sources import Source
-from modak.ingest.table import LAYOUT, Raw
+from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 
 RANKS: Final = ("p", "np", "procs", "processes", "ranks", "mpi_ranks")
 """What users call the number of processes. Nobody says on how many nodes they ran: all of them count as on one."""
@@ -29,18 +30,20 @@ class ExtraP:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By its two keys."""
-        return documents.of(("parameters", "measurements"), head)
+        return documents.has_keys(head, ("parameters", "measurements"))
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each value at each point."""
-        document, found = documents.document(source), Found(source.name)
+        document, found = documents.document(source), Found(source.name, source.size)
         names = [str(each) for each in member(document, "parameters", list, source.name)]
         for region, metrics in member(document, "measurements", dict, source.name).items():
             for metric in metrics if isinstance(metrics, dict) else member(document["measurements"], region, dict, source.name):
                 for each in objects(metrics, metric, source.name):
                     point = each.get("point")
-                    values = member(each, "values", list, source.name)
-                    _values(found, each.line, region, metric, names, point if isinstance(point, list) else [point], values)
+                    labels = _labels(region, metric) | _counts(
+                        names, point if isinstance(point, list) else [point], f"{source.name}:{each.line}"
+                    )
+                    _add(found, each.line, labels, member(each, "values", list, source.name))
         yield from found.rows()
 
 
@@ -59,7 +62,7 @@ class ExtraPText:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each value of a ``DATA`` line, at the point whose turn it is."""
-        found = Found(source.name)
+        found = Found(source.name, source.size)
         names: list[str] = []
         points: list[list[str]] = []
         region, metric, turn = "", "", 0
@@ -69,12 +72,15 @@ class ExtraPText:
                 names += rest.split()
             elif word == "POINTS":
                 points += _points(rest, len(names))
-            elif word in ("REGION", "METRIC"):
-                region, metric, turn = (rest.strip(), metric, 0) if word == "REGION" else (region, rest.strip(), 0)
+            elif word == "REGION":
+                region, turn = rest.strip(), 0
+            elif word == "METRIC":
+                metric, turn = rest.strip(), 0
             elif word == "DATA":
                 if turn >= len(points):
                     raise DataError(f"DATA for point {turn + 1}, but there are {len(points)} POINTS", field=f"{source.name}:{line}")
-                _values(found, line, region, metric or "time", names, points[turn], rest.split())
+                labels = _labels(region, metric or "time") | _counts(names, points[turn], f"{source.name}:{line}")
+                _add(found, line, labels, rest.split())
                 turn += 1
             elif word:
                 raise DataError(f"{word[:40]!r}: known: PARAMETER, POINTS, REGION, METRIC, DATA", field=f"{source.name}:{line}")
@@ -83,21 +89,34 @@ class ExtraPText:
 
 def _points(written: str, parameters: int) -> list[list[str]]:
     """``1 2 4`` with one parameter; ``(1 2) (4 8)`` with several."""
-    groups = re.findall(r"\(([^)]*)\)", written)
+    groups = re.findall(r"\(([^()]*)\)", written)
     if groups:
         return [re.split(r"[\s,]+", group.strip()) for group in groups]
     values = re.split(r"[\s,]+", written.strip())
     return [values[start : start + max(parameters, 1)] for start in range(0, len(values), max(parameters, 1))]
 
 
-def _values(found: Found, line: int, region: str, metric: str, names: Sequence[str], point: Sequence[Any], values: Sequence[Any]) -> None:
-    place = [text(each) for each in point]
-    if len(place) != len(names) or None in place:
-        raise DataError(f"a point of {len(place)} values; there are {len(names)} parameters", field=f"{found.name}:{line}")
-    cells = {_column(name): value for name, value in zip(names, place, strict=True)}
-    metric = metric.strip().lower() if metric.strip().lower() in ("time", *_METRICS) else metric
+@lru_cache(maxsize=1)  # the same at every point, and as long as the file
+def _labels(region: str, metric: str) -> dict[str, str | None]:
+    folded = metric.strip().lower()
+    known = folded if folded in ("time", *_METRICS) else metric
+    return {"application": shortened(region), "metric": _METRICS.get(known, known)}
+
+
+def _counts(names: Sequence[str], point: Sequence[object], place: str) -> dict[str, str | None]:
+    """The columns of a point; ``place`` is what a fault calls it."""
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{len(names)} parameters; at most {MOST_COLUMNS}", field=place)
+    values = [text(each) for each in point]
+    if len(values) != len(names) or None in values:
+        raise DataError(f"a point of {len(values)} values; there are {len(names)} parameters", field=place)
+    return {_column(name): value for name, value in zip(names, values, strict=True)}
+
+
+def _add(found: Found, line: int, cells: Mapping[str, str | None], values: Sequence[object]) -> None:
+    """A row for each of the values at one point."""
     for repeat, value in enumerate(values):
-        found.row(line, **cells, application=shortened(region), metric=_METRICS.get(metric, metric), value=text(value), repeat=repeat)
+        found.row(line, **cells, value=text(value), repeat=repeat)
 
 
 def _column(name: str) -> str:

@@ -10,7 +10,7 @@ from modak import metrics
 from modak.errors import DataError
 from modak.ingest.documents import Found
 
-_NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 def figure(found: Found, line: int, name: str, value: str | None, unit: str | None, cells: Mapping[str, Any]) -> None:

@@ -26,12 +26,13 @@ class GoogleBenchmark:
     def recognises(self, head: bytes, name: str) -> bool:
         """By the machine's description before the benchmarks."""
         return (
-            documents.of(("context",), head) and re.search(rb'"(executable|num_cpus|mhz_per_cpu|library_build_type)"\s*:', head) is not None
+            documents.has_keys(head, ("context",))
+            and re.search(rb'"(executable|num_cpus|mhz_per_cpu|library_build_type)"\s*:', head) is not None
         )
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each repetition's time, and for the rates that it counted; aggregates are made from these and left out."""
-        document, found = documents.document(source), Found(source.name)
+        document, found = documents.document(source), Found(source.name, source.size)
         context = member(document, "context", dict, source.name)
         for one in objects(document, "benchmarks", source.name):
             if one.get("run_type", "iteration") == "aggregate" or "aggregate_name" in one:

@@ -21,13 +21,15 @@ class Hyperfine:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the command and what belongs to it: statistics in 1.x, measurements in 2.0."""
-        return documents.of(("results", "command"), head) and (
-            documents.of(("mean", "stddev"), head) or documents.of(("hyperfine_version",), head) or documents.of(("time_wall_clock",), head)
+        return documents.has_keys(head, ("results", "command")) and (
+            documents.has_keys(head, ("mean", "stddev"))
+            or documents.has_keys(head, ("hyperfine_version",))
+            or documents.has_keys(head, ("time_wall_clock",))
         )
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each run that ended with exit status 0."""
-        document, found = documents.document(source), Found(source.name)
+        document, found = documents.document(source), Found(source.name, source.size)
         metadata = documents.within(document, "metadata")
         version = text(document.get("schema_version")) or text(metadata.get("json_schema_version"))
         if version not in (None, "1", "2"):
@@ -45,7 +47,7 @@ def _rows(one: Node, started: str | None, found: Found) -> None:
         **documents.parameters(documents.within(one, "parameters")),
         "measured_at": started,
     }
-    runs = _measured(one, found.name) if "measurements" in one else _timed(one)
+    runs = _measured(one, found.name) if "measurements" in one else _timed(one, found.name)
     for repeat, (seconds, status) in enumerate(runs):
         if status not in ("0", None):
             found.leave(one.line, f"run {repeat} of {command[:80]!r} ended with exit status {status}")
@@ -53,9 +55,9 @@ def _rows(one: Node, started: str | None, found: Found) -> None:
             found.row(one.line, **cells, metric="wall_time", value=seconds, unit="s", repeat=repeat if seconds is not None else None)
 
 
-def _timed(one: Node) -> list[tuple[str | None, str | None]]:
+def _timed(one: Node, name: str) -> list[tuple[str | None, str | None]]:
     """1.x: times and exit codes in two lists; without times (``--show-output`` of old versions) the median stands for all."""
-    times, given = one.get("times") or [], one.get("exit_codes") or []
+    times, given = (member(one, key, list, name) if one.get(key) else [] for key in ("times", "exit_codes"))
     codes = [text(code) if code is not None else "unknown (killed)" for code in given]
     if not times:
         return [(text(one.get("median")), next((code for code in codes if code != "0"), None))]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from modak.errors import DataError
-from modak.ingest.documents import Found, count, divided, text_of
+from modak.ingest.documents import Found, count, divided, text, text_of
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -45,7 +45,7 @@ class MlPerf:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each run that stopped with success: the time from run_start to run_stop."""
-        found, run = Found(source.name), _Run()
+        found, run = Found(source.name, source.size), _Run()
         for line, event in _events(source):
             key, value = event.get("key"), event.get("value")
             if key in _SAID:
@@ -85,9 +85,9 @@ def _time(event: Mapping[str, Any], name: str, line: int) -> int:
 def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
     metadata = event.get("metadata")
     status = metadata.get("status") if isinstance(metadata, dict) else None
-    benchmark = str(run.said.get("submission_benchmark") or "")
+    benchmark = text(run.said.get("submission_benchmark")) or ""
     if status != "success":
-        found.leave(line, f"the run of {benchmark!r} ended as {status!r}")
+        found.leave(line, f"the run of {benchmark[:80]!r} ended as {status!r}")
         return
     stopped = _time(event, found.name, line)
     nodes, gpus = count(run.said.get("number_of_nodes")), count(run.said.get("accelerators_per_node"))
@@ -95,7 +95,7 @@ def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
     found.row(
         line,
         application=benchmark or None,
-        system=run.said.get("submission_platform"),
+        system=text(run.said.get("submission_platform")),
         nodes=nodes,
         ranks_per_node=divided(ranks, nodes),
         gpus_per_node=gpus,

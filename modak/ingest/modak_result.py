@@ -1,4 +1,4 @@
-"""What MODAK's own job scripts write at their end: ``modak-result.json``. A run that failed has no results."""
+"""What MODAK's own job scripts write at their end: ``modak-result-JOB.json``. A run that failed has no results."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ModakResult:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the key that it starts with."""
-        return documents.of(("modak_result",), head)
+        return documents.has_keys(head, ("modak_result",))
 
     def read(self, source: Source) -> Iterator[Raw]:
         """The records under ``results``, whose keys are the columns."""
-        document, found = documents.document(source), Found(source.name)
+        document, found = documents.document(source), Found(source.name, source.size)
         status, origin = text(document.get("exit_status")), f"job {text(document.get('job'))}, plan {text(document.get('plan'))}"
         if status != "0":
             found.leave(document.line, f"the run ended with status {status}")

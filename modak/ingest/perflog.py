@@ -25,12 +25,12 @@ class PerfLog:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the columns of values and their units in the first line."""
-        cells = head.partition(b"\n")[0].rstrip(b"\r").split(b"|")
+        cells = set(head.partition(b"\n")[0].rstrip(b"\r").split(b"|"))
         return b"result" in cells and any(cell.endswith(b"_value") and cell[:-6] + b"_unit" in cells for cell in cells)
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each run that passed."""
-        found = Found(source.name)
+        found = Found(source.name, source.size)
         header: list[str] = []
         faults = []
         for line, row in enumerate(text_of(source).splitlines(), 1):
@@ -53,6 +53,7 @@ def _run(run: dict[str, str], header: list[str], line: int, found: Found) -> Non
         return
     cells = test_cells(title, run, 1 if run.get("job_nodelist", "[,").isidentifier() else None)
     cells["source"] = f"reframe job {run['jobid']}" if "jobid" in run else None
+    known = set(header)
     for name in (column.removesuffix("_value") for column in header if column.endswith("_value")):
-        if f"{name}_unit" in header:
+        if f"{name}_unit" in known:
             figure(found, line, name, run.get(f"{name}_value"), run.get(f"{name}_unit"), cells)

@@ -20,11 +20,11 @@ class PytestBenchmark:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the machine's description, or by the statistics where the description is long."""
-        return documents.of(("machine_info",), head)
+        return documents.has_keys(head, ("machine_info",))
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each test: the median of its rounds, since outliers are heavy."""
-        document, found = documents.document(source), Found(source.name)
+        document, found = documents.document(source), Found(source.name, source.size)
         host = text(documents.within(document, "machine_info").get("node"))
         when = text(document.get("datetime"))
         for one in objects(document, "benchmarks", source.name):

@@ -25,11 +25,11 @@ class Ramble:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the status of its experiments, or the workspace's hash."""
-        return documents.of(("experiments",), head) and (b"RAMBLE_STATUS" in head or b'"workspace_hash"' in head)
+        return documents.has_keys(head, ("experiments",)) and (b"RAMBLE_STATUS" in head or b'"workspace_hash"' in head)
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each numeric figure of merit of each experiment that succeeded."""
-        found = Found(source.name)
+        found = Found(source.name, source.size)
         for experiment in objects(documents.document(source), "experiments", source.name):
             _experiment(experiment, found)
         yield from found.rows()

@@ -18,6 +18,8 @@ from modak.ingest.table import PLAIN, Batch, Cells, Options, Point, Raw, Table
 
 REQUIRED: Final = ("application", "metric", "value")
 ASKED: Final = ("application", "metric")
+CELLS_A_POINT: Final = 100
+"""Cells that the rows to predict may have, on average of a full table."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,30 @@ def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | 
     return Table(source, chosen.name, options, lambda: _batches(source, chosen, options))
 
 
-def points(source: Source, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> tuple[Point, ...]:
-    """The rows of a result table without values: what to predict. Raises as reading a table does."""
+def points(source: Source, most: int, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> tuple[Point, ...]:
+    """The rows of a result table without values: what to predict. Raises as reading a table does, and for more than ``most`` rows."""
     chosen = _format(source, options, formats)
     _check_fill(options)
     found: list[Point] = []
-    for raw in chosen.read(source):
+    for raw in _parts(chosen, source):
+        _check_size(len(found) + len(raw.lines), len(raw.columns), most, source.name)
         found += table_columns.points(_prepared(raw, source.name, options, ASKED), raw, source.name)
     return tuple(found)
+
+
+def _parts(chosen: Format, source: Source) -> Iterator[Raw]:
+    """The parts of a source; a fault that names no place gets the file's name."""
+    try:
+        yield from chosen.read(source)
+    except DataError as wrong:
+        raise DataError(faults=[fault if fault.field else Fault(source.name, fault.message) for fault in wrong.faults]) from None
+
+
+def _check_size(rows: int, columns: int, most: int, name: str) -> None:
+    if rows > most:
+        raise DataError(f"{rows} rows; at most {most} are predicted at once (MODAK_MAX_POINTS)", field=name)
+    if rows * columns > CELLS_A_POINT * most:
+        raise DataError(f"{rows} rows of {columns} columns; at most {CELLS_A_POINT * most} cells are answered at once", field=name)
 
 
 def _installed() -> Sequence[Format]:
@@ -105,6 +123,8 @@ def _recognised(source: Source, formats: Sequence[Format]) -> Format | None:
 
 
 def _not_recognised(formats: Sequence[Format], head: bytes = b"") -> str:
+    if b"[Content_Types].xml" in head[:100] or b"opendocument.spreadsheet" in head[:100]:
+        return "a spreadsheet in its program's own format; save it there as CSV in UTF-8, with commas between cells and points in numbers"
     if head[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or head[:3] == b"BZh" or head[:6] == b"\xfd7zXZ\x00":
         return "a compressed file of a kind that is not read (gzip is); unpack it first"
     return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}); '--format' names one"
@@ -127,7 +147,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
     faults: list[Fault] = []
     rows = notes = 0
     now = datetime.now(UTC)
-    parts = chosen.read(source)
+    parts = _parts(chosen, source)
     while len(faults) < table_columns.MOST_FAULTS:
         try:
             raw = next(parts, None)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from modak.errors import DataError
 from modak.ingest import documents
-from modak.ingest.documents import Found, Node, count, divided, member, objects, text
+from modak.ingest.documents import Found, Node, count, divided, instant, member, objects, text
 from modak.ingest.figures import figure
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 PASSED: Final = (None, "pass", "xpass")
-_PARAMETER: Final = re.compile(r"%([\w.]+)=(.*?)(?= [%~]|$)")
+_PARAMETER: Final = re.compile(r"%([\w.]+)=(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,11 @@ class ReFrame:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By its session's information."""
-        return documents.of(("session_info", "data_version"), head)
+        return documents.has_keys(head, ("session_info", "data_version"))
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each test that passed."""
-        report, found = documents.document(source), Found(source.name)
+        report, found = documents.document(source), Found(source.name, source.size)
         session = member(report, "session_info", dict, source.name)
         version = str(session.get("data_version"))
         if not re.fullmatch(r"4\.[0-9]+", version):
@@ -54,13 +53,13 @@ def _case(case: Node, found: Found) -> None:
     source = f"reframe {text(case.get('uuid')) or text(case.get('session_uuid')) or ''}".strip()
     figures = case.get("perfvalues") or {}
     if not figures:
-        found.leave(case.line, f"test {title!r} has no performance figures")
+        found.leave(case.line, f"test {title[:80]!r} has no performance figures")
     for key, values in member(case, "perfvalues", dict, found.name).items() if figures else ():
         if not isinstance(values, list) or len(values) < 5:
             raise DataError(f"'perfvalues' of {key[:60]!r}: five values or more are wanted", field=f"{found.name}:{case.line}")
         name = key.split(":", 2)[-1]
         if len(values) > 5 and values[5] not in PASSED:  # from 4.1 on each figure carries its own outcome
-            found.leave(case.line, f"{name!r} of {title!r} ended as {values[5]!r}")
+            found.leave(case.line, f"{name!r} of {title[:80]!r} ended as {values[5]!r}")
         else:
             figure(found, case.line, name, text(values[0]), text(values[4]), {**cells, "source": source})
 
@@ -84,12 +83,5 @@ def test_cells(title: str, case: dict[str, Any], nodes: int | None) -> dict[str,
         "measured_at": instant(text(case.get("job_completion_time_unix"))),
     }
     counts = {name: None if value is None else str(value) for name, value in laid.items()}
-    return {**documents.parameters(dict(_PARAMETER.findall(title))), **counts, **named}
-
-
-def instant(seconds: str | None) -> str | None:
-    """Seconds since 1970 as an instant in UTC."""
-    try:
-        return datetime.fromtimestamp(float(seconds), UTC).isoformat() if seconds else None
-    except (ValueError, OverflowError, OSError):
-        return None
+    parts = map(_PARAMETER.match, re.split(r" (?=[%~])", title))
+    return {**documents.parameters({part[1]: part[2] for part in parts if part}), **counts, **named}

@@ -19,8 +19,8 @@ _FREE: Final = frozenset(
     ("Comment", "AdminComment", "SystemComment", "Constraints", "Container", "Extra", "Reason", "SubmitLine", "WorkDir", "WCKey")
 )
 """Columns beside the job's name that hold any text, so that a stray separator cannot be placed."""
-_ELAPSED: Final = re.compile(r"(?:([0-9]+)-)?([0-9]+):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?")
-_GPUS: Final = re.compile(r"(?:^|,)gres/gpu=([0-9]+)")
+_ELAPSED: Final = re.compile(r"(?:([0-9]{1,5})-)?([0-9]{1,5}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?")
+_GPUS: Final = re.compile(r"(?:^|,)gres/gpu=([0-9]{1,8})(?![0-9])")
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Sacct:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each job that completed."""
-        found = Found(source.name)
+        found = Found(source.name, source.size)
         for job in _jobs(source):
             add(job, found)
         yield from found.rows()

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modak.ingest import documents
-from modak.ingest.documents import Found, Node, count, member, objects, text
-from modak.ingest.reframe import instant
+from modak.ingest.documents import Found, Node, count, instant, member, objects, text
 from modak.ingest.sacct import Job, add
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
@@ -23,11 +22,11 @@ class SacctJson:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the parts of a job that only Slurm has."""
-        return documents.of(("jobs",), head) and re.search(rb'"(allocation_nodes|Slurm|slurm|data_parser)"\s*:', head) is not None
+        return documents.has_keys(head, ("jobs",)) and re.search(rb'"(allocation_nodes|Slurm|slurm|data_parser)"\s*:', head) is not None
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each job that completed."""
-        found = Found(source.name)
+        found = Found(source.name, source.size)
         for job in objects(documents.document(source), "jobs", source.name):
             add(_job(job, source.name), found)
         yield from found.rows()
@@ -50,7 +49,9 @@ def _job(job: Node, name: str) -> Job:
     for step in objects(job, "steps", name) if job.get("steps") else ():
         tasks = step.get("tasks")
         if isinstance(tasks, dict) and _launched(step):
-            found.steps += [each] if (each := count(number(tasks.get("count")))) else []
+            launched = count(number(tasks.get("count")))
+            if launched:
+                found.steps.append(launched)
     return found
 
 

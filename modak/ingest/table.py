@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from modak.errors import DataError
 from modak.facts import Layout, SeriesKey
 from modak.ingest.sources import Source
 
@@ -22,6 +23,8 @@ Float64 = NDArray[np.float64]
 
 UNKNOWN: Final = -1
 """An empty cell of a column of whole numbers."""
+MOST_COLUMNS: Final = 500
+"""Columns of a file: each is as long as there are rows, however few cells are filled."""
 LAYOUT: Final = tuple(Layout.model_fields)
 """The columns that say how a run lay on its nodes."""
 
@@ -60,8 +63,10 @@ class Raw:
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, str]], lines: Sequence[int], notes: tuple[str, ...] = ()) -> Raw:
-        """Records with their lines; a record that lacks a column leaves it empty."""
+        """Records with their lines; a record that lacks a column leaves it empty. Raises for more than :data:`MOST_COLUMNS`."""
         names = dict.fromkeys(name for record in records for name in record)
+        if len(names) > MOST_COLUMNS:
+            raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}")
         columns = {name: Cells.of(record.get(name, "") for record in records) for name in names}
         return cls(columns, np.array(lines, dtype=np.int64), notes)
 

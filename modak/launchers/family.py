@@ -13,14 +13,14 @@ OTHER_MPI: Final = 77
 """Exit status where launcher and library do not fit."""
 WITHOUT_PMI2: Final = Version("5")
 """From here on Open MPI knows PMIx alone."""
-SAYS: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "HYDRA", "mvapich": "HYDRA", "intel-mpi": "Intel(R) MPI"}
+VERSION_SAYS: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "HYDRA", "mvapich": "HYDRA", "intel-mpi": "Intel(R) MPI"}
 """What ``mpirun --version`` of each family writes."""
-CALLED: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "MPICH", "mvapich": "MVAPICH", "intel-mpi": "Intel MPI"}
-COMPATIBLE: Final = (frozenset({"mpich", "intel-mpi", "mvapich"}),)
-"""Families with one binary interface: the launcher of one starts programs of the other."""
+TITLES: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "MPICH", "mvapich": "MVAPICH", "intel-mpi": "Intel MPI"}
+ONE_ABI: Final = (frozenset({"mpich", "intel-mpi", "mvapich"}),)
+"""Families with one binary interface (the MPICH ABI initiative): a program built with one runs with the library and launcher of another."""
 
 
-def inside(job: JobSpec) -> str | None:
+def library_family(job: JobSpec) -> str | None:
     """The MPI family of the library that ranks use: the image's, unless the host's is bound over it."""
     has = job.container
     if has is None or has.host_mpi is not None:
@@ -37,6 +37,6 @@ def pmi(job: JobSpec) -> str | None:
     return job.pmi
 
 
-def fit(one: str, other: str) -> bool:
-    """Whether a launcher of one family starts programs of the other."""
-    return one == other or any({one, other} <= group for group in COMPATIBLE)
+def compatible(one: str, other: str) -> bool:
+    """Whether programs built with one family run with the library and launcher of the other."""
+    return one == other or any({one, other} <= group for group in ONE_ABI)

@@ -40,5 +40,5 @@ class Jsrun(Plain):
         has = job.resources
         gpus = ("-g", str(has.gpus_per_node)) if has.gpus_per_node else ()
         bound = "none" if has.oversubscribed else f"packed:{has.cores_per_rank}"
-        sets = ("jsrun", "-n", str(has.nodes), "-r", "1", "-a", str(has.ranks_per_node), "-c", str(has.ranks_per_node * has.cores_per_rank))
+        sets = ("jsrun", "-n", str(has.nodes), "-r", "1", "-a", str(has.ranks_per_node), "-c", str(has.cores_per_node))
         return (*sets, *gpus, "-d", "packed", "-b", bound)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from packaging.version import Version
 
-from modak.jobspec import JobSpec, Resources
-from modak.launchers.family import CALLED, OTHER_MPI, SAYS, fit, inside
+from modak.jobspec import JobSpec
+from modak.launchers.family import OTHER_MPI, TITLES, VERSION_SAYS, compatible, library_family
+from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
 from modak.script.bash import Line, either, holds, need, run, variable, word
 from modak.words import Word
@@ -21,7 +22,7 @@ Words = Callable[[JobSpec, "Scheduler", tuple[str, ...]], tuple[Word, ...]]
 
 
 @dataclass(frozen=True)
-class Mpirun:
+class Mpirun(Plain):
     """``mpirun``, in the flavour of the job's MPI; Open MPI where none is known."""
 
     name: str = "mpirun"
@@ -36,10 +37,6 @@ class Mpirun:
         """Between nodes, unless it lets the scheduler's own daemons start its helpers."""
         return job.resources.nodes > 1 and scheduler.name not in _STARTED_BY
 
-    def asks(self, has: Resources) -> Resources:
-        """The layout as it is."""
-        return has
-
     def environment(self, job: JobSpec) -> Mapping[str, str]:
         """OpenMP's; Intel MPI takes its binding from variables."""
         threads = openmp(job.resources)
@@ -47,35 +44,26 @@ class Mpirun:
             threads = {"OMP_NUM_THREADS": threads["OMP_NUM_THREADS"]}
         return {**threads, **(_intel_environment() if flavour(job) == "intel-mpi" else {})}
 
-    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Nothing."""
-        return ()
-
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """``mpirun`` is there, and of the family whose library the ranks use: else each rank would think that it is alone."""
-        wanted = inside(job)
+        wanted = library_family(job)
         if wanted is None:
-            return (need(holds(run("mpirun", "--version"), SAYS["openmpi"]), OTHER_MPI, _NOT_NAMED),)
-        known = [name for name in SAYS if fit(wanted, name)]
-        said = list(dict.fromkeys(SAYS[name] for name in known))
+            return (need(holds(run("mpirun", "--version"), VERSION_SAYS["openmpi"]), OTHER_MPI, _NOT_NAMED),)
+        said = list(dict.fromkeys(text for family, text in VERSION_SAYS.items() if compatible(wanted, family)))
         checks = [holds(run("mpirun", "--version"), text) for text in said]
         first = checks[0] if len(checks) == 1 else either(checks[0], checks[1])
         where = "the image's MPI is" if job.container and not job.container.host_mpi else "the job's MPI is"
-        advice = f"mpirun is missing or of another family: {where} {CALLED.get(wanted, wanted)}; load its module"
+        advice = f"mpirun is missing or of another family: {where} {TITLES.get(wanted, wanted)}; load its module"
         return (need(first, OTHER_MPI, advice),)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """Ranks, their place and their binding, in the flavour's own words."""
         return _FLAVOURS[flavour(job)](job, scheduler, exported)
 
-    def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
-        """The command."""
-        return job.command
-
 
 def flavour(job: JobSpec) -> str:
     """The MPI family that mpirun belongs to: the host's, else the image's; Open MPI where neither is known."""
-    return job.launcher_flavour or inside(job) or "openmpi"
+    return job.launcher_flavour or library_family(job) or "openmpi"
 
 
 def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:

@@ -1,4 +1,4 @@
-"""What launchers whose daemons start the ranks on the job's own layout have in common."""
+"""What launchers that start the ranks on the job's own layout have in common."""
 
 from __future__ import annotations
 

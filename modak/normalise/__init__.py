@@ -265,6 +265,8 @@ def _site(value: Any, path: str) -> Read:
 
 
 TARGET: Final[Mapping[str, Reader]] = {"name": _site, "job_scheduler_type": _scheduler, "container_runtime": _runtime}
-_JOB_OPTIONS: Final = section(JOB_OPTIONS, dsl.JobOptions)
+COUNTS: Final = {"nodes": "node_count", "ranks_per_node": "process_count_per_node", "gpus_per_node": "request_gpus", "gpus": "request_gpus"}
+"""Counts of a job as results call them."""
+_JOB_OPTIONS: Final = section(JOB_OPTIONS, dsl.JobOptions, also=COUNTS)
 _PLAIN_APPLICATION: Final = section(_application(()), dsl.Application)
 _TARGET: Final = remembered(section(TARGET, dsl.Target, also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -13,6 +14,9 @@ from modak.errors import Fault, UnknownName, unknown
 from modak.faults import join
 from modak.normalise.sections import as_object, checked, label, spellings, spelt, unknown_keys
 from modak.normalise.spellings import LEFT_OUT, Read, fold, shown, version
+
+_QUOTED = re.compile("'([^']*)'")
+"""A word in pydantic's list of those that a field may be."""
 
 
 def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], path: str) -> Read:
@@ -134,7 +138,8 @@ def _same_number(new: Any, old: Any) -> bool:
 
 
 def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values without words that the model does not know, numbers as text where it wants text; and what was left out, why."""
+    """Values without words that the model does not know, words as it spells them, numbers as text where it wants text; and what was left
+    out, why."""
     usable, left = dict(values), {}
     try:
         model.model_validate(usable)
@@ -142,7 +147,12 @@ def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
         for one in error.errors(include_url=False):
             name = str(one["loc"][0]) if len(one["loc"]) == 1 else ""
             if one["type"] == "literal_error" and isinstance(usable.get(name), str):
-                left[name] = f"{shown(usable.pop(name))} is not known and is left out; known: {one['ctx']['expected']}"
+                known = one["ctx"]["expected"]
+                word = next((word for word in _QUOTED.findall(known) if fold(word) == fold(usable[name])), None)
+                if word:
+                    usable[name] = word
+                else:
+                    left[name] = f"{shown(usable.pop(name))} is not known and is left out; known: {known}"
             elif one["type"] == "string_type" and isinstance(usable.get(name), int | float) and not isinstance(usable[name], bool):
                 usable[name] = str(usable[name])
     return usable, left

@@ -9,7 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,24 @@ class Cell:
     """Numbers of those results that have one."""
 
 
-Part = tuple[list[Cell], Layout, Scale]
-"""Cells in which one count varies, what is the same in all of them, and which count it is."""
+class Part(NamedTuple):
+    """Cells in which one count varies (``scale``), and the layout that is the same in all of them."""
+
+    cells: list[Cell]
+    layout: Layout
+    scale: Scale
+
+
+class Table(NamedTuple):
+    """What was measured of one curve, at each of its sizes."""
+
+    sizes: tuple[float, ...]
+    costs: tuple[float, ...]
+    """Medians."""
+    repeats: tuple[int, ...]
+    nodes: tuple[int, ...]
+    """The most of each size."""
+
 
 FIT_VERSION = 3
 """Counts changes of what :func:`fit` gives for the same results; stored curves of another version are fitted anew."""
@@ -79,9 +95,15 @@ class Curve(Fact):
         return sum(self.repeats)
 
     @property
+    def on_gpus(self) -> bool | None:
+        """Whether the runs had GPUs; ``None``: their results do not say."""
+        gpus = self.layout.gpus_per_node
+        return True if self.scale == "gpus" else None if gpus is None else gpus > 0
+
+    @property
     def measured(self) -> scaling.Series:
         """What was measured, as the models take it."""
-        return scaling.Series(self.sizes, self.costs, self.nodes if self.scale != "nodes" else None)
+        return _measured(self, self.scale)
 
     @property
     def amdahl(self) -> tuple[float, float]:
@@ -111,24 +133,25 @@ def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
     for cell in cells:
         if metric(cell.series.metric, cell.series.unit).kind in ("time", "throughput"):
             by_series[cell.series.model_dump_json()].append(cell)
-    groups = [group for key in sorted(by_series) for group in _shapes(by_series[key])]
-    tables = [_table(group, scale) for group, _, scale in groups]
-    series = [
-        scaling.Series(*table[:2], table[3] if scale != "nodes" else None) for table, (_, _, scale) in zip(tables, groups, strict=True)
-    ]
-    return tuple(
-        Curve(
-            series=group[0].series,
-            layout=layout,
-            scale=scale,
-            sizes=sizes,
-            costs=costs,
-            repeats=repeats,
-            nodes=nodes,
-            mixture=mixture,
-            result_ids=shortened(number for cell in group for number in cell.ids),
-        )
-        for (group, layout, scale), (sizes, costs, repeats, nodes), mixture in zip(groups, tables, scaling.fit_many(series), strict=True)
+    parts = [part for key in sorted(by_series) for part in _shapes(by_series[key])]
+    tables = [_table(part.cells, part.scale) for part in parts]
+    mixtures = scaling.fit_many([_measured(table, part.scale) for table, part in zip(tables, parts, strict=True)])
+    return tuple(_curve(part, table, mixture) for part, table, mixture in zip(parts, tables, mixtures, strict=True))
+
+
+def _measured(of: Table | Curve, scale: Scale) -> scaling.Series:
+    """The series as the models take it: nodes are told apart where sizes are none."""
+    return scaling.Series(of.sizes, of.costs, of.nodes if scale != "nodes" else None)
+
+
+def _curve(part: Part, table: Table, mixture: Mixture) -> Curve:
+    return Curve(
+        series=part.cells[0].series,
+        layout=part.layout,
+        scale=part.scale,
+        **table._asdict(),
+        mixture=mixture,
+        result_ids=shortened(number for cell in part.cells for number in cell.ids),
     )
 
 
@@ -158,7 +181,7 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
         group = by_shape[key]
         lay = group[0].layout
         if len({cell.layout.nodes for cell in group}) > 1:
-            parts.append((group, lay.model_copy(update={"nodes": None}), "nodes"))
+            parts.append(Part(group, lay.model_copy(update={"nodes": None}), "nodes"))
         else:
             rest[_key(None if lay.gpus_per_node else lay.threads_per_rank, 1 if lay.gpus_per_node else 0, lay.batch_size)].extend(group)
     for key in sorted(rest):
@@ -187,11 +210,11 @@ def _over_gpus(cells: Sequence[Cell]) -> tuple[list[Part], list[Cell]]:
 def _within_node(group: list[Cell]) -> Part:
     first = group[0].layout
     if first.gpus_per_node:
-        return group, Layout(threads_per_rank=_common(group, "threads_per_rank"), batch_size=first.batch_size), "gpus"
+        return Part(group, Layout(threads_per_rank=_common(group, "threads_per_rank"), batch_size=first.batch_size), "gpus")
     ranks = [cell.layout.ranks_per_node for cell in group]
     if len(set(ranks)) == 1:
-        return group, first.model_copy(update={"nodes": None}), "nodes"
-    return group, Layout(threads_per_rank=first.threads_per_rank, batch_size=first.batch_size), "ranks"
+        return Part(group, first.model_copy(update={"nodes": None}), "nodes")
+    return Part(group, Layout(threads_per_rank=first.threads_per_rank, batch_size=first.batch_size), "ranks")
 
 
 def _common(group: Sequence[Cell], name: str) -> int | None:
@@ -209,8 +232,7 @@ def size_of(layout: Layout, scale: Scale) -> float:
     return float({"nodes": nodes, "ranks": nodes * (layout.ranks_per_node or 1), "gpus": nodes * (layout.gpus_per_node or 1)}[scale])
 
 
-def _table(cells: Sequence[Cell], scale: Scale) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...], tuple[int, ...]]:
-    """Sizes, the median cost at each, how many results each has, and the most nodes of each."""
+def _table(cells: Sequence[Cell], scale: Scale) -> Table:
     by_size: dict[float, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_size[size_of(cell.layout, scale)].append(cell)
@@ -218,4 +240,5 @@ def _table(cells: Sequence[Cell], scale: Scale) -> tuple[tuple[float, ...], tupl
     values = [np.concatenate([cell.values for cell in by_size[size]]) for size in sizes]
     rate = _is_rate(cells[0].series)
     costs = tuple(float(np.median(1.0 / each if rate else each)) for each in values)
-    return sizes, costs, tuple(map(len, values)), tuple(max(cell.layout.nodes or 1 for cell in by_size[size]) for size in sizes)
+    nodes = tuple(max(cell.layout.nodes or 1 for cell in by_size[size]) for size in sizes)
+    return Table(sizes, costs, tuple(map(len, values)), nodes)

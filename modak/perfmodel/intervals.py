@@ -61,14 +61,16 @@ def half_width(forecast: Forecast, level: float = 0.9, calibration: Calibration 
     """Half the width of the interval in log cost: the interval runs from ``value / e^w`` to ``value * e^w``.
 
     ``level`` in (0, 1) is the probability that the next run lies inside. Beyond the measured sizes it is never narrower than anywhere
-    between them.
+    between them; from one doubling on that least width grows, too, by :data:`LEAST_SLOPE`.
     """
     rows = features(forecast)
     beyond = rows @ np.array(calibration.pooled if forecast.relatives else calibration.outside)
     inside = np.array(calibration.inside)
     between = _features(np.array([forecast.doubt]), np.array([forecast.error_inside]), np.zeros(1)) @ inside
     known = beyond if forecast.relatives else rows @ inside
-    log_width = np.where(forecast.doublings.ravel() == 0, known, np.maximum(beyond, between))
+    doublings = forecast.doublings.ravel()
+    least = between + LEAST_SLOPE * np.log(np.maximum((doublings + NEAR) / (1 + NEAR), 1))
+    log_width = np.where(doublings == 0, known, np.maximum(beyond, least))
     width = np.minimum(np.exp(log_width), MOST)
     return np.asarray((width * stretch(level, calibration.shape)).reshape(forecast.log_value.shape))
 

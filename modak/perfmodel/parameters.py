@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations_with_replacement, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -108,16 +108,16 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     at = (rows - centre) / scale
     base = _quadratic(at)
     coefficients: Array = Ridge(alpha=QUADRATIC_RIDGE, fit_intercept=False).fit(base, target).coef_
-    length, weights, left_out = _similarity(at, target - base @ coefficients)
+    alike = _similarity(at, target - base @ coefficients)
     return ParameterModel(
         columns=tuple(columns),
         centre=_plain(centre),
         scale=_plain(scale),
         quadratic=_plain(coefficients),
         support=tuple(_plain(row) for row in at),
-        weights=_plain(weights),
-        length=length,
-        half_width=float(np.quantile(np.abs(left_out), 0.9)),
+        weights=_plain(alike.weights),
+        length=alike.length,
+        half_width=float(np.quantile(np.abs(alike.left_out), 0.9)),
     )
 
 
@@ -161,16 +161,28 @@ def peak_ratio(operations: float, bytes_moved: float, here: tuple[float, float],
     return Estimate(np.array([np.log(time_there / time_here)]), np.array([PEAKS_HALF_WIDTH]))
 
 
-def _similarity(at: Array, residual: Array) -> tuple[float, Array, Array]:
-    """Kernel ridge of residuals: the length and noise with least leave-one-out error (eq. 5.12), its weights and those errors.
+class _Similarity(NamedTuple):
+    """Kernel ridge of residuals: its length, weights and leave-one-out errors, both ``[application]``."""
+
+    length: float
+    weights: Array
+    left_out: Array
+
+
+def _similarity(at: Array, residual: Array) -> _Similarity:
+    """The kernel ridge of the length and noise with least leave-one-out error (eq. 5.12).
 
     Length and noise are chosen on at most :data:`CHOOSING` applications.
     """
     some = _thinned(len(at), CHOOSING)
     distance = _distance(at[some], at[some])
-    found = [(_typical(_kernel_ridge(distance, residual[some], *pair)[1]), *pair) for pair in product(LENGTHS, NOISES)]
-    _, length, noise = min(found)
-    return length, *_kernel_ridge(_distance(at, at), residual, length, noise)
+
+    def error(pair: tuple[float, float]) -> tuple[float, float, float]:
+        _, left_out = _kernel_ridge(distance, residual[some], *pair)
+        return _typical(left_out), *pair
+
+    length, noise = min(product(LENGTHS, NOISES), key=error)
+    return _Similarity(length, *_kernel_ridge(_distance(at, at), residual, length, noise))
 
 
 def _kernel_ridge(distance: Array, target: Array, length: float, noise: float) -> tuple[Array, Array]:

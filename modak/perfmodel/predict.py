@@ -42,6 +42,9 @@ of system or framework moves published throughputs by a factor of about two, a c
 SHAPE_SPREAD = 0.5
 """The same for another number of ranks, threads or GPUs in a node, to find the nearest evidence; :mod:`modak.perfmodel.layouts` says
 what it tells."""
+DEVICE_SPREAD = 1.2
+"""The same, beside it, between runs on GPUs and on processors alone: the 90 % interval reaches a factor of 7 either way. Judgement: GPUs
+are faster by about an order of magnitude, and by how much depends on the program."""
 NOISE = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most: replicates of published runs differ by about 5 %."""
 NORMAL = 1.645
@@ -50,11 +53,14 @@ MOST_LAYOUTS = 8
 """More measured layouts than this do not change what is told of another one."""
 FAR_DOUBLINGS = 4.0
 """Beyond this many doublings past the measured sizes a prediction is hardly more than a guess: warnings say so."""
+USUAL_PRECISION = "fp32"
+"""What results that do not name their precision are taken to have run in."""
 SAME = 0.05
 """Differences that add up to less than this leave the evidence the run's own."""
 
-Power = Callable[[str | None, str | None], float | None]
-"""Compute power of a node of a system and partition, in any unit that is the same for all; ``None``: unknown."""
+Power = Callable[[str | None, str | None, int | None, int | None], float | None]
+"""Compute power of a system's and partition's node: of so many of its GPUs (``None``: all; 0: of its processors, with so many threads,
+``None``: all cores), in any unit that is the same for all; ``None``: unknown."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +134,23 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
 
 
 def best_match(curves: Sequence[Curve], question: Question, power: Power | None = None) -> Match | None:
-    """The curve with the least spread; ties go to more sizes, then to more results, then to the order of the keys."""
+    """The curve with the least spread; ties go to more sizes, to more results, then to what says least that was not asked.
+
+    Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
+    """
     matches = _matches(curves, question, power)
     if not matches:
         return None
-    return min(matches, key=lambda m: (round(m.doubt, 9), -len(m.curve.sizes), -m.curve.results_used, m.curve.series.model_dump_json()))
+    ranks = [_nearness(one, question) for one in matches]
+    nearest = min(ranks)
+    equal = sorted((one for one, rank in zip(matches, ranks, strict=True) if rank == nearest), key=_seen)
+    return equal[len(equal) // 2]
+
+
+def _nearness(match: Match, question: Question) -> tuple[float, int, int, int, str]:
+    curve, series = match.curve, match.curve.series
+    unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
+    return round(match.doubt, 9), -len(curve.sizes), -curve.results_used, unasked, series.metric
 
 
 def _matches(curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
@@ -147,19 +165,26 @@ def _match(curve: Curve, question: Question, power: Power | None) -> Match:
         factor = _power_ratio(curve, question, power)
     shape = _shape_differences(curve, question.layout)
     if shape:
-        spreads.append(SHAPE_SPREAD)
-        factor *= _workers(curve.layout) / _workers(question.layout) if "system" not in different else 1.0
+        spreads += [SHAPE_SPREAD, DEVICE_SPREAD] if _other_device(curve, question.layout) else [SHAPE_SPREAD]
+        factor *= _even_share(curve, question.layout) if "system" not in different else 1.0
     return Match(curve, math.sqrt(sum(s * s for s in spreads)), tuple(different + shape), factor, tuple(shape))
+
+
+def _seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
+    """What puts equally near evidence into one order, whatever its labels are: the work at its largest size, then all that was measured."""
+    curve = match.curve
+    counts = tuple(getattr(curve.layout, name) or 0 for name in layouts.COUNTS)
+    return match.factor * curve.costs[-1] * curve.sizes[-1], curve.costs, curve.sizes, counts
 
 
 def _differs(name: str, evidence: Any, asked: Any) -> bool:
     """Whether a known wish meets other evidence; what the question leaves open differs from nothing.
 
-    Evidence without a partition or a word on hyper-threads is taken for the usual ones.
+    Evidence without a partition, an image or a word on hyper-threads or precision is taken for the usual ones.
     """
     if isinstance(asked, Mapping):
         return any(str(evidence.get(key)) != str(value) for key, value in asked.items())
-    if asked is None or (evidence is None and (name == "partition" or asked is False)):
+    if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):
         return False
     return bool(same_name(evidence) != same_name(asked) if name == "system" else evidence != asked)
 
@@ -171,30 +196,61 @@ def same_name(name: Any) -> str:
 
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
     free = {"ranks": ("ranks_per_node",), "gpus": ("gpus_per_node", "ranks_per_node"), "nodes": ()}[curve.scale]
-    return [name for name in layouts.COUNTS if name not in free and _both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    apart = [name for name in layouts.COUNTS if name not in free and _both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    return ["gpus_per_node", *apart] if curve.scale == "gpus" and _other_device(curve, layout) else apart
+
+
+def _other_device(curve: Curve, layout: Layout) -> bool:
+    """Whether one of both is of GPUs and the other known to have none."""
+    return _both_differ(curve.on_gpus, None if layout.gpus_per_node is None else layout.gpus_per_node > 0)
 
 
 def _both_differ(evidence: int | None, asked: int | None) -> bool:
     return evidence is not None and asked is not None and evidence != asked
 
 
-def _workers(layout: Layout) -> float:
-    """What computes in a node: GPUs where there are any, else cores."""
-    return float(layout.gpus_per_node or (layout.ranks_per_node or 1) * (layout.threads_per_rank or 1))
+def _even_share(curve: Curve, layout: Layout) -> float:
+    """What computes in a unit of size there, over that here: GPUs, else cores. 1 where a count is known of one side alone."""
+    there = curve.layout
+    if curve.scale == "gpus" or _other_device(curve, layout):
+        return 1.0
+    if there.gpus_per_node and layout.gpus_per_node:
+        return there.gpus_per_node / layout.gpus_per_node
+    counts = ("threads_per_rank",) if curve.scale == "ranks" else ("ranks_per_node", "threads_per_rank")
+    pairs = [(getattr(there, name), getattr(layout, name)) for name in counts]
+    if any((one is None) != (other is None) for one, other in pairs):
+        return 1.0
+    return math.prod((one or 1) / (other or 1) for one, other in pairs)
 
 
 def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float:
+    """What the curve's cost is multiplied by on the question's system: the power behind it, over the power that is asked about."""
     if power is None:
         return 1.0
-    there = power(curve.series.system, curve.series.partition)
-    here = power(question.attributes.get("system"), question.attributes.get("partition"))
+    gpus = _gpus(curve, question.layout.gpus_per_node)
+    there = power(curve.series.system, curve.series.partition, gpus[0], _threads(curve.layout))
+    here = power(question.attributes.get("system"), question.attributes.get("partition"), gpus[1], _threads(question.layout))
     return there / here * _share(curve, question.layout) if there and here else 1.0
 
 
+def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:
+    """The GPUs that compute in a node (``None``: all there are) behind a curve and where it is asked about; one, where sizes count GPUs."""
+    if curve.scale == "gpus" and asked is not None:
+        return 1, min(asked, 1)
+    behind = curve.layout.gpus_per_node
+    return (0, 0) if {behind, asked} == {None, 0} else (behind, asked)
+
+
+def _threads(layout: Layout) -> int | None:
+    """Threads in a node; ``None``: they are not known."""
+    return layout.ranks_per_node * layout.threads_per_rank if layout.ranks_per_node and layout.threads_per_rank else None
+
+
 def _share(curve: Curve, layout: Layout) -> float:
-    """What makes a ratio of nodes one of workers, where sizes count workers: theirs in a node there, over those here."""
-    here = {"nodes": None, "ranks": layout.ranks_per_node, "gpus": layout.gpus_per_node}[curve.scale]
-    return here / max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True)) if here else 1.0
+    """What makes a ratio of nodes one of ranks, where sizes count those: theirs in a node there, over those here."""
+    if curve.scale != "ranks" or not layout.ranks_per_node:
+        return 1.0
+    return layout.ranks_per_node / max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True))
 
 
 def _kin(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
@@ -212,7 +268,7 @@ def _answer(match: Match, layout: Layout, nodes: Array, kin: Sequence[relatives.
     beyond, few = own.doublings > 0, len(curve.sizes) <= FEW_SIZES
     heard = np.asarray((beyond | few) & (np.abs(pooled.log_value - own.log_value) > 0)) if kin else np.zeros(sizes.shape, dtype=bool)
     known = np.array(curve.sizes)
-    measured = np.isin(sizes, known)
+    measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.where(heard, pooled.value, own.value)) * match.factor
     width = np.where(heard, intervals.half_width(pooled), intervals.half_width(own))
     spread = np.hypot(np.where(measured, np.minimum(width, NOISE), width), NORMAL * match.doubt)
@@ -231,7 +287,7 @@ def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Pow
         for one in _matches(curves, question, power)
         if one.shape and set(one.differences) - set(one.shape) == apart and one.curve.scale == match.curve.scale
     ]
-    near = sorted(alike, key=lambda one: layouts.distance(one.curve.layout, question.layout))
+    near = sorted(alike, key=lambda one: (layouts.distance(one.curve.layout, question.layout), *_seen(one)))
     return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]
 
 

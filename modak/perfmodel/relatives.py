@@ -45,9 +45,16 @@ class Kin:
 
 
 def compare(series: Series, relatives: Sequence[Series]) -> tuple[Kin, ...]:
-    """Those of ``relatives`` that share a size with ``series`` (measured, or between measured ones), the most alike first."""
+    """Those of ``relatives`` that share a size with ``series`` (measured, or between measured ones), the most alike first.
+
+    In whatever order they are given: of equals come those that were measured furthest.
+    """
     kin = [_compare(series, relative) for relative in relatives]
-    return tuple(sorted((one for one in kin if one is not None), key=lambda one: one.unlikeness)[:MOST])
+    return tuple(sorted((one for one in kin if one is not None), key=_order)[:MOST])
+
+
+def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
+    return one.unlikeness, -one.relative.sizes[-1], one.relative.sizes, one.relative.costs
 
 
 def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike) -> Forecast:

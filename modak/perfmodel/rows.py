@@ -13,12 +13,14 @@ from modak.metrics import metric, to_base
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
+from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.predict import SPREAD, Power, Predictions, Question, predict
 from modak.perfmodel.unseen import Guess, Run, guesses, run_of
 
-LAYOUT = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 WEAK = ("none", "transferred", "heuristic")
 """Bases that a model of parameters may improve on."""
+MOST_SAID = 3
+"""Of more relatives than these the number is told."""
 ADDED = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
 """Columns that :func:`predict_rows` adds or fills."""
 
@@ -60,9 +62,12 @@ def predict_rows(
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
     for key, members in groups.items():
         nodes = np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
-        predictions = predict(curves.get(str(key[0]), ()), questions[key], nodes, power)
+        known = curves.get(str(key[0]), ())
+        predictions = predict(known, questions[key], nodes, power)
+        model = {"transferred": f"{describe(predictions.curve)}{_origin(predictions, known)}"}
         for place, index in enumerate(members):
             answered[index].update(_columns(predictions, place, rows[index], level))
+            answered[index]["model"] = model.get(answered[index]["basis"], answered[index]["model"])
     return answered
 
 
@@ -77,6 +82,31 @@ def describe(curve: Curve | None) -> str | None:
     return f"{len(FORMS)} forms over {len(curve.sizes)} sizes ({curve.scale} {curve.sizes[0]:g} to {curve.sizes[-1]:g}): {most}"
 
 
+def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
+    """What a transferred answer is transferred from: how its evidence differs from the question, and which relatives had a say."""
+    if found.curve is None or found.curve.told:
+        return ""
+    heard = set(found.others)
+    relatives = [curve for curve in curves if curve is not found.curve and curve.measured in heard]
+    parts = [f"from results with {_said(found.curve, found.differences)}"] if found.differences else []
+    if relatives:
+        said = dict.fromkeys(_said(curve, _apart(curve, found.curve)) for curve in relatives)
+        more = f" and {len(said) - MOST_SAID} more" if len(said) > MOST_SAID else ""
+        parts.append(f"{'together ' if parts else ''}with those of {'; '.join(list(said)[:MOST_SAID])}{more}")
+    return "".join(f"; {part}" for part in parts)
+
+
+def _apart(curve: Curve, other: Curve) -> tuple[str, ...]:
+    """Attributes and counts in which two curves differ."""
+    series = tuple(name for name in SPREAD if getattr(curve.series, name) != getattr(other.series, name))
+    return (*series, *(name for name in COUNTS if getattr(curve.layout, name) != getattr(other.layout, name)))
+
+
+def _said(curve: Curve, names: Sequence[str]) -> str:
+    values = {name: getattr(curve.series, name) if name in SPREAD else getattr(curve.layout, name) for name in names}
+    return ", ".join(f"{name} {'unknown' if value in (None, {}) else value}" for name, value in values.items())
+
+
 def _question(row: Mapping[str, Any]) -> Question:
     attributes: dict[str, Any] = {name: row[name] for name in SPREAD if name != "params" and row.get(name) not in (None, "")}
     if "hyperthreads" in attributes:
@@ -86,7 +116,7 @@ def _question(row: Mapping[str, Any]) -> Question:
     params = {name[7:]: str(value) for name, value in row.items() if name.startswith("params.") and value not in (None, "")}
     if params:
         attributes["params"] = params
-    return Question(attributes, Layout(**{name: _count(row.get(name)) for name in LAYOUT}), row.get("metric") or None)
+    return Question(attributes, Layout(**{name: _count(row.get(name)) for name in COUNTS}), row.get("metric") or None)
 
 
 def _count(value: Any) -> int | None:

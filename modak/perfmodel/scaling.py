@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -196,24 +196,24 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     several = np.array([[count > 1 for count in one.nodes] if one.nodes else [False] * p.shape[1] for one in series])
     y = y * np.exp(-steps[:, None] * several)
     count, n = p.shape
-    masks, next_of, left_out = _folds(n)
-    sizes = np.repeat(p, len(masks), axis=0)
-    costs = np.repeat(y, len(masks), axis=0)
-    use = np.tile(masks, (count, 1))
+    folds = _folds(n)
+    sizes = np.repeat(p, len(folds.masks), axis=0)
+    costs = np.repeat(y, len(folds.masks), axis=0)
+    use = np.tile(folds.masks, (count, 1))
     fits = [forms.fit(form, sizes, costs, use) for form in FORMS]
     logs = np.stack([forms.log_cost(form, fit, sizes, sizes, use) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
-    logs = logs.reshape(count, len(masks), len(FORMS), n)
+    logs = logs.reshape(count, len(folds.masks), len(FORMS), n)
     miss = np.abs(logs - np.log(y)[:, None, None, :])
-    ahead, between = _errors(miss, next_of), _errors(miss, left_out)
+    ahead, between = _errors(miss, folds.next_sizes), _errors(miss, folds.left_out)
     outside, inside = _weights(ahead, POWER, SCALE, n, count), _weights(between, POWER_INSIDE, SCALE_INSIDE, n, count)
     error, error_inside = _weighted(outside, ahead), _weighted(inside, between)
-    doubt = _doubt([fit[:: len(masks)] for fit in fits], p, inside)
+    doubt = _doubt([fit[:: len(folds.masks)] for fit in fits], p, inside)
     losses = np.diff(np.log(y * p)) / np.diff(np.log2(p))
     single = [one.nodes is not None and max(one.nodes) == 1 for one in series]
     return [
         Mixture(
             sizes=series[i].sizes,
-            coefficients=tuple(tuple(map(float, fit[i * len(masks)])) for fit in fits),
+            coefficients=tuple(tuple(map(float, fit[i * len(folds.masks)])) for fit in fits),
             outside=tuple(map(float, outside[i])),
             inside=tuple(map(float, inside[i])),
             error=error[i],
@@ -228,18 +228,29 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     ]
 
 
-def _folds(n: int) -> tuple[Array, list[tuple[int, int]], list[tuple[int, int]]]:
-    """Which sizes each fold uses: all first, then every prefix, then all but one inner size; and (fold, size it is judged at)."""
+class _Folds(NamedTuple):
+    """Fits to some of the sizes: to all first, then to prefixes, then to all but one inner size."""
+
+    masks: Array
+    """1 where a fold uses a size: ``[fold, size]``."""
+    next_sizes: list[tuple[int, int]]
+    """(fold, size) of each prefix and the size that follows it."""
+    left_out: list[tuple[int, int]]
+    """(fold, size) of each fold without an inner size and that size."""
+
+
+def _folds(n: int) -> _Folds:
+    """The folds of a series with ``n`` sizes; of either sort at most :data:`FOLDS`, those of the largest sizes."""
     masks = [np.ones(n)]
-    next_of = []
+    next_sizes = []
     for k in range(max(2, n - FOLDS), n):
-        next_of.append((len(masks), k))
+        next_sizes.append((len(masks), k))
         masks.append((np.arange(n) < k).astype(np.float64))
     left_out = []
     for k in range(max(1, n - 1 - FOLDS), n - 1):
         left_out.append((len(masks), k))
         masks.append((np.arange(n) != k).astype(np.float64))
-    return np.array(masks), next_of, left_out
+    return _Folds(np.array(masks), next_sizes, left_out)
 
 
 def _errors(miss: Array, judged: Sequence[tuple[int, int]]) -> Array | None:

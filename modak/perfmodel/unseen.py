@@ -106,9 +106,11 @@ def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | No
             run = run_of(result.series, result.layout)
             by_configuration[run.configuration][run].append(result)
     measured = {name: _measured(runs) for name, runs in by_configuration.items()}
+    places_of: dict[Configuration, list[int]] = defaultdict(list)
+    for place, run in enumerate(asked):
+        places_of[run.configuration].append(place)
     found: dict[int, Guess] = {}
-    for configuration in sorted({run.configuration for run in asked}):
-        places = [place for place, run in enumerate(asked) if run.configuration == configuration]
+    for configuration, places in sorted(places_of.items()):
         found.update(zip(places, _of_configuration([asked[place] for place in places], configuration, measured), strict=False))
     return tuple(found.get(place) for place in range(len(asked)))
 

@@ -32,7 +32,7 @@ class Base:
         return LINUX[self.linux].python
 
 
-def bases(made: Recipe) -> Base:
+def base_of(made: Recipe) -> Base:
     """The base image: the one that is named, the project's own, the one with the CUDA that the build needs, or plain Linux."""
     row = toolchain(made)
     linux = made.linux or row.distro

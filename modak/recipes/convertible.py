@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from modak.recipes.offline import Form
+from modak.recipes.forms import Form
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _PLAIN: Final = re.compile(rf"{_NAME}=(?:[^\s\"'\\]*|\"[^\"\\`]*\"|'[^']*')")

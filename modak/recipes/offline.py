@@ -10,14 +10,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from posixpath import commonpath, dirname, relpath
-from typing import Final, Literal
+from typing import Final
 
 from modak.errors import RequestError
 from modak.recipes import archives
 from modak.recipes.archives import Archive
+from modak.recipes.forms import Form
 from modak.recipes.pins import tagged
 
-Form = Literal["definition", "dockerfile"]
 WHEELS: Final = "/opt/modak-wheels"
 """Where wheels lie in the image while it is built."""
 _BASE: Final = re.compile(
@@ -84,7 +84,7 @@ def base_file(image: str, ending: str) -> str:
     return last.replace(":", "-") + (f"-{digest.removeprefix('sha256:')[:12]}" if digest and ":" not in last else "") + ending
 
 
-def bases(text: str, form: Form) -> tuple[str, ...]:
+def base_images(text: str, form: Form) -> tuple[str, ...]:
     """The images of registries that the text builds on."""
     found = [match["image"] for match in (_BASE if form == "definition" else _STAGE).finditer(text)]
     stages = {match["alias"].split()[-1] for match in _STAGE.finditer(text) if match["alias"]}

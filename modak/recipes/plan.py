@@ -20,6 +20,7 @@ from modak.facts import ImageLabels
 from modak.faults import faults_of
 from modak.frameworks.base import Toolchain
 from modak.grammar import ImageReference, Name, VersionRange, image_file
+from modak.recipes.forms import form_of
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.versions import canonical, chosen, library_release
 
@@ -76,23 +77,23 @@ class Recipe(BaseModel):
         """The Singularity (or Apptainer) definition file."""
         from modak.recipes.text import written
 
-        return written(self, "singularity")
+        return written(self, "definition")
 
     def dockerfile(self) -> str:
         """The Dockerfile: what Charliecloud's ``ch-image`` and Podman build from."""
         from modak.recipes.text import written
 
-        return written(self, "docker")
+        return written(self, "dockerfile")
 
     def cautions(self, runtime: str) -> tuple[str, ...]:
         """What somebody who builds it for a runtime should know, a line each; comments of the text say the same."""
         from modak.recipes.text import cautions
 
-        return cautions(self, "singularity" if runtime in ("apptainer", "singularity") else "docker")
+        return cautions(self, form_of(runtime))
 
     def text(self, runtime: str) -> tuple[str, str]:
         """The text that a runtime builds from, and the usual name of its file."""
-        if runtime in ("apptainer", "singularity"):
+        if form_of(runtime) == "definition":
             return self.singularity(), self.image_file.removesuffix(".sif") + ".def"
         return self.dockerfile(), "Dockerfile"
 
@@ -172,19 +173,19 @@ def recipe(values: Mapping[str, Any]) -> Recipe:
     return made
 
 
-def versions(framework: str, variant: Variant, accelerator: Device = "none") -> tuple[str, ...]:
-    """Version ranges of a framework that a variant can build, oldest first.
+def versions(framework: str, variant: Variant, accelerator: Device = "none", distribution: str | None = None) -> tuple[str, ...]:
+    """Version ranges of a framework that a variant can build, with the distribution where one is named, oldest first.
 
     >>> versions("pytorch", "opt-build")[:2], versions("cntk", "pip")
     (('1.4.*', '1.5.*'), ())
     """
-    rows = usable(framework, variant, Hardware(accelerator), None)
+    rows = usable(framework, variant, Hardware(accelerator), distribution)
     return tuple(dict.fromkeys(row.versions.removeprefix("==") for row in rows))
 
 
 def labels(made: Recipe) -> ImageLabels:
     """What the built image carries, as a catalogue entry would say it."""
-    from modak.recipes.base import bases
+    from modak.recipes.base import base_of
 
     row, nvidia = toolchain(made), made.accelerator == "nvidia"
     oldest, newest = row.capabilities or (None, None)
@@ -206,7 +207,7 @@ def labels(made: Recipe) -> ImageLabels:
         compute_capability_max=newest if nvidia else None,
         mpi=made.framework if itself else made.mpi,
         mpi_version=made.version if itself else made.mpi_version,
-        python=None if made.variant == "hub" or itself else bases(made).python,
+        python=None if made.variant == "hub" or itself else base_of(made).python,
     )
 
 

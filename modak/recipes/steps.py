@@ -11,7 +11,7 @@ from packaging.version import Version
 from modak import plugins
 from modak.errors import RequestError
 from modak.frameworks.base import Toolchain
-from modak.recipes.base import bases
+from modak.recipes.base import base_of
 from modak.recipes.build import compiler_flags, source_build
 from modak.recipes.linux import HPCCM, INSTALLERS
 from modak.recipes.mpilibs import LIBRARIES
@@ -32,11 +32,11 @@ _FABRIC: Final = ("libfabric-dev", "libnuma-dev", "libucx-dev")
 
 def steps(made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]:
     """Base image, packages, MPI, Python, the framework, Horovod, labels."""
-    base = bases(made)
-    if write.form == "docker" and base.bootstrap != "docker":
+    base = base_of(made)
+    if write.form == "dockerfile" and base.bootstrap != "docker":
         raise RequestError("a Dockerfile begins with an image of a registry: docker://NAME", field="base")
     linux = HPCCM.get(base.linux, base.linux)
-    image = base.held if write.form == "singularity" else base.image
+    image = base.held if write.form == "definition" else base.image
     pulled = base.bootstrap != "localimage"
     yield write.baseimage(image=image, _distro=linux, _arch=made.architecture, _bootstrap=base.bootstrap, _docker_env=pulled)
     yield from _without_old_keys(base.image, row, write)
@@ -68,7 +68,7 @@ def _packages(made: Recipe, row: Toolchain) -> list[str]:
 
 def _modern(made: Recipe) -> bool:
     """Whether the Linux's own libfabric and UCX are worth building against."""
-    return bases(made).linux not in ("ubuntu18", "ubuntu20")
+    return base_of(made).linux not in ("ubuntu18", "ubuntu20")
 
 
 def _library(made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]:
@@ -123,7 +123,7 @@ def _intel_packages() -> list[str]:
 def _python(made: Recipe, write: SimpleNamespace) -> Iterator[Any]:
     """An environment of its own: newer distributions' Pythons take no packages, and nothing of the distribution mixes in."""
     yield write.environment(variables={"PATH": f"{_PYTHON}/bin:$PATH", "PYTHONNOUSERSITE": "1"})
-    yield write.shell(commands=[f"python3 -m venv {_PYTHON}", *_pinned(INSTALLERS[bases(made).python])])
+    yield write.shell(commands=[f"python3 -m venv {_PYTHON}", *_pinned(INSTALLERS[base_of(made).python])])
 
 
 def _pinned(wheels: tuple[str, ...]) -> list[str]:
@@ -135,7 +135,7 @@ def _framework(made: Recipe, row: Toolchain) -> list[str]:
     """The framework from source or by pip: with checksums where all that it pulls in is known for this Python and processor."""
     if made.variant == "opt-build":
         return list(plugins.find("frameworks", made.framework).build_commands(source_build(made, row)))
-    same = made.version == row.release and made.architecture == "x86_64" and bases(made).python == row.python
+    same = made.version == row.release and made.architecture == "x86_64" and base_of(made).python == row.python
     locked = (row.locked_nvidia if made.accelerator == "nvidia" else row.locked) if same else ()
     beside = _pinned((NGRAPH,)) if "ngraph" in made.add_ons else []
     if _complete(locked, made):

@@ -11,19 +11,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from types import SimpleNamespace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from packaging.version import Version
 
 from modak.errors import RequestError
-from modak.recipes.base import bases
+from modak.recipes.base import base_of
+from modak.recipes.forms import Form
 from modak.recipes.linux import HPCCM, LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import DIGESTS, checked
 from modak.recipes.plan import Recipe, toolchain
 from modak.recipes.steps import steps
 
-Form = Literal["singularity", "docker"]
 _WRITTEN: Final[Mapping[str, str]] = {"none": "for processors", "nvidia": "for GPUs of NVIDIA", "amd": "for GPUs of AMD"}
 _LOCK: Final = Lock()
 
@@ -101,7 +101,7 @@ def _body(made: Recipe, form: Form) -> str:
 def _compared(text: str, form: Form) -> str:
     """hpccm's downloads of an MPI library's sources, each followed by the comparison with its checksum."""
     known = {address: sha for library in LIBRARIES.values() for address, sha in library.sources().items()}
-    join = "\n    " if form == "singularity" else " && \\\n    "
+    join = "\n    " if form == "definition" else " && \\\n    "
     for address in re.findall(r"wget -q -nc -P /var/tmp (\S+)", text):
         file = f"/var/tmp/{address.rsplit('/', 1)[-1]}"  # noqa: S108 (inside the image that is built)
         get = f"wget -q -nc -P /var/tmp {address}"
@@ -112,7 +112,7 @@ def _compared(text: str, form: Form) -> str:
 def _not_guessed(config: Any, made: Recipe) -> None:
     """hpccm wrote for the Linux and processor of the row, not for those that it falls back to."""
     linux, version, processor = str(config.g_linux_distro), config.g_linux_version, config.get_cpu_architecture()
-    wanted = bases(made).linux
+    wanted = base_of(made).linux
     if not linux.endswith("UBUNTU") or version != Version(LINUX[HPCCM.get(wanted, wanted)].version) or processor != made.architecture:
         raise RequestError(f"the recipe came out for {linux} {version} on {processor}, not for {wanted} on {made.architecture}")
 
@@ -129,7 +129,7 @@ def _hpccm(form: Form) -> Iterator[SimpleNamespace]:
     state = {
         "g_cpu_arch": cpu_arch.X86_64,
         "g_cpu_target": None,
-        "g_ctype": container_type.SINGULARITY if form == "singularity" else container_type.DOCKER,
+        "g_ctype": container_type.SINGULARITY if form == "definition" else container_type.DOCKER,
         "g_linux_distro": linux_distro.UBUNTU,
         "g_linux_version": Version("22.04"),
         "g_singularity_version": Version("3.8"),

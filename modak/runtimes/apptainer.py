@@ -37,12 +37,12 @@ class Apptainer:
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$SINGULARITY_DIR/<file>.sif``; the submit directory where that variable is not set."""
         image = locate(job, "SINGULARITY_DIR:-${PWD}", container(job).file)
-        return (image, *genuine(job, quiet(run(self.name, "verify", word(IMAGE)))), *hostmpi.setup(job, _LIBRARIES))
+        return (image, *self._genuine(job), *hostmpi.setup(job, _LIBRARIES))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, the image, the host MPI."""
-        how = origin(job, "SINGULARITY_DIR", self.fetching(job))
-        return (runtime_present(self.name), image_present("-r", how), *bind_paths(job), *hostmpi.preflight(job, None))
+        present = () if self._genuine(job) else self._present(job)
+        return (*present, *bind_paths(job), *hostmpi.preflight(job, None))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """GPU flags go before the image; directories that the command names are bound in (home and the submit directory are there)."""
@@ -61,3 +61,9 @@ class Apptainer:
             run(self.name, "build", "--fakeroot", "--force", part, definition),
             run("mv", "-f", "--", part, word(IMAGE)),
         )
+
+    def _present(self, job: JobSpec) -> tuple[Line, ...]:
+        return (runtime_present(self.name), image_present("-r", origin(job, "SINGULARITY_DIR", self.fetching(job))))
+
+    def _genuine(self, job: JobSpec) -> tuple[Line, ...]:
+        return genuine(job, self._present(job), quiet(run(self.name, "verify", word(IMAGE))))

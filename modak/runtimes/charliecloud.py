@@ -86,12 +86,12 @@ class Charliecloud:
         """``$CHARLIECLOUD_DIR/<name>``, else ``$SINGULARITY_DIR/<name>``, else the submit directory."""
         image = locate(job, "CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job))
         group = (assign("MODAK_GROUP", Expansion("SLURM_JOB_ID:-${PBS_JOBID:-$$}")),) if _peers(job) else ()
-        return (ours(_USER), image, *(genuine(job) if _squashed(job) else ()), *group, *hostmpi.setup(job))
+        return (ours(_USER), image, *self._genuine(job), *group, *hostmpi.setup(job))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, the image and its environment, the host MPI and its place in the image."""
-        squash, how = _squashed(job), origin(job, "CHARLIECLOUD_DIR", self.fetching(job))
-        checks = [runtime_present("ch-run"), image_present("-r" if squash else "-d", how)]
+        squash = _squashed(job)
+        checks = [runtime_present("ch-run"), *(() if self._genuine(job) else (self._image_present(job),))]
         if not squash:
             file = word(IMAGE, "/ch/environment")
             advice = "/ch/environment is not in the image: make it, empty where the image sets no variables"
@@ -103,6 +103,12 @@ class Charliecloud:
         if _cdi(job):
             checks.append(newer("ch-run", CDI, "a GPU by CDI"))
         return (*checks, *bind_paths(job), *_targets(job), *hostmpi.preflight(job, None if squash else IMAGE))
+
+    def _image_present(self, job: JobSpec) -> Line:
+        return image_present("-r" if _squashed(job) else "-d", origin(job, "CHARLIECLOUD_DIR", self.fetching(job)))
+
+    def _genuine(self, job: JobSpec) -> tuple[Line, ...]:
+        return genuine(job, (self._image_present(job),)) if _squashed(job) else ()
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The image's environment first, so that the host's library path goes before it where the host MPI is bound in."""

@@ -93,15 +93,18 @@ def image_present(test: str, how: str) -> Line:
     return need(run("test", test, word(IMAGE)), NO_IMAGE, IMAGE, f" cannot be read: {how}")
 
 
-def genuine(job: JobSpec, verify: Line | None = None) -> tuple[Line, ...]:
-    """The image is the one that the catalogue means, where the site asks: by the digest of its file, else by ``verify``."""
+def genuine(job: JobSpec, present: tuple[Line, ...], verify: Line | None = None) -> tuple[Line, ...]:
+    """The image is the one that the catalogue means, where the site asks: by the digest of its file, else by ``verify``.
+
+    ``present``: what must be there to tell, so that a missing file is not called a wrong one.
+    """
     has = container(job)
     if not (has.policy and has.policy.require_signature) or has.to_build:
         return ()
     compare = has.digest and ours(f"printf '%s  %s\\n' {has.digest[7:]} \"${{MODAK_IMAGE}}\" | sha256sum --check --strict --status -")
     check = compare or verify
     advice = " is not the image that the catalogue means, or bears no signature that is known here: the site requires one"
-    return (need(check, NOT_GENUINE, IMAGE, advice),) if check else ()
+    return (*present, need(check, NOT_GENUINE, IMAGE, advice)) if check else ()
 
 
 def origin(job: JobSpec, folder: str, fetched: str) -> str:

@@ -58,7 +58,7 @@ class Scheduler(Protocol):
         """The header lines of a job, without the prefix."""
 
     def signals(self, job: JobSpec) -> bool:
-        """Whether it sends the job's signal before the limit itself; where it does not, a timer in the script does."""
+        """Whether it sends the job's signal before the limit, to the script alone; where it does not, a timer in the script does."""
 
 
 BUILTIN: Final[tuple[Scheduler, ...]] = (Slurm(), PbsPro(), Torque(), Lsf(), Flux(), GridEngine(), Shell())

@@ -8,8 +8,19 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.schedulers.header import Directives, checked, folders, mandatory, note, options, overruled
-from modak.schedulers.pbs import environment_policy
+from modak.schedulers.header import (
+    Directives,
+    checked,
+    environment_policy,
+    folders,
+    joined_streams,
+    mandatory,
+    note,
+    options,
+    overruled,
+    own_timer,
+    queues_alone,
+)
 
 KINDS: Final = ("after", "afterany", "afterok", "afternotok")
 
@@ -39,7 +50,7 @@ class Flux:
             "queue": says.queue or says.partition,
             "nodes": has.nodes,
             "nslots": has.nodes,
-            "cores-per-slot": has.ranks_per_node * has.cores_per_rank,
+            "cores-per-slot": has.cores_per_node,
             "gpus-per-slot": has.gpus_per_node or None,
             "time-limit": f"{says.wall_time_s}s" if says.wall_time_s else None,
             "requires": _requires(job),
@@ -47,15 +58,14 @@ class Flux:
             "error": None if says.join else _file(says.error or ("{{name}}-{{id}}.err" if says.join is False else None)),
             "begin-time": _begin(says.begin),
             "exclusive": says.exclusive,
-            "signal": f"SIG{says.signal.name}@{says.signal.seconds}s" if says.signal else None,
         }
         waits = tuple((f"--dependency={each}",) for each in _dependencies(says.dependency))
         chosen = (*options(table), *waits, *_environment(job))
         return checked(Directives(mandatory(job, chosen), (*_warnings(job), *environment_policy(job), *overruled(job, chosen))))
 
     def signals(self, job: JobSpec) -> bool:
-        """With ``--signal``."""
-        return True
+        """Never to the script alone: by version its signals reach the ranks, both, or nobody, and TERM, INT and HUP end the script."""
+        return False
 
 
 def _requires(job: JobSpec) -> str | None:
@@ -71,9 +81,13 @@ def _file(path: str | None) -> str | None:
 
 
 def _begin(begin: str | None) -> str | None:
-    """A date and time, or ``+2h`` for a time from now."""
-    found = re.fullmatch(r"now\+([0-9]+)([a-z]*)", begin or "")
-    return f"+{found[1]}{_UNITS[found[2]]}" if found else begin
+    """A date and time, or ``+2h`` for a time from now. Flux's parser takes an ISO date with a ``T`` for a time of today."""
+    if not begin:
+        return None
+    if found := re.fullmatch(r"now\+([0-9]+)([a-z]*)", begin):
+        return f"+{found[1]}{_UNITS[found[2]]}"
+    day, _, time = begin.partition("T")
+    return f"{day}-{time or '00:00'}" if "-" in day else begin
 
 
 def _dependencies(dependency: str | None) -> tuple[str, ...]:
@@ -105,14 +119,12 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         for field, path in (("output", says.output), ("error", says.error))
         if path and not _file(path)
     ]
-    if says.queue and says.partition and says.queue != says.partition:
-        found.append(note("partition", f"Flux has queues alone: {says.queue} is taken, partition {says.partition} is left out"))
+    found += queues_alone(job, "Flux")
     if says.requeue is not None:
         found.append(note("requeue", "Flux starts no job a second time: it is left out"))
     if says.array:
         found.append(note("array", "flux batch has no arrays: it is left out"))
-    if says.join and says.error:
-        found.append(note("error", "standard error goes to the output file, so Flux is given no error file"))
+    found += joined_streams(job, "Flux")
     if says.dependency and not _dependencies(says.dependency):
         found.append(note("dependency", f"{says.dependency} is left out: Flux knows {', '.join(KINDS)}, and only 'and' between them"))
-    return (*found, *folders(job, "Flux"))
+    return (*found, *own_timer(job, "Flux"), *folders(job, "Flux"))

@@ -11,11 +11,29 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.schedulers.header import Directives, Option, checked, expand_nodes, folders, mandatory, mib, note, overruled, own_timer
-from modak.schedulers.pbs import EVENTS, date_time, environment_policy, job_name, letters, plain_path, walltime
+from modak.schedulers.header import (
+    Directives,
+    Option,
+    checked,
+    environment_policy,
+    expand_nodes,
+    folders,
+    joined_streams,
+    mandatory,
+    mib,
+    note,
+    overruled,
+    own_timer,
+    queues_alone,
+    shared_files,
+    whole_environment,
+)
+from modak.schedulers.pbs import SHELL, date_time, job_name, letters, plain_path, qsub_warnings, walltime
 
 USUAL: Final = ("smp", "mpi")
 """Names of parallel environments where the site says none: on one node, on several."""
+HERE: Final = ("-cwd",)
+"""Without it the job's output files go to the home directory, wherever it was submitted."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +54,11 @@ class GridEngine:
         says, has = job.attributes, job.resources
         indices, _, running = (_array(says.array) or "").partition("%")
         table: tuple[tuple[str, str | None], ...] = (
-            ("-S", "/bin/bash"),
+            SHELL,
             ("-N", job_name(says.name)),
             ("-P", says.account),
             ("-q", says.queue or says.partition),
             ("-l", f"h_rt={walltime(says.wall_time_s)}" if says.wall_time_s else None),
-            ("-l", f"s_rt={walltime(_soft_limit(job))}" if _soft_limit(job) else None),
             ("-r", None if says.requeue is None else "y" if says.requeue else "n"),
             ("-l", f"h_vmem={_slot_memory(job)}M" if _slot_memory(job) else None),
             ("-l", f"gpu={has.gpus_per_node}" if has.gpus_per_node else None),
@@ -57,19 +74,18 @@ class GridEngine:
             ("-a", _start(says.begin)),
             ("-v", ",".join(says.copy_variables) or None),
         )
-        whole = (("-V",),) if _whole_environment(job) else ()
-        chosen = (*_slots(job), *((flag, value) for flag, value in table if value), *whole)
+        whole = (("-V",),) if whole_environment(job) else ()
+        chosen = (*_slots(job), *((flag, value) for flag, value in table if value), HERE, *whole)
         told = [option for option in mandatory(job, chosen) if option[0] != "-pe"]
         return checked(Directives((*told, *_slots(job)), (*_warnings(job), *environment_policy(job), *overruled(job, chosen[1:]))))
 
     def signals(self, job: JobSpec) -> bool:
-        """USR1 alone, at the soft limit."""
-        return bool(_soft_limit(job))
+        """Never to the script alone: at a soft limit (``s_rt``) every process of the job gets USR1."""
+        return False
 
 
 def _slots(job: JobSpec) -> tuple[Option, ...]:
-    has = job.resources
-    slots = has.nodes * has.ranks_per_node * has.cores_per_rank
+    slots = job.resources.nodes * job.cpus_per_node
     return (("-pe", _environment_name(job), str(slots)),) if slots > 1 else ()
 
 
@@ -82,16 +98,8 @@ def _environment_name(job: JobSpec) -> str:
 def _slot_memory(job: JobSpec) -> int:
     """MiB a slot; 0: nothing said."""
     has = job.resources
-    cores = has.ranks_per_node * has.cores_per_rank
-    size = max(has.memory_per_core or 0, (has.memory_per_node or 0) // cores)
+    size = max((has.memory_per_core or 0) // job.cpus_per_core, (has.memory_per_node or 0) // job.cpus_per_node)
     return mib(size) if size else 0
-
-
-def _soft_limit(job: JobSpec) -> int:
-    """Seconds after which Grid Engine sends USR1, the one signal that its soft limit knows; 0: there is none."""
-    says = job.attributes
-    asked = says.signal and says.signal.name == "USR1" and says.wall_time_s
-    return max(0, (says.wall_time_s or 0) - says.signal.seconds) if asked and says.signal else 0
 
 
 def _array(array: str | None) -> str | None:
@@ -111,29 +119,18 @@ def _start(begin: str | None) -> str | None:
     return found if found and len(found.split(".")[0]) == 12 else None
 
 
-def _whole_environment(job: JobSpec) -> bool:
-    policy = job.system.export_policy if job.system else "site"
-    return policy == "ALL" or (policy == "site" and bool(job.attributes.copy_environment))
-
-
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     says, has = job.attributes, job.resources
-    found = [
-        note("notify", f"Grid Engine mails nothing on {event}: its events are a, b and e") for event in says.notify if event not in EVENTS
-    ]
-    found += [
-        note(field, f"Grid Engine does not expand % in file names: {path} is left out, the default NAME.{field[0]}JOB is kept")
-        for field, path in (("output", says.output), ("error", says.error))
-        if path and "%" in path
-    ]
-    if job_name(says.name) != says.name:
-        found.append(note("name", f"Grid Engine wants a letter first: the job is called {job_name(says.name)}"))
-    if says.queue and says.partition and says.queue != says.partition:
-        found.append(note("partition", f"Grid Engine has queues alone: {says.queue} is taken, partition {says.partition} is left out"))
+    found = qsub_warnings(job, "Grid Engine")
+    found += queues_alone(job, "Grid Engine")
     if says.constraint or has.numa_constraint:
         found.append(note("constraint", "Grid Engine's resources have names of the site's own: the constraint is left out"))
     if has.gpus_per_node:
-        found.append(note("gpus_per_node", "the resource is taken to be called gpu: its name is the site's own"))
+        found.append(note("gpus_per_node", "the resource is taken to be called gpu and to count for the job: both are the site's own"))
+    if has.gpus_per_node and _slot_memory(job):
+        field = "memory_per_node" if has.memory_per_node else "memory_per_core"
+        why = "h_vmem limits address space, of which CUDA reserves far more than it uses"
+        found.append(note(field, f"{why}: the job may not start under it"))
     if has.nodes > 1:
         name = _environment_name(job)
         found.append(
@@ -141,8 +138,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         )
     if says.exclusive:
         found.append(note("exclusive", "whole nodes are a resource with a name of the site's own in Grid Engine: it is left out"))
-    timer = () if _soft_limit(job) else own_timer(job, "Grid Engine")
-    return (*found, *timer, *_start_warnings(job), *folders(job, "Grid Engine"))
+    return (*found, *own_timer(job, "Grid Engine"), *_start_warnings(job), *shared_files(job, "Grid Engine"), *folders(job, "Grid Engine"))
 
 
 def _start_warnings(job: JobSpec) -> tuple[Notice, ...]:
@@ -154,6 +150,5 @@ def _start_warnings(job: JobSpec) -> tuple[Notice, ...]:
         found.append(note("dependency", f"{says.dependency} is left out: Grid Engine waits for the end of jobs alone (afterany)"))
     if says.begin and not _start(says.begin):
         found.append(note("begin", "Grid Engine takes a date with a time: it is left out"))
-    if says.join and says.error:
-        found.append(note("error", "standard error goes to the output file, so Grid Engine is given no error file"))
+    found += joined_streams(job, "Grid Engine")
     return tuple(found)

@@ -15,6 +15,7 @@ from modak.jobspec import JobSpec
 Option = tuple[str, ...]
 """The words of one header line: ``("--nodes=4",)`` or ``("-l", "nodes=4:ppn=12")``."""
 
+_NONE: Final[Mapping[str, str]] = {}
 _HARMLESS: Final = re.compile(r"[A-Za-z0-9._:,/@%+=&|(){}\[\]^~?*!<>-]+")
 
 
@@ -65,17 +66,20 @@ def options(table: Mapping[str, object]) -> tuple[Option, ...]:
     return tuple((f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value not in (None, "", False))
 
 
-def mandatory(job: JobSpec, chosen: Iterable[Option]) -> tuple[Option, ...]:
-    """The options with those that the site wants in every job; where both set one option, the site's word counts."""
+def mandatory(job: JobSpec, chosen: Iterable[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Option, ...]:
+    """The options with those that the site wants in every job; where both set one thing, the site's word counts.
+
+    ``one_matter``: options that set what another one sets, and that one.
+    """
     site = tuple(tuple(text.split(" ", 1)) for text in (job.system.mandatory_directives if job.system else ()))
-    taken = {_flag(option) for option in site}
-    return (*(option for option in chosen if _flag(option) not in taken), *site)
+    taken = {_matter(option, one_matter) for option in site}
+    return (*(option for option in chosen if _matter(option, one_matter) not in taken), *site)
 
 
-def overruled(job: JobSpec, chosen: Iterable[Option]) -> tuple[Notice, ...]:
+def overruled(job: JobSpec, chosen: Iterable[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Notice, ...]:
     """A warning for each option that the site's own word replaces by another."""
-    site = {_flag(tuple(text.split(" ", 1))): text for text in (job.system.mandatory_directives if job.system else ())}
-    both = ((" ".join(option), site[_flag(option)]) for option in chosen if _flag(option) in site)
+    site = {_matter(tuple(text.split(" ", 1)), one_matter): text for text in (job.system.mandatory_directives if job.system else ())}
+    both = ((" ".join(option), site[matter]) for option in chosen if (matter := _matter(option, one_matter)) in site)
     said = (f"the site wants {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
     return tuple(Notice(field="job_options", message=message) for message in said)
 
@@ -97,6 +101,11 @@ def _check(option: Option) -> None:
         raise RequestError(f"{' '.join(option)!r:.80} is more than one option", field="job_options")
 
 
+def _matter(option: Option, one_matter: Mapping[str, str]) -> str:
+    flag = _flag(option)
+    return one_matter.get(flag, flag)
+
+
 @lru_cache(maxsize=1024)
 def _flag(option: Option) -> str:
     """What an option sets: ``--nodes``, ``-q``; for a list of resources or attributes the one in it: ``-l walltime``."""
@@ -113,14 +122,57 @@ def folders(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     return tuple(note(field, f"{path.rsplit('/', 1)[0]}: {why}") for field, path in files if path and "/" in path)
 
 
+def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> tuple[Notice, ...]:
+    """A warning for each output file that all jobs of an array would write.
+
+    ``own``: signs that give each its own; without any, paths with signs are left out anyway.
+    """
+    says = job.attributes
+    files = (("output", says.output), ("error", None if says.join else says.error))
+    shared = ((field, path) for field, path in files if says.array and path and not any(sign in path for sign in own or ("%",)))
+    advice = f"put {own[0]} into its name" if own else "without it each gets one of its own"
+    return tuple(note(field, f"all jobs of the array write to {path} under {scheduler}: {advice}") for field, path in shared)
+
+
+def environment_policy(job: JobSpec) -> tuple[Notice, ...]:
+    """Where the site's policy on the submitter's environment goes before the request's wish."""
+    says, site = job.attributes, job.system
+    if site and site.export_policy == "NONE" and says.copy_environment:
+        return (note("copy_environment", f"{site.name} starts jobs without the submitter's environment: its policy is kept"),)
+    if site and site.export_policy == "ALL" and says.copy_environment is False:
+        return (note("copy_environment", f"{site.name} starts jobs with the submitter's environment: its policy is kept"),)
+    return ()
+
+
+def whole_environment(job: JobSpec) -> bool:
+    """Whether the job takes the submitter's whole environment along; the site's policy goes before the request."""
+    policy = job.system.export_policy if job.system else "site"
+    return policy == "ALL" or (policy == "site" and bool(job.attributes.copy_environment))
+
+
+def queues_alone(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+    """A warning where a partition is named beside another queue, and the scheduler has no partitions."""
+    says = job.attributes
+    if not (says.queue and says.partition and says.queue != says.partition):
+        return ()
+    return (note("partition", f"{scheduler} has queues alone: {says.queue} is taken, partition {says.partition} is left out"),)
+
+
+def joined_streams(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+    """A warning where an error file is named although both streams go to the output file."""
+    if not (job.attributes.join and job.attributes.error):
+        return ()
+    return (note("error", f"standard error goes to the output file, so {scheduler} is given no error file"),)
+
+
 def own_timer(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
-    """A warning where the scheduler sends no signal before the limit, so that the script's own timer has to."""
+    """A warning where the scheduler sends the script alone no signal before the limit, so that the script's own timer has to."""
     says = job.attributes
     if not says.signal:
         return ()
     if not says.wall_time_s:
-        return (note("signal", f"{scheduler} sends no signal before a limit, and the job has none to count from: it is left out"),)
-    return (note("signal", f"{scheduler} sends no {says.signal.name} before the limit: a timer in the script does"),)
+        return (note("signal", f"a timer in the script sends it under {scheduler}, and the job has no limit to count from: left out"),)
+    return (note("signal", f"{scheduler} sends the script alone no {says.signal.name} before the limit: a timer in it does"),)
 
 
 def expand_nodes(nodes: str) -> tuple[str, ...]:

@@ -8,8 +8,21 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.schedulers.header import Directives, checked, expand_nodes, folders, mandatory, mib, note, overruled
-from modak.schedulers.pbs import environment_policy
+from modak.schedulers.header import (
+    Directives,
+    checked,
+    environment_policy,
+    expand_nodes,
+    folders,
+    joined_streams,
+    mandatory,
+    mib,
+    note,
+    overruled,
+    own_timer,
+    queues_alone,
+    shared_files,
+)
 
 EVENTS: Final = {"begin": "-B", "end": "-N", "fail": "-N"}
 STATES: Final = {"after": "started", "afterok": "done", "afternotok": "exit", "afterany": "ended"}
@@ -33,27 +46,26 @@ class Lsf:
     def directives(self, job: JobSpec) -> Directives:
         """Options of bsub."""
         says, has = job.attributes, job.resources
-        cores = has.ranks_per_node * has.cores_per_rank
+        cpus, slot = job.cpus_per_node, mib(has.memory_per_core // job.cpus_per_core) if has.memory_per_core else 0
+        usual = f"{says.name}.%J.%I" if _array(says.array) else f"{says.name}.%J"  # without -o the output is mailed
         table: tuple[tuple[str, str | None], ...] = (
             ("-J", f"{says.name}{_array(says.array) or ''}"),
             ("-P", says.account),
             ("-q", says.queue or says.partition),
-            ("-n", str(has.nodes * cores)),
-            ("-R", f"span[ptile={cores}]"),
+            ("-n", str(has.nodes * cpus)),
+            ("-R", f"span[ptile={cpus}]"),
             ("-R", f"rusage[mem={mib(has.memory_per_node)}MB/host]" if has.memory_per_node else None),
-            ("-R", f"rusage[mem={mib(has.memory_per_core)}MB/task]" if has.memory_per_core and not has.memory_per_node else None),
+            ("-R", f"rusage[mem={slot}MB/task]" if slot and not has.memory_per_node else None),
             ("-R", f"select[{_selection(job)}]" if _selection(job) else None),
             ("-gpu", f"num={has.gpus_per_node}/host" if has.gpus_per_node else None),
             ("-W", _limit(says.wall_time_s)),
             ("-m", says.node_list if says.node_list and len(expand_nodes(says.node_list)) == 1 else None),
-            ("-o", _file(says.output, says.name)),
-            ("-e", None if says.join else _file(says.error or (f"{says.name}.%j.err" if says.join is False else None), says.name)),
+            ("-o", _file(says.output, says.name) or f"{usual}.out"),
+            ("-e", None if says.join else _file(says.error or (f"{usual}.err" if says.join is False else None), says.name)),
             ("-u", says.email),
             ("-w", _condition(says.dependency)),
             ("-b", _begin(says.begin)),
             ("-env", _environment(job)),
-            ("-wa", says.signal.name if says.signal and says.wall_time_s else None),
-            ("-wt", str(max(1, -(-says.signal.seconds // 60))) if says.signal and says.wall_time_s else None),
         )
         events = tuple((flag,) for flag in dict.fromkeys(EVENTS[event] for event in says.notify if event in EVENTS))
         exclusive = (("-x",),) if says.exclusive else ()
@@ -62,8 +74,8 @@ class Lsf:
         return checked(Directives(mandatory(job, chosen), (*_warnings(job), *environment_policy(job), *overruled(job, chosen))))
 
     def signals(self, job: JobSpec) -> bool:
-        """Where there is a limit."""
-        return bool(job.attributes.wall_time_s)
+        """Never to the script alone: a warning action (``-wa``) reaches every process of the job."""
+        return False
 
 
 def _array(array: str | None) -> str | None:
@@ -131,22 +143,16 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         for field, path in (("output", says.output), ("error", says.error))
         if path and "%N" in path
     ]
-    if says.signal and not says.wall_time_s:
-        found.append(note("signal", "LSF warns a job before its run limit (-W), and this one has none: it is left out"))
-    elif says.signal and says.signal.seconds % 60:
-        found.append(note("signal", f"LSF counts in minutes: the signal comes {-(-says.signal.seconds // 60)} min before the limit"))
-    if says.queue and says.partition and says.queue != says.partition:
-        found.append(note("partition", f"LSF has queues alone: {says.queue} is taken, partition {says.partition} is left out"))
+    found += queues_alone(job, "LSF")
     if says.node_list and len(expand_nodes(says.node_list)) > 1:
         found.append(note("node_list", "hosts that are named in LSF are alternatives, not all of the job's: they are left out"))
     if says.array and not _array(says.array):
         found.append(note("array", "LSF's indices start at 1: the array is left out"))
-    if says.join and says.error:
-        found.append(note("error", "standard error goes to the output file, so LSF is given no error file"))
+    found += joined_streams(job, "LSF")
     if says.dependency and not _condition(says.dependency):
         found.append(note("dependency", f"{says.dependency} is left out: LSF knows {', '.join(STATES)}"))
     if says.begin and not _begin(says.begin):
         found.append(note("begin", "LSF takes a date and time, none relative to now: it is left out"))
     if has.memory_per_core and has.memory_per_node:
         found.append(note("memory_per_core", "the memory per node is what LSF reserves: memory per core is left out"))
-    return (*found, *folders(job, "LSF"))
+    return (*found, *shared_files(job, "LSF", ("%a",)), *own_timer(job, "LSF"), *folders(job, "LSF"))

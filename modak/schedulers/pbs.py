@@ -6,7 +6,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.schedulers.header import Option, folders, note, own_timer
+from modak.schedulers.header import Option, environment_policy, folders, joined_streams, note, own_timer, queues_alone, whole_environment
 
 EVENTS: Final = {"begin": "b", "end": "e", "fail": "a", "none": "n"}
 
@@ -15,7 +15,7 @@ SHELL: Final = ("-S", "/bin/bash")
 _DEPENDENCIES: Final = {"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"}
 
 
-def common(job: JobSpec) -> tuple[Option, ...]:
+def common_options(job: JobSpec) -> tuple[Option, ...]:
     """Options that both write alike."""
     says = job.attributes
     table: tuple[tuple[str, str | None], ...] = (
@@ -29,7 +29,7 @@ def common(job: JobSpec) -> tuple[Option, ...]:
         ("-a", date_time(says.begin)),
         ("-v", ",".join(says.copy_variables) or None),
     )
-    return (*((flag, value) for flag, value in table if value), *((("-V",),) if _whole_environment(job) else ()))
+    return (*((flag, value) for flag, value in table if value), *((("-V",),) if whole_environment(job) else ()))
 
 
 def job_name(name: str) -> str:
@@ -74,8 +74,8 @@ def date_time(begin: str | None) -> str | None:
     return day.replace("-", "") + hours + minutes + "".join(f".{second}" for second in seconds)
 
 
-def limits(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
-    """What of the job neither dialect can say; the messages name the scheduler."""
+def qsub_warnings(job: JobSpec, scheduler: str) -> list[Notice]:
+    """What Torque, PBS Pro and Grid Engine, whose qsub is of one descent, cannot do with events, file names and the job's name."""
     says = job.attributes
     found = [
         note("notify", f"{scheduler} mails nothing on {event}: its events are a, b and e") for event in says.notify if event not in EVENTS
@@ -87,24 +87,17 @@ def limits(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     ]
     if job_name(says.name) != says.name:
         found.append(note("name", f"{scheduler} wants a letter first: the job is called {job_name(says.name)}"))
-    if says.queue and says.partition and says.queue != says.partition:
-        found.append(note("partition", f"{scheduler} has queues alone: {says.queue} is taken, partition {says.partition} is left out"))
-    if says.join and says.error:
-        found.append(note("error", f"standard error goes to the output file, so {scheduler} is given no error file"))
-    return (*found, *own_timer(job, scheduler), *_start_limits(job, scheduler), *environment_policy(job), *folders(job, scheduler))
+    return found
 
 
-def environment_policy(job: JobSpec) -> tuple[Notice, ...]:
-    """Where the site's policy on the submitter's environment goes before the request's wish."""
-    says, site = job.attributes, job.system
-    if site and site.export_policy == "NONE" and says.copy_environment:
-        return (note("copy_environment", f"{site.name} starts jobs without the submitter's environment: its policy is kept"),)
-    if site and site.export_policy == "ALL" and says.copy_environment is False:
-        return (note("copy_environment", f"{site.name} starts jobs with the submitter's environment: its policy is kept"),)
-    return ()
+def common_warnings(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+    """What of the job neither dialect can say; the messages name the scheduler."""
+    found = qsub_warnings(job, scheduler)
+    found += [*queues_alone(job, scheduler), *joined_streams(job, scheduler)]
+    return (*found, *own_timer(job, scheduler), *_start_warnings(job, scheduler), *environment_policy(job), *folders(job, scheduler))
 
 
-def _start_limits(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+def _start_warnings(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     says = job.attributes
     found = []
     if says.dependency and not _knows(says.dependency):
@@ -117,8 +110,3 @@ def _start_limits(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
 
 def _knows(dependency: str) -> bool:
     return "?" not in dependency and all(part.split(":")[0] in _DEPENDENCIES for part in dependency.split(","))
-
-
-def _whole_environment(job: JobSpec) -> bool:
-    policy = job.system.export_policy if job.system else "site"
-    return policy == "ALL" or (policy == "site" and bool(job.attributes.copy_environment))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.schedulers.header import Directives, checked, expand_nodes, mandatory, mib, note, overruled
-from modak.schedulers.pbs import SHELL, common, job_name, limits, walltime
+from modak.schedulers.header import Directives, checked, expand_nodes, mandatory, mib, note, overruled, shared_files
+from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, walltime
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,9 @@ class PbsPro:
     host_file: str | None = "PBS_NODEFILE"
 
     def directives(self, job: JobSpec) -> Directives:
-        """Options of qsub."""
+        """Options of qsub. An array is refused unless its jobs may start again, which is not the default everywhere."""
         says = job.attributes
+        again = replace(job, attributes=replace(says, requeue=True)) if _array(says.array) else job
         table: tuple[tuple[str, str | None], ...] = (
             SHELL,
             ("-N", job_name(says.name)),
@@ -37,8 +38,8 @@ class PbsPro:
             ("-l", f"walltime={walltime(says.wall_time_s)}" if says.wall_time_s else None),
             ("-J", _array(says.array)),
         )
-        chosen = (*((flag, value) for flag, value in table if value), *common(job))
-        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *limits(job, "PBS Pro"), *overruled(job, chosen))))
+        chosen = (*((flag, value) for flag, value in table if value), *common_options(again))
+        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *common_warnings(job, "PBS Pro"), *overruled(job, chosen))))
 
     def signals(self, job: JobSpec) -> bool:
         """Never."""
@@ -48,10 +49,9 @@ class PbsPro:
 def _select(job: JobSpec) -> str:
     """One chunk a node; the first ``select`` counts, and it is never mixed with ``nodes=``."""
     says, has = job.attributes, job.resources
-    cores = has.ranks_per_node * has.cores_per_rank
-    memory = max(has.memory_per_node or 0, (has.memory_per_core or 0) * cores)
+    memory = max(has.memory_per_node or 0, (has.memory_per_core or 0) * has.cores_per_node)
     parts = (
-        f"ncpus={cores}",
+        f"ncpus={job.cpus_per_node}",
         f"mpiprocs={has.ranks_per_node}",
         f"ompthreads={has.threads_per_rank}",
         *((f"ngpus={has.gpus_per_node}",) if has.gpus_per_node else ()),
@@ -76,6 +76,9 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         found.append(note("constraint", "PBS Pro has no node features, only resources with names of the site's own: it is left out"))
     if says.array and not _array(says.array):
         found.append(note("array", "PBS Pro takes one range of indices, for instance 0-99:2%10: it is left out"))
+    if _array(says.array) and says.requeue is False:
+        found.append(note("requeue", "PBS Pro refuses an array whose jobs may not start again (-r n): -r y is asked for"))
+    found += shared_files(job, "PBS Pro")
     named = len(expand_nodes(says.node_list or ""))
     if says.node_list and named != has.nodes:
         found.append(note("node_list", f"{named} nodes are named for a job of {has.nodes}: PBS Pro gives it the named ones"))

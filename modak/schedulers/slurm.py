@@ -8,7 +8,21 @@ from typing import Final
 from modak.dsl import Notice
 from modak.grammar import clock
 from modak.jobspec import JobSpec
-from modak.schedulers.header import Directives, Option, checked, folders, mandatory, mib, note, options, overruled
+from modak.schedulers.header import (
+    Directives,
+    Option,
+    checked,
+    environment_policy,
+    expand_nodes,
+    folders,
+    joined_streams,
+    mandatory,
+    mib,
+    note,
+    options,
+    overruled,
+    shared_files,
+)
 
 EVENTS: Final = {
     "begin": "BEGIN",
@@ -19,6 +33,13 @@ EVENTS: Final = {
     "array_tasks": "ARRAY_TASKS",
     "none": "NONE",
 }
+ONE_MATTER: Final = {
+    **{"--mem-per-cpu": "--mem", "--mem-per-gpu": "--mem", "--no-requeue": "--requeue"},
+    **{"-A": "--account", "-C": "--constraint", "-J": "--job-name", "-N": "--nodes", "-a": "--array", "-b": "--begin"},
+    **{"-c": "--cpus-per-task", "-d": "--dependency", "-e": "--error", "-n": "--ntasks", "-o": "--output", "-p": "--partition"},
+    **{"-t": "--time", "-w": "--nodelist"},
+}
+"""Options that exclude another one (sbatch refuses both kinds of memory), or are its short form."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +69,7 @@ class Slurm:
             "time": clock(says.wall_time_s) if says.wall_time_s else None,
             **_memory(job),
             "constraint": _constraint(job),
-            "nodelist": says.node_list,
+            "nodelist": None if _too_many_named(job) else says.node_list,
             "array": says.array,
             "output": says.output,
             "error": _error(job),
@@ -60,11 +81,12 @@ class Slurm:
             "overcommit": has.oversubscribed,
             "requeue": says.requeue,
             "no-requeue": says.requeue is False,
+            "open-mode": "append" if says.requeue else None,
             "signal": f"B:{says.signal.name}@{says.signal.seconds}" if says.signal else None,
             "export": _export(job),
         }
         chosen: tuple[Option, ...] = options(table)
-        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *overruled(job, chosen))))
+        return checked(Directives(mandatory(job, chosen, ONE_MATTER), (*_warnings(job), *overruled(job, chosen, ONE_MATTER))))
 
     def signals(self, job: JobSpec) -> bool:
         """With ``--signal=B:``, to the script alone."""
@@ -118,6 +140,12 @@ def _node_memory(job: JobSpec) -> int:
     return max(has.memory_per_node or 0, (has.memory_per_core or 0) * has.cores_per_rank * has.ranks_per_node)
 
 
+def _too_many_named(job: JobSpec) -> int:
+    """Nodes that are named, where the job has fewer; else 0."""
+    named = len(expand_nodes(job.attributes.node_list or ""))
+    return named if named > job.resources.nodes else 0
+
+
 def _constraint(job: JobSpec) -> str | None:
     both = [text for text in (job.attributes.constraint, job.resources.numa_constraint) if text]
     if len(set(both)) < 2:
@@ -142,19 +170,16 @@ def _export(job: JobSpec) -> str | None:
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
-    says, has, site = job.attributes, job.resources, job.system
+    says, has = job.attributes, job.resources
     found = []
     if says.queue and says.partition and says.queue != says.partition:
         found.append(note("queue", f"a queue is a partition in Slurm, and partition is {says.partition}: queue {says.queue} is left out"))
-    if says.join and says.error:
-        found.append(note("error", "standard error goes to the output file, so Slurm is given no error file"))
+    found += joined_streams(job, "Slurm")
+    if named := _too_many_named(job):
+        found.append(note("node_list", f"{named} nodes are named for a job of {has.nodes}, which sbatch refuses: they are left out"))
     if has.memory_per_node and has.memory_per_core:
         covers = f"{mib(_node_memory(job))}M per node covers both"
         found.append(note("memory_per_core", f"Slurm takes memory per node or per CPU, not both: {covers}"))
     if says.email and not set(says.notify) - {"none"}:
         found.append(note("email", "Slurm mails nothing until request_event_notification names an event"))
-    if site and site.export_policy == "NONE" and says.copy_environment:
-        found.append(note("copy_environment", f"{site.name} starts jobs without the submitter's environment: its policy is kept"))
-    if site and site.export_policy == "ALL" and says.copy_environment is False:
-        found.append(note("copy_environment", f"{site.name} starts jobs with the submitter's environment: its policy is kept"))
-    return (*found, *folders(job, "Slurm"))
+    return (*found, *shared_files(job, "Slurm", ("%a", "%j")), *environment_policy(job), *folders(job, "Slurm"))

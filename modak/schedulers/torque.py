@@ -9,7 +9,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.schedulers.header import Directives, checked, expand_nodes, mandatory, mib, note, overruled
-from modak.schedulers.pbs import SHELL, common, job_name, limits, walltime
+from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, walltime
 
 LONGEST_NAME: Final = 15
 MOST_INDICES: Final = 1000
@@ -39,12 +39,12 @@ class Torque:
             ("-l", f"nodes={_nodes(job)}"),
             ("-l", f"walltime={walltime(says.wall_time_s)}" if says.wall_time_s else None),
             ("-l", f"mem={mib(has.memory_per_node)}mb" if has.memory_per_node and has.nodes == 1 else None),
-            ("-l", f"pmem={mib(has.memory_per_core)}mb" if has.memory_per_core else None),
+            ("-l", f"pmem={mib(has.memory_per_core // job.cpus_per_core)}mb" if has.memory_per_core else None),
             ("-t", _array(says.array)),
         )
         exclusive = (("-n",),) if says.exclusive else ()
-        chosen = (*((flag, value) for flag, value in table if value), *exclusive, *common(job))
-        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *limits(job, "Torque"), *overruled(job, chosen))))
+        chosen = (*((flag, value) for flag, value in table if value), *exclusive, *common_options(job))
+        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *common_warnings(job, "Torque"), *overruled(job, chosen))))
 
     def signals(self, job: JobSpec) -> bool:
         """Never."""
@@ -54,7 +54,7 @@ class Torque:
 def _nodes(job: JobSpec) -> str:
     """``N:ppn=P:gpus=G:property``; named hosts stand one by one. ``ppn`` counts the job's cores on a node."""
     says, has = job.attributes, job.resources
-    extra = f":ppn={has.ranks_per_node * has.cores_per_rank}" + (f":gpus={has.gpus_per_node}" if has.gpus_per_node else "")
+    extra = f":ppn={job.cpus_per_node}" + (f":gpus={has.gpus_per_node}" if has.gpus_per_node else "")
     wanted = (says.constraint, has.numa_constraint)
     properties = "".join(f":{name}" for text in wanted if text and "|" not in text for name in text.split("&"))
     if says.node_list:

@@ -50,7 +50,7 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler: str) -> Script:
 def _one_node(job: JobSpec) -> JobSpec:
     """The job's resources on one node, as one process; nothing of what the job itself runs."""
     has, says = job.resources, job.attributes
-    cores = has.ranks_per_node * has.cores_per_rank
+    cores = has.cores_per_node
     resources = replace(has, nodes=1, ranks_per_node=1, cores_per_rank=cores, threads_per_rank=cores, gpus_per_node=0)
     attributes = replace(says, name=f"{says.name[:58]}-build", wall_time_s=_time(job), array=None, dependency=None, node_list=None)
     return replace(

@@ -1,4 +1,4 @@
-"""How a script ends, whatever ends it: scratch is given back, and ``modak-result.json`` says how the run went.
+"""How a script ends, whatever ends it: scratch is given back, and ``modak-result-JOB.json`` says how the run went.
 
 Nothing here can fail the job: each step may go wrong without a word, and the status is the one that the run left.
 """
@@ -92,9 +92,11 @@ def ending(job: JobSpec, door: Scheduler, timed: bool) -> tuple[Line, ...]:
     number = assign("MODAK_JOB", Expansion(f"{door.job_id}:-$$")) if door.job_id else ours('MODAK_JOB="$$"')
     told = bool(job.attributes.signal) and (timed or door.signals(job))
     written = _written(job, report, door, told) if reports and report else ()
-    here = assign("MODAK_HERE", Expansion("PWD"))
-    title = "what is done at the end, whatever ends the job" + (f": {report.file}.json tells how it went" if reports and report else "")
-    return section(title, (here, number, *written, ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT")))
+    where = (assign("MODAK_HERE", Expansion("PWD")), number) if reports or job.staging else ()
+    title = "what is done at the end, whatever ends the job"
+    if reports and report:
+        title += f": {report.file or 'modak-result-JOB'}.json tells how it went"
+    return section(title, (*where, *written, ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT")))
 
 
 def reported(job: JobSpec) -> bool:
@@ -104,7 +106,6 @@ def reported(job: JobSpec) -> bool:
 
 def _written(job: JobSpec, report: Report, door: Scheduler, told: bool) -> tuple[Line, ...]:
     """What the report needs to know, and its functions; ``told``: a signal may come before the limit."""
-    index = ("-", Expansion(f"{door.array_index}:-0")) if job.attributes.array and door.array_index else ()
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
     pattern = report.pattern if named else None
@@ -113,11 +114,20 @@ def _written(job: JobSpec, report: Report, door: Scheduler, told: bool) -> tuple
     return (
         assign("MODAK_PLAN", job.plan_id),
         *((assign("MODAK_RECORD", _members(report.record)),) if named else ()),
-        assign("MODAK_RESULT", Expansion("MODAK_HERE"), f"/{report.file}", *index, ".json"),
+        _file(job, report, door),
         *printed,
         ours(_REPORT + (measured + (_PRINTED if pattern else "") + "    fi\n" if named else "") + _WRITTEN),
         ours(_SEND),
     )
+
+
+def _file(job: JobSpec, report: Report, door: Scheduler) -> Line:
+    """Where the report goes: each job of a script has a file of its own, unless the request names one, and so has each task of an array."""
+    index = f"{door.array_index}:-0" if job.attributes.array and door.array_index else ""
+    if report.file:
+        return assign("MODAK_RESULT", Expansion("MODAK_HERE"), f"/{report.file}", *(("-", Expansion(index)) if index else ()), ".json")
+    task = f"-${{{index}}}" if index else ""
+    return ours(f'MODAK_RESULT="${{MODAK_HERE}}/modak-result-${{MODAK_JOB//[!A-Za-z0-9._-]/-}}{task}.json"')
 
 
 def _members(record: Mapping[str, str | float | bool]) -> str:

@@ -50,6 +50,7 @@ def render(job: JobSpec, scheduler: str) -> Script:
         raise Conflict(why, field="target.job_scheduler_type")
     job, dropped = _with_sound_rules(job)
     variables = _variables(job, launcher)
+    seen = {**variables, **({"MODAK_STORAGE": ""} if job.storage else {})}
     body = (
         *preamble(door.submit_dir),
         *ending(job, door, timed(job, door)),
@@ -65,7 +66,7 @@ def render(job: JobSpec, scheduler: str) -> Script:
         *_rules(job, "staging"),
         *_rules(job, "before"),
         *_command("before the run, on the first node", job.pre, "application.pre-execution"),
-        *watched(job, door, _main(replace(job, environment=variables), runtime, launcher, door, tuple(variables))),
+        *watched(job, door, _main(replace(job, environment=seen), runtime, launcher, door, tuple(seen))),
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),
         *_rules(job, "after"),
@@ -80,7 +81,7 @@ def render(job: JobSpec, scheduler: str) -> Script:
             *dropped,
             *_crowded(job, door),
             *_not_passed(job),
-            *_without_value(job, {**variables, **({"MODAK_STORAGE": ""} if job.storage else {})}),
+            *_without_value(job, seen),
         ),
         runtime.fetching(job) if job.container else "",
     )
@@ -96,10 +97,10 @@ def _with_sound_rules(job: JobSpec) -> tuple[JobSpec, tuple[Notice, ...]]:
 
 
 def _crowded(job: JobSpec, door: Scheduler) -> tuple[Notice, ...]:
-    """Slurm and a plain shell take more threads than a node has; others count slots."""
-    if not job.resources.oversubscribed or door.name in {"slurm", "shell"}:
+    """Flux gives each rank cores of its own; elsewhere the job asks for the cores that there are, and its launcher for more ranks."""
+    if not job.resources.oversubscribed or door.name != "flux":
         return ()
-    why = f"the nodes have fewer hardware threads, and {door.name} has no option for that: it may refuse the job, or never start it"
+    why = "the nodes have too few cores for the ranks, and flux run gives each rank its own: it may refuse them"
     return (Notice(field="application.threads", message=why),)
 
 

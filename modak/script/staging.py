@@ -12,6 +12,7 @@ from modak.errors import Conflict
 from modak.jobspec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, Part, assign, command_line, comment, named, need, needed, parts, run, variable, word
+from modak.script.ending import NOW
 from modak.script.parts import section
 from modak.script.shelltext import ours
 
@@ -65,6 +66,7 @@ if command -v lfs >/dev/null 2>&1; then
     lfs setstripe -c %d "${MODAK_SCRATCH:?}" || :
 fi
 """
+_SINCE: Final = f'MODAK_SINCE="{NOW}" # a start before this one, on a node that failed, may have left its directory'
 _ADVICE: Final = "no directory could be made for the job in its storage: is there space, and may you write there?"
 _TIDY: Final = """
 modak_tidy() {
@@ -96,12 +98,14 @@ def scratch(job: JobSpec, door: Scheduler) -> tuple[Line, ...]:
     if has is None:
         return ()
     each = _on_each(job, has, door)
+    task = ("-", Expansion(f"{door.array_index}:?")) if job.attributes.array and door.array_index else ()
     outwards = [command_line(("modak_copy_out", copy.inside, copy.outside)) for copy in has.out]
     stripes = (comment("for what is written from here on"), ours(_STRIPE % has.stripes)) if has.stripes else ()
     return section(
         "the job's own directory",
         (
-            assign("MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?")),
+            ours(_SINCE),
+            assign("MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?"), *task, "-", Expansion("MODAK_SINCE:?")),
             *(ours(text) for text in _functions(has, each)),
             named("modak_stage_out", *(outwards or [run(":")])),
             ours(_TIDY % (_EACH if each else "")),

@@ -60,7 +60,7 @@ def timer(job: JobSpec, door: Scheduler) -> tuple[Line, ...]:
         return ()
     until = str(max(1, (says.wall_time_s or 0) - says.signal.seconds))
     started = run("modak_timer", until, says.signal.name)
-    title = "a timer, since the scheduler sends no signal before the limit"
+    title = "a timer, since the scheduler sends the script alone no signal before the limit"
     return section(title, (ours(_TIMER), behind(quiet(started)), ours("MODAK_TIMER=$!")))
 
 

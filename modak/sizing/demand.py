@@ -18,22 +18,22 @@ O. Ruwase, Y. He: ZeRO: Memory Optimizations Toward Training Trillion Parameter 
 
 @dataclass(frozen=True)
 class Demand:
-    """The goal. Seconds, bytes; ``None``: the request does not say."""
+    """The goal; ``None``: the request does not say."""
 
-    deadline: int
+    deadline_s: int
     confidence: float
     epochs: float
-    dataset: float | None
+    dataset_bytes: float | None
     parameters: float | None
 
     @property
-    def read(self) -> float | None:
-        """Bytes that training reads where every byte is read once an epoch."""
-        return self.dataset * self.epochs if self.dataset else None
+    def bytes_read(self) -> float | None:
+        """What training reads where every byte is read once an epoch."""
+        return self.dataset_bytes * self.epochs if self.dataset_bytes else None
 
     @property
-    def replica(self) -> float | None:
-        """Bytes that a GPU must hold of the network in data-parallel training, activations left out."""
+    def replica_bytes(self) -> float | None:
+        """What a GPU must hold of the network in data-parallel training, activations left out."""
         return self.parameters * BYTES_PER_PARAMETER if self.parameters else None
 
 
@@ -47,10 +47,10 @@ def demand(request: Request) -> Demand:
         text = 'how soon the trained model is wanted (time-to-model), for instance "24:00:00": a sizing needs it'
         raise RequestError(text, field="optimisation.objective.deadline")
     return Demand(
-        deadline=optimisation.objective.deadline,
+        deadline_s=optimisation.objective.deadline,
         confidence=optimisation.objective.confidence,
         epochs=optimisation.workload.epochs or 1.0,
-        dataset=optimisation.data.size_bytes if optimisation.data else None,
+        dataset_bytes=optimisation.data.size_bytes if optimisation.data else None,
         parameters=optimisation.config.parameters,
     )
 
@@ -60,7 +60,7 @@ def goal(request: Request, wanted: Demand) -> str:
     work = request.optimisation.workload
     data = f" on {work.dataset}" if work.dataset else ""
     epochs = f", {work.epochs:g} epochs" if work.epochs else ""
-    return f"{request.workload_name or 'the application'}{data}{epochs}: P(time <= {clock(wanted.deadline)}) >= {wanted.confidence:g}"
+    return f"{request.workload_name or 'the application'}{data}{epochs}: P(time <= {clock(wanted.deadline_s)}) >= {wanted.confidence:g}"
 
 
 def asked(request: Request, guide: Guide) -> tuple[Asked, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.amounts import counted
 from modak.candidates import Candidates
@@ -44,12 +45,12 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
     if not known.any():
         return unknown()
     worst = np.where(known, scored.bound(wanted.confidence), np.inf)
-    meets = worst <= wanted.deadline
+    meets = worst <= wanted.deadline_s
     order = np.lexsort((scored.time, scored.nodes, ~meets)) if meets.any() else np.argsort(worst, kind="stable")
     best = int(order[0])
     at = int(scored.nodes[best])
     predicted = evidence.prediction(scored, best)
-    lower, value, upper = (_fewest(scored, known, wanted.deadline, edge) for edge in (0.05, wanted.confidence, 0.95))
+    lower, value, upper = (_fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, 0.95))
     why = _why(scored, best, wanted, met=bool(meets.any()))
     figure: dict[str, Any] = {"basis": predicted.basis, "level": predicted.level}
     times = (predicted.value or 0.0, predicted.lower or 0.0, predicted.upper or 0.0)
@@ -66,9 +67,9 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
     )
 
 
-def _fewest(scored: Scored, known: Any, deadline: int, probability: float) -> int | None:
+def _fewest(scored: Scored, known: npt.NDArray[np.bool_], deadline_s: int, probability: float) -> int | None:
     """The fewest nodes whose time is not above the deadline with this probability."""
-    meets = known & (np.where(known, scored.bound(probability), np.inf) <= deadline)
+    meets = known & (np.where(known, scored.bound(probability), np.inf) <= deadline_s)
     return int(scored.nodes[meets].min()) if meets.any() else None
 
 
@@ -80,7 +81,7 @@ def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
     nodes, worst = int(scored.nodes[best]), float(scored.bound(wanted.confidence)[best])
     take = f"{counted(nodes, 'node')} take{'s' if nodes == 1 else ''}"
     longest = f"{take} at most {clock(round(worst))} with probability {wanted.confidence:g}"
-    return f"{longest}; the goal is {clock(wanted.deadline)}" if met else f"out of reach; at the fastest, {longest}"
+    return f"{longest}; the goal is {clock(wanted.deadline_s)}" if met else f"out of reach; at the fastest, {longest}"
 
 
 def _rests_on(evidence: Evidence, shape: int, results: int) -> str:

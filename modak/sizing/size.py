@@ -12,7 +12,7 @@ from modak.errors import Infeasible, UnknownName
 from modak.facts import Facts, Partition, System
 from modak.scoring import columns, score
 from modak.sizing.answer import Figure, Platform, Sizing
-from modak.sizing.demand import Demand, asked, demand, goal
+from modak.sizing.demand import BYTES_PER_PARAMETER, Demand, asked, demand, goal
 from modak.sizing.guide import Guide
 from modak.sizing.reach import Reach, reach, unknown
 from modak.sizing.storage import network_of, storage_of
@@ -23,6 +23,8 @@ COUNTS: Final = ("node_count", "process_count_per_node", "core_count_per_process
 """Counts of the job: what a sizing is asked for ..."""
 LAYOUT: Final = ("mpi_ranks", "threads")
 """... and those of the application."""
+WISHES: Final = ("minimise", "max_nodes", "min_efficiency", "budget_node_hours")
+"""Of the objective: what a choice on one system heeds beside the deadline."""
 OTHERS: Final = ("memory_limit", "minimum_memory_per_processor", "queue")
 """What else a request says of one system that does not hold for all."""
 
@@ -67,11 +69,14 @@ def _best_first(one: Platform) -> tuple[bool, bool, float, str, str]:
 
 
 def _left_out(request: Request) -> tuple[Notice, ...]:
-    """Counts that the request gives."""
+    """Counts that the request gives, and what its objective says beside the deadline."""
     asked = [("job_options", name, getattr(request.job_options, name)) for name in COUNTS]
     asked += [("application", name, getattr(request.application, name)) for name in LAYOUT]
     text = "is left out: a sizing finds the number"
-    return tuple(Notice(field=f"{section}.{name}", message=text) for section, name, value in asked if value is not None)
+    counts = tuple(Notice(field=f"{section}.{name}", message=text) for section, name, value in asked if value is not None)
+    wishes = [name for name in WISHES if getattr(request.optimisation.objective, name) is not None]
+    text = "is left out: a sizing finds the fewest nodes that meet the deadline; 'modak recommend' heeds it"
+    return (*counts, *(Notice(field=f"optimisation.objective.{name}", message=text) for name in wishes))
 
 
 def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, system: System, partition: Partition) -> Platform:
@@ -140,7 +145,8 @@ def _gpus(nodes: Figure, per_node: int) -> Figure | None:
 def _memory(wanted: Demand, target: Target) -> tuple[str, ...]:
     """A sentence where one copy of the network does not fit an accelerator."""
     has = target.accelerator.memory_gb if target.accelerator and target.node and target.node.accelerators else None
-    if has is None or wanted.replica is None or wanted.replica <= has * 1e9:
+    if has is None or wanted.replica_bytes is None or wanted.replica_bytes <= has * 1e9:
         return ()
-    need = f"{wanted.parameters:g} parameters need {wanted.replica / 1e9:.3g} GB for weights, gradients and optimiser alone"
-    return (f"{need} (16 bytes each, heuristic; ZeRO, SC20, section 3.1), a GPU has {has:g} GB: the network must be split over GPUs",)
+    need = f"{wanted.parameters:g} parameters need {wanted.replica_bytes / 1e9:.3g} GB for weights, gradients and optimiser alone"
+    rule = f"{BYTES_PER_PARAMETER} bytes each, heuristic; ZeRO, SC20, section 3.1"
+    return (f"{need} ({rule}), a GPU has {has:g} GB: the network must be split over GPUs",)

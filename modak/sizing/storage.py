@@ -9,9 +9,6 @@ from modak.sizing.answer import Figure, Network, Storage
 from modak.sizing.demand import Demand
 from modak.sizing.guide import Guide, StorageSample
 
-OWN = ("local-ssd", "tmpfs")
-"""Kinds of storage that each node has for itself."""
-
 
 def network_of(guide: Guide, system: System, nodes: int) -> Network:
     """The class of network for so many nodes, and whether the system's is at least that."""
@@ -49,18 +46,18 @@ def storage_of(
 
 
 def _capacity(request: Request, wanted: Demand) -> Figure:
-    if wanted.dataset is None:
+    if wanted.dataset_bytes is None:
         return Figure(unit="TB", why="the request does not say how large the data set is (size_bytes of its data)")
-    value = wanted.dataset / 1e12
+    value = wanted.dataset_bytes / 1e12
     name = request.optimisation.workload.dataset or "the data set"
     return Figure(value=value, lower=value, upper=value, level=1.0, unit="TB", basis="given", why=f"{name}, kept once")
 
 
 def _rate(wanted: Demand, time: Figure) -> Figure:
-    if wanted.read is None or not (time.value and time.lower and time.upper):
-        missing = "the data set's size" if wanted.read is None else "the time"
+    if wanted.bytes_read is None or not (time.value and time.lower and time.upper):
+        missing = "the data set's size" if wanted.bytes_read is None else "the time"
         return Figure(unit="GB/s", why=f"{missing} is not known")
-    value, lower, upper = (wanted.read / seconds / 1e9 for seconds in (time.value, time.upper, time.lower))
+    value, lower, upper = (wanted.bytes_read / seconds / 1e9 for seconds in (time.value, time.upper, time.lower))
     why = "data set x epochs / time: every byte is read once an epoch, and nothing is cached"
     return Figure(value=value, lower=lower, upper=upper, level=time.level, unit="GB/s", basis=time.basis, why=why)
 
@@ -81,7 +78,7 @@ def _sample(guide: Guide, sample: StorageSample | None) -> tuple[str, ...]:
 
 
 def _room(system: System, capacity: Figure) -> tuple[bool | None, tuple[str, ...]]:
-    known = [one.capacity_tb for one in system.filesystems if one.capacity_tb and one.kind not in OWN]
+    known = [one.capacity_tb for one in system.filesystems if one.capacity_tb and not one.node_local]
     if capacity.value is None or not known:
         return None, (f"the capacity of {system.name}'s storage is not known",) if not known else ()
     share = capacity.value / max(known)
@@ -94,7 +91,7 @@ def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -
     most = guide.node_storage.most_gbs
     if per_node.upper > most:
         return False, (f"up to {per_node.upper:.3g} GB/s for a node are more than the {most:g} GB/s that one gets",)
-    known = [one.bandwidth_gbs for one in system.filesystems if one.bandwidth_gbs and one.kind not in OWN]
+    known = [one.bandwidth_gbs for one in system.filesystems if one.bandwidth_gbs and not one.node_local]
     if not known:
         return None, (f"the bandwidth of {system.name}'s storage is not known",)
     return rate.upper <= max(known), (f"up to {rate.upper:.3g} of the {max(known):g} GB/s of {system.name}'s fastest file system",)
@@ -102,7 +99,7 @@ def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -
 
 def _local(partition: Partition, wanted: Demand) -> tuple[str, ...]:
     own = partition.node.local_storage_gb
-    if not own or wanted.dataset is None:
+    if not own or wanted.dataset_bytes is None:
         return ()
-    fits = "fits" if wanted.dataset <= own * 1e9 else "does not fit"
+    fits = "fits" if wanted.dataset_bytes <= own * 1e9 else "does not fit"
     return (f"the data set {fits} each node's own {own:g} GB, where it could be staged",)

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, Engine
 
 from modak.errors import Unauthorised
 from modak.store import audit, keys
-from modak.store.aside import Aside
 from modak.store.audit import Actor, Entry
 from modak.store.engine import reading, writing
 from modak.store.keys import Key
+from modak.store.spool import PlanSpool
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Access:
     engine: Engine
     quick_engine: Engine
     """For what does not wait for another writer."""
-    aside: Aside
+    spool: PlanSpool
 
     # --- API keys
 
@@ -62,7 +62,7 @@ class Access:
         Raises :class:`modak.errors.NotFound` for a plan that is not there.
         """
         with writing(self.engine) as connection:
-            self.aside.taken_along(connection, plan_id)
+            self.spool.flush(connection, plan_id)
             until = keys.allow_result(connection, digest, plan_id, actor.principal)
             audit.note(connection, actor, "allow a result", [f"plan {plan_id}"])
             return until

@@ -43,7 +43,7 @@ class Build:
     attempts: int
     cancel: bool
     builder: Mapping[str, Any]
-    """Who works on it: ``host``, ``pid`` and ``started`` of the builder, ``group`` and ``group_started`` of its tool."""
+    """Who works on it: ``host``, the builder's ``process`` and its tool's ``group`` (:class:`modak.builds.process.Process` each)."""
     beat_at: datetime
     step: str
     message: str

@@ -20,6 +20,7 @@ from modak import __version__
 from modak.facts import SeriesKey
 from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
+from modak.metrics import misnamed
 from modak.progress import Progress, silent
 from modak.store import replacing, suspects, versions
 from modak.store.schema import ONCE, loads, models, results, series, systems, texts
@@ -91,10 +92,10 @@ def load(
         replaced=found.replaced,
         series=tuple(label(key) for key in list(touched.values())[:SHOWN]),
         series_count=len(touched),
-        models=sum(has_models(connection, touched)),
+        models=_count_models(connection, touched),
         suspicious=tuple(found.suspicious[:SHOWN]),
         suspicious_count=len(found.suspicious),
-        notes=(*found.notes, *_unknown_systems(connection, found.systems)),
+        notes=(*found.notes, *_unknown_systems(connection, found.systems), *_misnamed(touched.values())),
         files=tuple(found.files),
     )
 
@@ -253,12 +254,18 @@ def _mark_touched(connection: Connection, done: _Done) -> dict[int, SeriesKey]:
     return {row.id: from_row(row) for row in connection.execute(chosen)}
 
 
-def has_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> Iterator[int]:
-    """For each model of these series a 1."""
-    numbers = list(touched)
+def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> int:
+    """How many stored models rest on these series."""
+    numbers, found = list(touched), 0
     for start in range(0, len(numbers), 500):
         chosen = select(func.count()).select_from(models).where(models.c.series_id.in_(numbers[start : start + 500]))
-        yield connection.execute(chosen).scalar_one()
+        found += connection.execute(chosen).scalar_one()
+    return found
+
+
+def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
+    said = dict.fromkeys(misnamed(key.metric, key.unit) for key in touched)
+    return tuple(text for text in said if text)[:SHOWN]
 
 
 def _unknown_systems(connection: Connection, named: set[str]) -> tuple[str, ...]:

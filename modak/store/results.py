@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, select, tuple_
+from sqlalchemy import Connection, Row, Select, and_, or_, select, tuple_
 
 from modak.errors import RequestError
 from modak.facts import Result, SeriesKey
@@ -23,8 +23,8 @@ from modak.store.values import Export, Page, Replaced
 PAGE: Final = 5_000
 MOST: Final = 1_000
 _CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
-_LAST_SERIES: Final = 2**31 - 1
-"""PostgreSQL refuses to compare a series' number with a greater one."""
+_LARGEST: Final = 2**31 - 1
+"""PostgreSQL refuses to compare the number of a series or of a load with a greater one."""
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _NO_CURSOR: Final = "no cursor; take 'next' of the page before"
 
@@ -33,7 +33,7 @@ Place = tuple[int, int]
 Found = tuple[SeriesKey, Row[Any]]
 
 
-def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page:
+def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[Result]:
     """At most ``limit`` (1 to 1,000) results after ``cursor``; equal filters and cursor give the same page."""
     _check(limit)
     found: list[tuple[Result, Place]] = []
@@ -53,7 +53,7 @@ def _place(cursor: str | None) -> Place:
     if not cursor:
         return (0, 0)
     found = _CURSOR.fullmatch(cursor)
-    if not found or int(found[1]) > _LAST_SERIES:
+    if not found or int(found[1]) > _LARGEST:
         raise RequestError(_NO_CURSOR, field="cursor")
     return (int(found[1]), int(found[2]))
 
@@ -101,7 +101,7 @@ def _rows() -> Select[Any]:
     )
 
 
-def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit: int) -> Page:
+def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit: int) -> Page[Result]:
     """At most ``limit`` (1 to 1,000) of the results with these numbers, by number, after ``cursor``; also those replaced since."""
     _check(limit)
     if cursor and not _NUMBER.fullmatch(cursor):
@@ -112,15 +112,21 @@ def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit
     return Page(tuple(_value(keys[row.series_id], row) for row in rows), str(wanted[limit - 1]) if len(wanted) > limit else None)
 
 
-def replaced(connection: Connection, filters: Mapping[str, str], limit: int) -> tuple[Replaced, ...]:
-    """The results that were replaced last, each with the load that did it."""
+def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[Replaced]:
+    """At most ``limit`` (1 to 1,000) of the results that were replaced, each with the load that did it, the last load first."""
+    _check(limit)
     numbers = {row.id for row in connection.execute(matching(filters)) if has_params(from_row(row), filters)}
     chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
     chosen = chosen.where(REPLACED).order_by(results.c.replaced_by.desc(), results.c.id)
-    found = connection.execute(chosen.execution_options(yield_per=PAGE))
-    rows = list(islice((row for row in found if row.series_id in numbers), limit))
-    keys = _keys(connection, {row.series_id for row in rows})
-    return tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in rows)
+    if cursor:
+        load, number = _place(cursor)
+        chosen = chosen.where(or_(results.c.replaced_by < load, and_(results.c.replaced_by == load, results.c.id > number)))
+    with connection.execute(chosen.execution_options(yield_per=PAGE)) as found:
+        rows = list(islice((row for row in found if row.series_id in numbers), limit + 1))
+    shown = rows[:limit]
+    keys = _keys(connection, {row.series_id for row in shown})
+    items = tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in shown)
+    return Page(items, f"{shown[-1].replaced_by}-{shown[-1].id}" if len(rows) > limit else None)
 
 
 def _keys(connection: Connection, numbers: set[int]) -> dict[int, SeriesKey]:

@@ -54,7 +54,7 @@ def _row(key: SeriesKey, mark: str, number: int) -> dict[str, Any]:
 
 
 def from_row(row: Row[Any]) -> SeriesKey:
-    """The value of a row that holds the columns of :func:`columns`."""
+    """The value of a row that holds :data:`COLUMNS`."""
     values = {name: getattr(row, name) for name in COLUMNS}
     values["params"] = json.loads(values["params"])
     values["hyperthreads"] = None if values["hyperthreads"] is None else bool(values["hyperthreads"])

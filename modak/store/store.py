@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sqlalchemy import Engine, select, text, update
@@ -22,11 +24,11 @@ from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
 from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, versions
 from modak.store.access import Access, Spent, names
-from modak.store.aside import Aside
 from modak.store.audit import Actor
 from modak.store.builds import Builds
 from modak.store.engine import connect, on_network, quick, reading, shown, supported, translated, writing
 from modak.store.schema import series
+from modak.store.spool import PlanSpool
 from modak.store.state import State, state
 from modak.store.values import Export, LoadReport, Page, Replaced, StoredPlan
 
@@ -50,7 +52,7 @@ def open_store(url: str, *, fill: bool = True) -> Store:
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, versions.Pulse(engine), quick(engine), Aside(engine.url))
+    return Store(engine, versions.Pulse(engine), quick(engine), PlanSpool(engine.url))
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Store:
     pulse: versions.Pulse
     plans_engine: Engine
     """For plans, curves and notes of refusals: a commit that waits for the disk costs more than the plan itself."""
-    aside: Aside
+    spool: PlanSpool
     """Plans that were made while a load holds the lock."""
 
     def __enter__(self) -> Store:
@@ -88,7 +90,7 @@ class Store:
     @property
     def access(self) -> Access:
         """Keys, the tokens of jobs, the audit trail."""
-        return Access(self.engine, self.plans_engine, self.aside)
+        return Access(self.engine, self.plans_engine, self.spool)
 
     def state(self) -> State:
         """Counts and times for whoever watches the service."""
@@ -202,20 +204,20 @@ class Store:
                 connection.execute(update(series).where(series.c.id.in_(sorted(set(found.values())))).values(changed=number))
             return len(found)
 
-    def results(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page:
+    def results(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page[Result]:
         """A page of results. ``filters`` are exact texts of columns (``application``, ``system``, ``metric``, ``params.NAME``, …)."""
         with reading(self.engine) as connection:
             return results.page(connection, filters or {}, cursor, limit)
 
-    def numbered(self, numbers: Numbers, cursor: str | None = None, limit: int = 100) -> Page:
+    def numbered(self, numbers: Numbers, cursor: str | None = None, limit: int = 100) -> Page[Result]:
         """A page of the results with these numbers, also those that were replaced since."""
         with reading(self.engine) as connection:
             return results.numbered(connection, numbers, cursor, limit)
 
-    def replaced(self, filters: Mapping[str, str] | None = None, limit: int = 100) -> tuple[Replaced, ...]:
-        """Results whose place others took, the last first."""
+    def replaced(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page[Replaced]:
+        """A page of the results whose place others took, the last first."""
         with reading(self.engine) as connection:
-            return results.replaced(connection, filters or {}, limit)
+            return results.replaced(connection, filters or {}, cursor, limit)
 
     def results_of(self, application: str) -> tuple[Result, ...]:
         """All results of one application."""
@@ -283,24 +285,24 @@ class Store:
             expires_at=expires_at,
             result_ids=result_ids,
         )
-        self.aside.instead(row, lambda: self._store_plan(row))
+        self.spool.store_or_spool(row, lambda: self._store_plan(row))
 
     def _store_plan(self, row: Mapping[str, Any]) -> None:
         with writing(self.plans_engine, shared=True) as connection:
-            taken = self.aside.taken_along(connection)
+            taken = self.spool.flush(connection)
             plans.save(connection, row)
-        self.aside.drop(taken)
+        self.spool.remove(taken)
 
     def plan(self, plan_id: str) -> StoredPlan:
         """A plan. Raises :class:`modak.errors.NotFound`."""
-        if waiting := self.aside.find(plan_id):
+        if waiting := self.spool.find(plan_id):
             return plans.plan_of(waiting)
         with reading(self.engine) as connection:
             return plans.read(connection, plan_id)
 
     def last_plans(self, limit: int) -> tuple[StoredPlan, ...]:
         """The newest plans, the newest first, those that have expired left out."""
-        waiting = {row["id"]: plans.plan_of(row) for row in self.aside.every()}
+        waiting = {row["id"]: plans.plan_of(row) for row in self.spool.every()}
         with reading(self.engine) as connection:
             found = {plan.id: plan for plan in plans.newest(connection, limit)} | waiting
         return tuple(sorted(found.values(), key=lambda plan: (-plan.created_at.timestamp(), plan.id))[:limit])
@@ -319,16 +321,26 @@ class Store:
     # --- upkeep
 
     def backup(self, path: Path) -> None:
-        """A consistent copy of an SQLite database, while it is in use. Raises :class:`modak.errors.Conflict` for a file that exists."""
+        """A consistent copy of an SQLite database, while it is in use: whole, or none.
+
+        Raises :class:`modak.errors.Conflict` for a file that exists.
+        """
         if self.engine.dialect.name != "sqlite":
             raise RequestError("a PostgreSQL database is backed up by pg_dump", field="MODAK_DATABASE_URL")
         if path.exists():
             raise Conflict("exists already", field=str(path))
         if not path.parent.is_dir():
             raise RequestError("cannot be written: there is no such folder", field=str(path))
-        with translated(self.engine), sqlite3.connect(str(self.engine.url.database)) as connection:
-            connection.execute("VACUUM INTO ?", (str(path),))
-        connection.close()
+        try:
+            with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+                waiting = Path(folder) / path.name
+                with translated(self.engine), closing(sqlite3.connect(str(self.engine.url.database))) as connection:
+                    _copied(connection, waiting, path)
+                with waiting.open("rb") as content:
+                    os.fsync(content.fileno())  # VACUUM INTO leaves that to us
+                waiting.replace(path)
+        except OSError as error:
+            raise RequestError(f"cannot be written: {error.strerror}", field=str(path)) from None
 
     def check(self) -> tuple[str, ...]:
         """What is damaged: nothing, where all is well."""
@@ -338,6 +350,15 @@ class Store:
             found = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
             dangling = [f"{row[0]} row {row[1]}: no such row in {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]
         return tuple([line for line in found if line != "ok"] + dangling)
+
+
+def _copied(connection: sqlite3.Connection, waiting: Path, path: Path) -> None:
+    try:
+        connection.execute("VACUUM INTO ?", (str(waiting),))
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise
+        raise RequestError(f"cannot be written: {error}", field=str(path)) from None
 
 
 def _until_read(export: Export, kept: ExitStack) -> Any:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, and_, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, case, func, insert, select, update
 
 from modak import metrics, suspicion
 from modak.errors import DataError
@@ -40,10 +40,11 @@ def confirm(connection: Connection, numbers: Sequence[int]) -> dict[int, int]:
 
 
 def _cells(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int, list[Row[Any]]]]:
-    """For each series its layouts, each with its least and greatest value and its last row."""
+    """For each series its layouts, each with its least and greatest value, its last row, and the first that nobody doubts."""
     columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
     extent = (func.min(results.c.value).label("least"), func.max(results.c.value).label("most"), func.max(results.c.id).label("last"))
-    rows = connection.execute(select(*columns, *extent).where(results.c.series_id.in_(numbers), STANDING).group_by(*columns)).all()
+    sound = func.min(case((results.c.doubt_id == 0, results.c.id))).label("sound")
+    rows = connection.execute(select(*columns, *extent, sound).where(results.c.series_id.in_(numbers), STANDING).group_by(*columns)).all()
     by_series: dict[int, list[Any]] = {}
     for row in rows:
         by_series.setdefault(row.series_id, []).append(row)
@@ -66,11 +67,12 @@ def _doubted(connection: Connection, number: int, key: SeriesKey, rows: Sequence
             for numbered, value in here:
                 if numbered > highest and (reason := suspicion.outlier(value, middle)):
                     far[reason].append(numbered)
-        cells.append(Cell(layout(_place(row)), 1 / middle if rate else middle, row.least if row.least == row.most else None))
+        one_value, settled = row.least if row.least == row.most else None, row.sound is not None and row.sound <= highest
+        cells.append(Cell(layout(_place(row)), 1 / middle if rate else middle, one_value, settled))
     for reason, numbers in far.items():
         for start in range(0, len(numbers), _AT_ONCE):
             yield results.c.id.in_(numbers[start : start + _AT_ONCE]), reason
-    for place, reason in suspicion.doubts(cells, scales=measured is not None and measured.kind != "other").items():
+    for place, reason in suspicion.doubts(cells, scales=measured is not None and measured.kind != "other", rate=rate).items():
         if rows[place].last > highest:
             yield _at(rows[place]), reason
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from modak.dsl import Texts
 from modak.facts import Result
 from modak.numbering import Numbers
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,10 @@ class Replaced:
 
 
 @dataclass(frozen=True)
-class Page:
+class Page(Generic[Item]):
     """Some of the results; ``next`` is the cursor of the following page, where there is one."""
 
-    items: tuple[Result, ...]
+    items: tuple[Item, ...]
     next: str | None = None
 
 

@@ -1,6 +1,6 @@
 """Ask, run, tell: trials until the budget is used, enough were run, or nothing better is to be expected; then best against default.
 
-A process that ends, however it ends, loses nothing: what ran is in the folder, what runs is found again by its slip.
+A process that ends, however it ends, loses nothing: what ran is in the folder, what runs is found again by what its folder says.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from modak.facts import Facts
 from modak.optimise import optimise
 from modak.service import Service
 from modak.tuner.runners import Runner
-from modak.tuner.study import Record, Slip, Study
+from modak.tuner.study import Run, Study, Trial
 from modak.tuning.asked import Aim
 from modak.tuning.setting import shown
 from modak.tuning.space import Point, Space
@@ -35,11 +35,11 @@ SLOWEST_LOOK_S: Final = 10.0
 
 
 @dataclass(frozen=True)
-class Orders:
-    """How long to look. Node-hours; ``gain``: the least improvement that is worth another trial."""
+class SearchOptions:
+    """How long to look; ``gain``: the least improvement that is worth another trial, as a part."""
 
     trials: int = 30
-    budget: float | None = None
+    budget_node_hours: float | None = None
     jobs: int = 1
     """Trials at the same time."""
     confirm: int = 3
@@ -58,11 +58,11 @@ class Search:
     aim: Aim
     study: Study
     runner: Runner
-    orders: Orders
+    options: SearchOptions
     say: Callable[[str], None]
     notes: list[str] = field(default_factory=list)
 
-    def trials(self) -> str:
+    def run_trials(self) -> str:
         """Run trials; why it ended.
 
         Raises :class:`modak.errors.DataError` where the job fails with its own setting.
@@ -71,7 +71,7 @@ class Search:
         stop: str | None = None
         begun = time.monotonic()
         while True:
-            while stop is None and len(active) < self.orders.jobs:
+            while stop is None and len(active) < self.options.jobs:
                 stop = self._enough(active)
                 if stop is None and (started := self._next()) is not None:
                     active.append(started)
@@ -79,102 +79,102 @@ class Search:
             if not active:
                 return stop or ""
             time.sleep(min(SLOWEST_LOOK_S, max(0.1, (time.monotonic() - begun) / 20)))
-            active = [record for record in active if not self._over(record)]
+            active = [trial for trial in active if not self._over(trial)]
 
     def confirmed(self, best: Point) -> tuple[list[float], list[float]]:
         """Costs of the default and of the best setting, run in turns."""
         costs: tuple[list[float], list[float]] = ([], [])
-        for turn in range(self.orders.confirm):
+        for turn in range(self.options.confirm):
             for name, point, found in (("default", self.space.default, costs[0]), ("best", best, costs[1])):
                 place = self.study.folder / f"confirm-{name}-{turn + 1}"
-                slip = self._run(place, point, f"{name} setting again")
-                if slip.value is not None:
-                    found.append(self.aim.cost(slip.value))
+                run = self._run(place, point, f"{name} setting again")
+                if run.value is not None:
+                    found.append(self.aim.cost(run.value))
         return costs
 
     def used(self) -> float:
         """Node-hours of everything that ran."""
         places = (*self.study.folder.glob("trial-*"), *self.study.folder.glob("confirm-*"))
-        return sum(Slip.read(place).node_hours for place in places)
+        return sum(Run.read(place).node_hours for place in places)
 
     # --- one trial
 
-    def _next(self) -> Record | None:
+    def _next(self) -> Trial | None:
         """Start the next point that was not tried; ``None`` where it could not be started, or was tried already."""
         number, point, why = self.study.ask()
-        same = next((one for one in self.study.records() if one.point == point and one.number < number), None)
+        same = next((one for one in self.study.trials() if one.point == point and one.number < number), None)
         if same is not None:
             self._again(number, same)
             return None
-        return self._started(Record(number, point, "running", None, Slip(why=why).write(self.study.place(number))))
+        return self._started(Trial(number, point, "running", None, Run(why=why).write(self.study.place(number))))
 
-    def _again(self, number: int, same: Record) -> None:
+    def _again(self, number: int, same: Trial) -> None:
         """The sampler proposed a point once more: it hears what that came to, and the surrogate's choice waits in its place."""
         self.study.tell(number, same.cost)
-        Slip(why=f"as trial {same.number}, not run again", done=True, value=same.slip.value).write(self.study.place(number))
+        Run(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
         found = self._promise()
         if found is not None:
             self.study.suggest(found.point, f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g})")
 
     def _promise(self) -> Promise | None:
-        records = self.study.records()
-        tried = [(record.point, record.cost) for record in records if record.cost is not None]
-        return promise(self.space, tried, {record.point for record in records})
+        trials = self.study.trials()
+        tried = [(trial.point, trial.cost) for trial in trials if trial.cost is not None]
+        return promise(self.space, tried, {trial.point for trial in trials})
 
-    def _started(self, record: Record) -> Record | None:
+    def _started(self, trial: Trial) -> Trial | None:
         try:
-            slip = self._submitted(self.study.place(record.number), record.point, record.slip)
+            run = self._submitted(self.study.place(trial.number), trial.point, trial.run)
         except (RequestError, Conflict, DataError, Infeasible) as error:
-            record.slip.having(self.study.place(record.number), fault=str(error), done=True)
-            self.study.tell(record.number, None)
-            self.say(f"trial {record.number}: {self.told(record.point)} cannot run: {error}")
+            trial.run.update(self.study.place(trial.number), fault=str(error), done=True)
+            self.study.tell(trial.number, None)
+            self.say(f"trial {trial.number}: {self.told(trial.point)} cannot run: {error}")
             return None
-        self.say(f"trial {record.number}: {self.told(record.point)} ({slip.why})")
-        return Record(record.number, record.point, "running", None, slip)
+        self.say(f"trial {trial.number}: {self.told(trial.point)} ({run.why})")
+        return Trial(trial.number, trial.point, "running", None, run)
 
-    def _submitted(self, place: Path, point: Point, slip: Slip) -> Slip:
-        """Write the script and hand it over; the slip says where it is before it can run and after."""
+    def _submitted(self, place: Path, point: Point, run: Run) -> Run:
+        """Write the script and hand it over; the folder says what is under way before the job can run and after."""
         limit = self._limit(point)
         request = trial_of(self.base, self.space, point, place.as_posix(), limit)
         answer = optimise(request, self.facts)
         (place / "result.json").unlink(missing_ok=True)
         script = place / "job.sh"
         script.write_text(answer.texts.job_script, encoding="utf-8")
-        slip = slip.having(place, nodes=answer.plan.configuration.nodes, limit_s=limit or answer.plan.wall_time_s)
-        return slip.having(place, job=self.runner.start(script, slip.limit_s))
+        run = run.update(place, nodes=answer.plan.configuration.nodes, limit_s=limit or answer.plan.wall_time_s)
+        return run.update(place, job=self.runner.start(script, run.limit_s))
 
-    def _over(self, record: Record) -> bool:
+    def _over(self, trial: Trial) -> bool:
         """Whether a trial has ended; if so it was told."""
-        place = self.study.place(record.number)
-        slip = self._looked(place)
-        if not slip.done:
+        place = self.study.place(trial.number)
+        run = self._looked(place)
+        if not run.done:
             return False
-        cost = None if slip.value is None else self.aim.cost(slip.value)
-        self.study.tell(record.number, cost, ended=cost is None and _ended(slip))
-        came = slip.fault if slip.value is None else f"{self.aim.metric} {slip.value:.5g} {self.aim.unit}"
-        self.say(f"trial {record.number}: {came}")
-        if record.point == self.space.default and cost is None and not any(one.cost for one in self.study.records()):
-            raise DataError(f"the job fails with its own setting: {slip.fault}; its output is in {place / 'output'}", field=str(place))
+        cost = None if run.value is None else self.aim.cost(run.value)
+        self.study.tell(trial.number, cost, ended=cost is None and _ended(run))
+        came = run.fault if run.value is None else f"{self.aim.metric} {run.value:.5g} {self.aim.unit}"
+        self.say(f"trial {trial.number}: {came}")
+        if trial.point == self.space.default and cost is None and not any(one.cost for one in self.study.trials()):
+            raise DataError(f"the job fails with its own setting: {run.fault}; its output is in {place / 'output'}", field=str(place))
         return True
 
-    def _looked(self, place: Path) -> Slip:
-        """The slip after a look at its job; a job that is over has its result read and stored."""
-        slip = Slip.read(place)
-        state = self.runner.state(slip.job) if slip.job else "over"
+    def _looked(self, place: Path) -> Run:
+        """The run as a look at its job shows it; a job that is over has its result read and stored."""
+        run = Run.read(place)
+        state = self.runner.state(run.job) if run.job else "over"
         now = time.time()
-        if state == "running" and slip.began is None:
-            return slip.having(place, began=now)
+        if state == "running" and run.began is None:
+            return run.update(place, began=now)
         if state != "over":
-            return slip
+            return run
         document = _result(place)
         came = outcome(document, self.aim)
-        took = max(came.seconds or 0.0, now - slip.began if slip.began else 0.0)
+        took = max(came.seconds or 0.0, now - run.began if run.began else 0.0)
         fault = came.why
-        if came.value is None and slip.limit_s and took >= 0.9 * slip.limit_s:
-            fault = f"ended after {took:.0f} s: its limit was {slip.limit_s:.0f} s"
+        if came.value is None and run.limit_s and took >= 0.9 * run.limit_s:
+            fault = f"ended after {took:.0f} s: its limit was {run.limit_s:.0f} s"
         if came.value is not None:
             self._store(place)
-        return slip.having(place, seconds=took, value=came.value, fault="" if came.value is not None else fault, done=True)
+        return run.update(place, seconds=took, value=came.value, fault="" if came.value is not None else fault, done=True)
 
     def _store(self, place: Path) -> None:
         """The trial is a result as any other: loading it twice adds nothing."""
@@ -187,75 +187,91 @@ class Search:
         else:
             self.notes += [str(note) for note in report["notes"]]
 
-    def _run(self, place: Path, point: Point, why: str) -> Slip:
+    def _run(self, place: Path, point: Point, why: str) -> Run:
         """Run a point to its end in a folder of its own, unless that was done."""
-        slip = Slip.read(place)
-        if slip.done:
-            return slip
-        if slip.job is None:
-            slip = self._submitted(place, point, Slip(why=why).write(place))
+        run = Run.read(place)
+        if run.done:
+            return run
+        if run.job is None:
+            run = self._submitted(place, point, Run(why=why).write(place))
             self.say(f"{place.name}: {self.told(point)}")
         begun = time.monotonic()
-        while not (slip := self._looked(place)).done:
+        while not (run := self._looked(place)).done:
             time.sleep(min(SLOWEST_LOOK_S, max(0.1, (time.monotonic() - begun) / 20)))
-        return slip
+        return run
 
     # --- going on, and stopping
 
-    def _adopted(self) -> list[Record]:
+    def _adopted(self) -> list[Trial]:
         """Trials that another process began: those with a job are waited for, the others are begun again."""
-        found = [record for record in self.study.records() if record.state == "running"]
+        found = [trial for trial in self.study.trials() if trial.state == "running"]
         if found:
             self.say(f"going on with {counted(len(found), 'trial')} that had begun")
-        again = (record if record.slip.job else self._started(record) for record in found)
-        return [record for record in again if record is not None]
+        again = (trial if trial.run.job else self._started(trial) for trial in found)
+        return [trial for trial in again if trial is not None]
 
-    def _enough(self, active: Sequence[Record]) -> str | None:
+    def _enough(self, active: Sequence[Trial]) -> str | None:
         """Why no further trial is started; ``None``: one is."""
-        records = [record for record in self.study.records() if record.state != "running"]
-        run = [record for record in records if record.slip.job]
-        if len(run) + len(active) >= self.orders.trials:
-            return f"{self.orders.trials} trials were asked for"
-        if len(run) >= FAILURES and all(record.cost is None for record in run[-FAILURES:]):
+        trials = [trial for trial in self.study.trials() if trial.state != "running"]
+        started = [trial for trial in trials if trial.run.job]
+        if len(started) + len(active) >= self.options.trials:
+            return f"{self.options.trials} trials were asked for"
+        if len(started) >= FAILURES and all(trial.cost is None for trial in started[-FAILURES:]):
             return f"{FAILURES} trials in a row gave no number"
-        if len({record.point for record in (*records, *active)}) >= self.space.size:
+        if len({trial.point for trial in (*trials, *active)}) >= self.space.size:
             return "every setting was tried"
-        if self.orders.budget is not None and self._left(active) * 3600 < self._price(records):
-            return f"the budget of {self.orders.budget:g} node-hours is used: {self.used():.3g} by trials, the rest kept for the comparison"
-        return self._little_to_gain(records)
+        budget = self.options.budget_node_hours
+        if budget is not None and self._left(active) * 3600 < self._price(trials):
+            if not started and not active:
+                raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
+            return f"the budget of {budget:g} node-hours is used: {self.used():.3g} by trials, the rest kept for the comparison"
+        return self._little_to_gain(trials)
 
-    def _little_to_gain(self, records: Sequence[Record]) -> str | None:
-        tried = [(record.point, record.cost) for record in records if record.cost is not None]
+    def _little_to_gain(self, trials: Sequence[Trial]) -> str | None:
+        tried = [(trial.point, trial.cost) for trial in trials if trial.cost is not None]
         if len({point for point, _ in tried}) < max(5, len(self.space.parameters) + 3) or self.study.waiting():
             return None
         found = self._promise()
-        if found is None or found.most >= 1 + self.orders.gain:
+        if found is None or found.most >= 1 + self.options.gain:
             return None
         interval = f"its predicted interval ends at {found.most:.3g} times as good as the best (probability 0.95)"
         return f"no untried setting is worth a trial: the most promising is {self.told(found.point)}, and {interval}"
 
-    def _price(self, records: Sequence[Record]) -> float:
-        """Node-seconds that the next trial is expected to take, and a minute of a node at least."""
-        took = [record.slip.nodes * record.slip.seconds for record in records if record.slip.seconds]
-        return max(median(took) if took else 0.0, LEAST_LIMIT_S)
+    def _too_little(self, budget: float) -> str:
+        """What the first trial and the comparison are reckoned with."""
+        compared = 2 * self.options.confirm
+        runs = f"a first trial and {counted(compared, 'run')} to compare (--confirm)" if compared else "a first trial"
+        need = (1 + compared) * self._price(()) / 3600
+        return f"{budget:g} node-hours are not enough: {runs} are reckoned at a minute of their nodes each, {need:.3g} node-hours in all"
 
-    def _left(self, active: Sequence[Record]) -> float:
+    def _price(self, trials: Sequence[Trial]) -> float:
+        """Node-seconds that the next trial is expected to take, and a minute of its nodes at least."""
+        took = [trial.run.nodes * trial.run.seconds for trial in trials if trial.run.seconds]
+        return max(median(took) if took else 0.0, LEAST_LIMIT_S * self._most_nodes())
+
+    def _most_nodes(self) -> int:
+        """Nodes that a trial may take."""
+        counts = [int(value) for one in self.space.parameters if (one.kind, one.name) == ("layout", "node_count") for value in one.values]
+        return max(counts, default=self.base.job_options.node_count or 1)
+
+    def _left(self, active: Sequence[Trial]) -> float:
         """Node-hours for further trials: without what runs, and what comparing best and default will take."""
-        records = self.study.records()
-        running = sum(Slip.read(self.study.place(one.number)).nodes * (one.slip.limit_s or 0.0) for one in active) / 3600
+        trials = self.study.trials()
+        running = sum(Run.read(self.study.place(one.number)).nodes * (one.run.limit_s or 0.0) for one in active) / 3600
         begun = len([*self.study.folder.glob("confirm-*")])
-        kept = max(0, 2 * self.orders.confirm - begun) * self._price(records) / 3600
-        return (self.orders.budget or 0.0) - self.used() - running - kept
+        kept = max(0, 2 * self.options.confirm - begun) * self._price(trials) / 3600
+        return (self.options.budget_node_hours or 0.0) - self.used() - running - kept
 
     def _limit(self, point: Point) -> float | None:
         """When a trial of that point is ended: when it cannot win any more, or the budget is used."""
-        times = [record.slip.seconds for record in self.study.records() if record.cost is not None and record.slip.seconds]
+        times = [trial.run.seconds for trial in self.study.trials() if trial.cost is not None and trial.run.seconds]
         patience = limit_of(min(times)) if times else None
-        if self.orders.budget is None:
+        if self.options.budget_node_hours is None:
             return patience
         layout = self.space.of_kind("layout", point)
         nodes = int(layout.get("node_count", self.base.job_options.node_count or 1))
-        rest = max(LEAST_LIMIT_S, (self.orders.budget - self.used()) * 3600 / nodes)
+        running = [trial for trial in self.study.trials() if trial.state == "running"]
+        rest = max(LEAST_LIMIT_S, self._left(running) * 3600 / nodes)
         return rest if patience is None else min(patience, rest)
 
     def told(self, point: Point) -> str:
@@ -263,8 +279,8 @@ class Search:
         return ", ".join(f"{name}={shown(value)}" for name, value in self.space.values(point).items())
 
 
-def _ended(slip: Slip) -> bool:
-    return slip.fault.startswith("ended after")
+def _ended(run: Run) -> bool:
+    return run.fault.startswith("ended after")
 
 
 def _result(place: Path) -> dict[str, Any] | None:

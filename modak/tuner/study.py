@@ -1,4 +1,4 @@
-"""A study in a folder: Optuna's journal of the trials, and a slip of paper in each trial's own folder.
+"""A study in a folder: Optuna's journal of the trials, and the state of each run in its own folder.
 
 The journal is a text file that is only appended to and written through, so that what was told survives the end of the process, also on
 a network file system. One process at a time works in a folder.
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import optuna
 
 JOURNAL: Final = "study.journal"
+RUN_FILE: Final = "slip.json"
+"""What :class:`Run` is kept in; searches that people left have it under this name."""
 NAME: Final = "modak"
 SEED: Final = 20_190_301
 STARTUP: Final = 6
@@ -41,8 +43,8 @@ def put(file: Path, text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Slip:
-    """What is known of a run: written before and after it."""
+class Run:
+    """What is known of one run of the job, a trial's or one of the comparison; kept in its folder before and after it."""
 
     why: str = ""
     job: str | None = None
@@ -62,32 +64,32 @@ class Slip:
         return self.nodes * (self.seconds or 0.0) / 3600
 
     @classmethod
-    def read(cls, folder: Path) -> Slip:
-        """The slip in a run's folder; an empty one where there is none."""
+    def read(cls, folder: Path) -> Run:
+        """What the folder of a run holds; nothing known where it holds none."""
         try:
-            return cls(**json.loads((folder / "slip.json").read_text(encoding="utf-8")))
+            return cls(**json.loads((folder / RUN_FILE).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return cls()
 
-    def write(self, folder: Path) -> Slip:
-        """Put it there, whole."""
-        put(folder / "slip.json", json.dumps(asdict(self)))
+    def write(self, folder: Path) -> Run:
+        """Keep it in the run's folder."""
+        put(folder / RUN_FILE, json.dumps(asdict(self)))
         return self
 
-    def having(self, folder: Path, **changed: Any) -> Slip:
-        """The slip with changes, written."""
+    def update(self, folder: Path, **changed: Any) -> Run:
+        """The run with these fields changed, written."""
         return replace(self, **changed).write(folder)
 
 
 @dataclass(frozen=True)
-class Record:
-    """A trial: its number, its point, how it stands, its cost, and what is known of its run."""
+class Trial:
+    """A point of the space that was tried, and its run."""
 
     number: int
     point: Point
     state: State
     cost: float | None
-    slip: Slip
+    run: Run
 
 
 class Study:
@@ -132,28 +134,25 @@ class Study:
         else:
             self._study.tell(number, state=TrialState.PRUNED if ended else TrialState.FAIL)
 
-    def records(self) -> list[Record]:
+    def trials(self) -> list[Trial]:
         """All trials that have begun, in their order."""
         from optuna.trial import TrialState
 
-        names: dict[TrialState, State] = {
+        states: dict[TrialState, State] = {
             TrialState.RUNNING: "running",
             TrialState.COMPLETE: "complete",
             TrialState.FAIL: "failed",
             TrialState.PRUNED: "ended",
         }
         keys = [_key(parameter) for parameter in self.space.parameters]
-        return [
-            Record(
-                trial.number,
-                tuple(int(trial.params[key]) for key in keys),
-                names[trial.state],
-                trial.value if trial.state == TrialState.COMPLETE else None,
-                Slip.read(self.place(trial.number)),
-            )
-            for trial in self._study.get_trials(deepcopy=False)
-            if trial.state in names and all(key in trial.params for key in keys)
-        ]
+        found = []
+        for frozen in self._study.get_trials(deepcopy=False, states=tuple(states)):
+            if not all(key in frozen.params for key in keys):
+                continue  # asked for, and killed before its point was drawn
+            point = tuple(int(frozen.params[key]) for key in keys)
+            cost = frozen.value if frozen.state == TrialState.COMPLETE else None
+            found.append(Trial(frozen.number, point, states[frozen.state], cost, Run.read(self.place(frozen.number))))
+        return found
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from modak.optimise import optimise
 from modak.service import Service
 from modak.target import resolve
 from modak.tuner.runners import runner_for
-from modak.tuner.search import Orders, Search
-from modak.tuner.study import Record, Study, opened, put
+from modak.tuner.search import Search, SearchOptions
+from modak.tuner.study import Study, Trial, opened, put
 from modak.tuning.asked import aim_of, grid_of, with_space
 from modak.tuning.setting import setting_of
 from modak.tuning.start import starts
@@ -31,7 +31,7 @@ BASE: Final = "base.json"
 
 
 def tune(
-    service: Service, document: Any, folder: Path, orders: Orders, *, here: bool, strict: bool = False, say: Callable[[str], None]
+    service: Service, document: Any, folder: Path, options: SearchOptions, *, here: bool, strict: bool = False, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """Search, or go on with the folder's search; what was found, as JSON. The best setting's script is ``folder/job.sh``.
 
@@ -45,22 +45,23 @@ def tune(
     base = base_of(request, _configuration(place, request, facts))
     space, aim = grid_of(base), aim_of(base)
     runner = runner_for(resolve(base, facts).scheduler, here=here)
-    told = request.optimisation.autotuning
-    orders = replace(orders, budget=orders.budget or (told.budget_node_hours if told else None))
+    asked = request.optimisation.autotuning
+    if options.budget_node_hours is None and asked:
+        options = replace(options, budget_node_hours=asked.budget_node_hours)
     first = starts(base, facts, space, service.earlier(base), aim)
     with opened(place, space, identity(base), first) as study:
-        search = Search(service, base, facts, space, aim, study, runner, orders, say)
-        stopped = search.trials()
+        search = Search(service, base, facts, space, aim, study, runner, options, say)
+        stopped = search.run_trials()
         return _report(search, study, stopped, [warning.model_dump() for warning in read.warnings])
 
 
 def _report(search: Search, study: Study, stopped: str, warnings: list[dict[str, str]]) -> dict[str, Any]:
     """What was found; best and default were run again where they differ."""
-    records = study.records()
-    good = [record for record in records if record.cost is not None]
+    trials = study.trials()
+    good = [trial for trial in trials if trial.cost is not None]
     if not good:
         raise RequestError(f"no trial gave a number ({stopped}); their output is in {study.folder}", field=str(study.folder))
-    best = min(good, key=lambda record: (record.cost, record.number))
+    best = min(good, key=lambda trial: (trial.cost, trial.number))
     before, after = search.confirmed(best.point) if best.point != search.space.default else ([], [])
     factor = gain(before, after)
     setting = set_to(search.base, search.space, best.point)
@@ -72,7 +73,7 @@ def _report(search: Search, study: Study, stopped: str, warnings: list[dict[str,
         "better": search.aim.better,
         "stopped": stopped,
         "node_hours": search.used(),
-        "trials": [_trial(search, record) for record in records],
+        "trials": [_trial(search, trial) for trial in trials],
         "best": _trial(search, best),
         "default": next((_trial(search, one) for one in good if one.point == search.space.default), None),
         "gain": asdict(factor) if factor else None,
@@ -84,20 +85,20 @@ def _report(search: Search, study: Study, stopped: str, warnings: list[dict[str,
     }
 
 
-def _trial(search: Search, record: Record) -> dict[str, Any]:
-    slip = record.slip
+def _trial(search: Search, trial: Trial) -> dict[str, Any]:
+    run = trial.run
     return {
-        "number": record.number,
-        "state": record.state,
-        "setting": search.space.values(record.point),
-        "value": slip.value,
+        "number": trial.number,
+        "state": trial.state,
+        "setting": search.space.values(trial.point),
+        "value": run.value,
         "unit": search.aim.unit,
-        "basis": "measured" if slip.value is not None else "none",
-        "nodes": slip.nodes,
-        "node_hours": slip.node_hours,
-        "job": slip.job,
-        "why": slip.why,
-        "fault": slip.fault,
+        "basis": "measured" if run.value is not None else "none",
+        "nodes": run.nodes,
+        "node_hours": run.node_hours,
+        "job": run.job,
+        "why": run.why,
+        "fault": run.fault,
     }
 
 

@@ -69,7 +69,8 @@ def read(text: str) -> Cresta:
     for name in scope:
         if name in ranges and name in types:
             values[name], default = _range(ranges[name], types[name], faults)
-            defaults |= {} if default is None else {name: default}
+            if default is not None:
+                defaults[name] = default
     metric = _metric(tune, faults)
     if not values and not faults:
         faults.append(_fault(0, "no parameter is named"))
@@ -138,8 +139,11 @@ def _range(line: Line, kind: str, faults: list[Fault]) -> tuple[tuple[dsl.Value,
 
 
 def _value(text: str, kind: str) -> dsl.Value:
+    """An ``int``, a ``real`` as Fortran writes it (``1d-3``), or a ``label``."""
     bare = text.strip("\"'")
-    return int(bare) if kind == "int" else float(bare.replace("d", "e").replace("D", "e")) if kind == "real" else bare
+    if kind == "int":
+        return int(bare)
+    return float(bare.replace("d", "e").replace("D", "e")) if kind == "real" else bare
 
 
 def _metric(tune: dict[str, str], faults: list[Fault]) -> dsl.PrintedMetric | None:

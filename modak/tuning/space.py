@@ -118,10 +118,13 @@ def expanded(asked: Values, field: str) -> tuple[Value, ...]:
         raise RequestError("either step or factor, beside low and high", field=field)
     if asked.high < asked.low or (asked.factor is not None and asked.low <= 0):
         raise RequestError("low is at most high, and above 0 where factor is given", field=field)
-    count = _steps(asked)
-    if count > MOST_VALUES:
-        raise RequestError(f"at most {MOST_VALUES} values; these are {count}", field=field)
-    numbers = [asked.low + at * asked.step if asked.step else asked.low * (asked.factor or 1.0) ** at for at in range(int(count))]
+    many = _steps(asked)
+    if many > MOST_VALUES:
+        raise RequestError(f"at most {MOST_VALUES} values; these are {many}", field=field)
+    if asked.step:
+        numbers = [asked.low + at * asked.step for at in range(int(many))]
+    else:
+        numbers = [asked.low * (asked.factor or 1.0) ** at for at in range(int(many))]
     return tuple(int(number) if float(number).is_integer() else round(number, 12) for number in numbers)
 
 

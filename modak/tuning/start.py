@@ -67,11 +67,8 @@ def _layouts(space: Space) -> list[Point]:
 
 def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) -> list[Start]:
     """The best setting among results of the same application on the same system that tell every parameter."""
-    known = [
-        (aim.cost(result.value), point)
-        for result in results
-        if result.series.metric == aim.metric and result.suspect is None and _same_place(base, result) and (point := _point(space, result))
-    ]
+    usable = (one for one in results if one.series.metric == aim.metric and one.suspect is None and _same_place(base, one))
+    known = [(aim.cost(one.value), point) for one in usable if (point := _point(space, one))]
     if not known:
         return []
     cost, point = min(known)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,17 @@ LEAST_SCALE = 0.03
 MOST_POINTS = 4096
 REACH = 1.645
 """Standard deviations to the end of the interval that a value exceeds with probability 0.95."""
+
+
+class Fit(NamedTuple):
+    """A kernel and how well it explains the trials; of several the greatest is the most likely."""
+
+    log_likelihood: float
+    """Up to a constant."""
+    length: float
+    noise: float
+    """Relative to ``scale``."""
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -57,22 +69,21 @@ def _posterior(space: Space, points: Sequence[Point], log_cost: Array, rest: Seq
     """Mean and standard deviation of the log cost at ``rest``."""
     known, asked = _features(space, points), _features(space, rest)
     centre = float(log_cost.mean())
-    fits = [_fit(known, log_cost - centre, length, noise) for length in LENGTHS for noise in NOISES]
-    _, length, noise, scale = max(fits)
-    factor = np.linalg.cholesky(_kernel(known, known, length) + noise**2 * np.eye(len(points)))
-    across = np.linalg.solve(factor, _kernel(known, asked, length))
+    fit = max(_fit(known, log_cost - centre, length, noise) for length in LENGTHS for noise in NOISES)
+    factor = np.linalg.cholesky(_kernel(known, known, fit.length) + fit.noise**2 * np.eye(len(points)))
+    across = np.linalg.solve(factor, _kernel(known, asked, fit.length))
     mean = centre + across.T @ np.linalg.solve(factor, log_cost - centre)
-    variance = np.maximum(1.0 + noise**2 - (across**2).sum(axis=0), noise**2)
-    return mean, scale * np.sqrt(variance)
+    variance = np.maximum(1.0 + fit.noise**2 - (across**2).sum(axis=0), fit.noise**2)
+    return mean, fit.scale * np.sqrt(variance)
 
 
-def _fit(known: Array, residual: Array, length: float, noise: float) -> tuple[float, float, float, float]:
-    """Log likelihood of a length and a noise, with the scale that makes it largest."""
+def _fit(known: Array, residual: Array, length: float, noise: float) -> Fit:
+    """The likelihood of a length and a noise, with the scale that makes it largest."""
     factor = np.linalg.cholesky(_kernel(known, known, length) + noise**2 * np.eye(len(known)))
     white = np.linalg.solve(factor, residual)
     scale = max(float(np.sqrt(white @ white / len(known))), LEAST_SCALE)
-    fit = -0.5 * float(white @ white) / scale**2 - float(np.log(np.diag(factor)).sum()) - len(known) * float(np.log(scale))
-    return fit, length, noise, scale
+    likelihood = -0.5 * float(white @ white) / scale**2 - float(np.log(np.diag(factor)).sum()) - len(known) * float(np.log(scale))
+    return Fit(likelihood, length, noise, scale)
 
 
 def _kernel(one: Array, other: Array, length: float) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,13 @@ def web(packaged_database: Path) -> Iterator[TestClient]:
     app = create_app(Settings(database_url=f"sqlite:///{packaged_database}"))
     with TestClient(app, raise_server_exceptions=False) as client:
         yield client
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    """What a test opens, closed at its end."""
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture

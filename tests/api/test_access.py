@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,13 @@ class Site:
         self.keys = {scope: token for scope, (token, _) in made.items()}
         self.ids = {scope: key.id for scope, (_, key) in made.items()}
 
+    def __enter__(self) -> Site:
+        self.web.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.web.__exit__()
+
     def call(self, method: str, path: str, token: str | None = None, **more: Any) -> Any:
         """A request, with a token where one is given."""
         headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
@@ -59,17 +67,19 @@ class Site:
 
 
 @pytest.fixture
-def site(own_database: Path) -> Site:
+def site(own_database: Path) -> Iterator[Site]:
     """A service of this test's own, as it is by default."""
-    return Site(own_database)
+    with Site(own_database) as site:
+        yield site
 
 
 @pytest.fixture(scope="module")
-def shared(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+def shared(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service whose data no test of this module changes."""
     file = tmp_path_factory.mktemp("shared") / "modak.db"
     shutil.copy(packaged_database.with_name("never-opened.db"), file)
-    return Site(file)
+    with Site(file) as site:
+        yield site
 
 
 def routes() -> list[tuple[str, str]]:
@@ -99,9 +109,9 @@ def test_a_scope_opens_its_own_routes_alone(shared: Site, holder: str | None) ->
 
 
 @pytest.mark.parametrize("holder", [None, *SCOPES])
-def test_reading_and_asking_can_be_closed(own_database: Path, document: dict[str, Any], holder: str | None) -> None:
+def test_reading_and_asking_can_be_closed(opened: ExitStack, own_database: Path, document: dict[str, Any], holder: str | None) -> None:
     """By a setting; whether the service runs is still told to everybody."""
-    site = Site(own_database, anonymous=False)
+    site = opened.enter_context(Site(own_database, anonymous=False))
     token = site.keys[holder] if holder else None
     refused = 403 if holder else 401
     assert site.call("GET", "/systems", token).status_code == (200 if holder in ("read", "admin") else refused)
@@ -215,9 +225,9 @@ def provider() -> Iterator[Provider]:
         yield started
 
 
-def test_an_issuers_token_is_its_subjects(own_database: Path, provider: Provider) -> None:
+def test_an_issuers_token_is_its_subjects(opened: ExitStack, own_database: Path, provider: Provider) -> None:
     """Wrong audience 401, wrong scope 403, the right ones in; what it does is attributed to it. No issuer: 503."""
-    site = Site(own_database, oidc_issuer=provider.address, oidc_audience=AUDIENCE)
+    site = opened.enter_context(Site(own_database, oidc_issuer=provider.address, oidc_audience=AUDIENCE))
     row = "application,metric,value\nx,wall_time,5\n"
     csv = {"content": row, "headers": {"Content-Type": "text/csv"}}
     assert site.call("POST", "/results", provider.token(aud="else"), **csv).status_code == 401
@@ -226,7 +236,7 @@ def test_an_issuers_token_is_its_subjects(own_database: Path, provider: Provider
     trail = site.call("GET", "/audit", provider.token(scope="modak:admin")).json()["items"]
     assert [(line["principal"], line["outcome"]) for line in trail[:2]] == [("oidc:ada", "done"), ("oidc:ada", "refused")]
     provider.broken = True
-    other = Site(own_database, oidc_issuer=provider.address, oidc_audience=AUDIENCE)
+    other = opened.enter_context(Site(own_database, oidc_issuer=provider.address, oidc_audience=AUDIENCE))
     answer = other.call("POST", "/results", provider.token(), **csv)
     assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
     assert other.call("GET", "/systems").status_code == 200
@@ -235,9 +245,9 @@ def test_an_issuers_token_is_its_subjects(own_database: Path, provider: Provider
 # --- rates
 
 
-def test_an_address_that_asks_too_often_waits(own_database: Path) -> None:
+def test_an_address_that_asks_too_often_waits(opened: ExitStack, own_database: Path) -> None:
     """429 with the seconds to wait, for this address alone, and for nobody on this machine."""
-    site = Site(own_database, rate_per_minute=3)
+    site = opened.enter_context(Site(own_database, rate_per_minute=3))
     outside = site.from_outside()
     assert [outside.get("/health").status_code for _ in range(4)] == [200, 200, 200, 429]
     late = outside.get("/systems")
@@ -247,28 +257,28 @@ def test_an_address_that_asks_too_often_waits(own_database: Path) -> None:
     assert {site.from_outside(("127.0.0.1", 1)).get("/health").status_code for _ in range(9)} == {200}
 
 
-def test_a_principal_has_a_rate_of_its_own(own_database: Path) -> None:
+def test_a_principal_has_a_rate_of_its_own(opened: ExitStack, own_database: Path) -> None:
     """Wherever it comes from, and beside those without a token at the same address."""
-    site = Site(own_database, rate_per_minute=2)
+    site = opened.enter_context(Site(own_database, rate_per_minute=2))
     mine = {"Authorization": f"Bearer {site.keys['read']}"}
     here, there = site.from_outside(), site.from_outside(("203.0.113.6", 1))
     assert [client.get("/health", headers=mine).status_code for client in (here, there, here)] == [200, 200, 429]
     assert here.get("/health").status_code == 200
 
 
-def test_guessing_tokens_is_counted(own_database: Path) -> None:
+def test_guessing_tokens_is_counted(opened: ExitStack, own_database: Path) -> None:
     """By the address, whatever was guessed; then nothing is looked up for it any more."""
-    site = Site(own_database, rate_per_minute=3)
+    site = opened.enter_context(Site(own_database, rate_per_minute=3))
     outside = site.from_outside()
     guesses = [outside.get("/health", headers={"Authorization": f"Bearer {tokens.new(tokens.KEY)}"}).status_code for _ in range(5)]
     assert guesses == [401, 401, 401, 429, 429]
     assert outside.get("/health", headers={"Authorization": f"Bearer {site.keys['read']}"}).status_code == 429
 
 
-def test_a_forwarded_address_is_believed_from_named_proxies_alone(own_database: Path) -> None:
+def test_a_forwarded_address_is_believed_from_named_proxies_alone(opened: ExitStack, own_database: Path) -> None:
     """Else anybody could be anyone, and have a rate for each."""
     rated = {"rate_per_minute": 1, "trusted_proxies": "10.0.0.0/8"}
-    site = Site(own_database, **rated)
+    site = opened.enter_context(Site(own_database, **rated))
 
     def ask(peer: str, forwarded: str) -> int:
         client = site.from_outside((peer, 1))

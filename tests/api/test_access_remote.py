@@ -31,7 +31,8 @@ def remote(own_database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site
     while not server.started:
         time.sleep(0.01)
     monkeypatch.setenv("MODAK_SERVER", f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
-    yield site
+    with site:
+        yield site
     server.should_exit = True
     thread.join()
 

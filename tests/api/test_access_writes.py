@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -43,17 +45,19 @@ def system() -> dict[str, Any]:
 
 
 @pytest.fixture
-def site(own_database: Path) -> Site:
+def site(own_database: Path) -> Iterator[Site]:
     """A service of this test's own."""
-    return Site(own_database)
+    with Site(own_database) as site:
+        yield site
 
 
 @pytest.fixture(scope="module")
-def shared(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+def shared(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service to which several tests add results, each its own."""
     file = tmp_path_factory.mktemp("shared") / "modak.db"
     shutil.copy(packaged_database.with_name("never-opened.db"), file)
-    return Site(file)
+    with Site(file) as site:
+        yield site
 
 
 def planned(site: Site, document: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
@@ -244,7 +248,7 @@ def test_a_token_for_a_plan_that_is_not_there_is_404(shared: Site) -> None:
 
 
 def test_the_command_line_makes_and_ends_tokens(
-    own_database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    opened: ExitStack, own_database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The token is the one line of standard output; `list` shows all but it; `audit` shows who did it."""
     monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
@@ -253,7 +257,7 @@ def test_the_command_line_makes_and_ends_tokens(
     token = made.out.strip()
     identity = re.search(r"token (\w+) for ci may read, load", made.err)
     assert identity
-    site = Site(own_database)
+    site = opened.enter_context(Site(own_database))
     assert site.call("POST", "/results", token, content=ROWS, headers=CSV).json()["new"] == 3
     assert main(["token", "list", "--json"]) == 0
     listed = capsys.readouterr().out

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from modak.builds.worker import turn
+from modak.builds.worker import builder_lock
 from tests.api.test_access import Site
 
 RECIPE = {"framework": "pytorch", "version": "2.13.0", "variant": "pip"}
 
 
 @pytest.fixture
-def site(own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A service on a machine that can build nothing."""
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    return Site(own_database, images_dir=str(tmp_path / "images"))
+    with Site(own_database, images_dir=str(tmp_path / "images")) as site:
+        yield site
 
 
 def order(site: Site, document: Any, scope: str | None = "admin") -> Any:
@@ -56,7 +58,7 @@ def test_what_is_no_order_is_refused(site: Site, tmp_path: Path, document: Any, 
 def test_an_order_is_answered_at_once_and_shared(site: Site, tmp_path: Path) -> None:
     """202 with the place to look at; a second order for the same is the same build; the trail says who. It can be cancelled, once."""
     (tmp_path / "images").mkdir()
-    with turn(tmp_path / "images"):  # this process is the builder, and builds nothing
+    with builder_lock(tmp_path / "images"):  # this process is the builder, and builds nothing
         first, second = order(site, {"recipe": RECIPE}), order(site, {"recipe": RECIPE, "runtime": "singularity"})
         assert (first.status_code, first.headers["location"]) == (202, f"/builds/{first.json()['id']}")
         assert (first.json()["state"], second.json()["id"]) == ("queued", first.json()["id"])

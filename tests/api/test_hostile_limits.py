@@ -32,11 +32,12 @@ HEADER = "application,nodes,metric,value,unit\n"
 
 
 @pytest.fixture(scope="module")
-def loader(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+def loader(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service that takes 64 KiB, on a database that no other test sees."""
     file = tmp_path_factory.mktemp("loader") / "modak.db"
     file.write_bytes(packaged_database.with_name("never-opened.db").read_bytes())
-    return Site(file, max_body_bytes=65_536, max_load_bytes=65_536)
+    with Site(file, max_body_bytes=65_536, max_load_bytes=65_536) as site:
+        yield site
 
 
 @pytest.mark.parametrize("depth", [65, 1000, 100_000])
@@ -355,3 +356,37 @@ def test_a_key_works_on_a_running_service_until_it_is_revoked(served: int, place
         assert time.monotonic() < deadline
         time.sleep(0.2)
     assert status() == 401
+
+
+@pytest.mark.parametrize("path", ["/optimise", "/predictions", "/get_optimisation"])
+def test_a_caller_who_hangs_up_is_no_fault_of_ours(loader: Site, path: str) -> None:
+    """A body that breaks off is a 400 in the log and in the counts: nobody without a token makes an operator's alarm ring."""
+    parts: list[Message] = [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
+    statuses: list[int] = []
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"100")]
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers, "client": None, "http_version": "1.1"}
+
+    async def receive() -> Message:
+        return parts.pop(0) if len(parts) > 1 else parts[0]
+
+    async def send(message: Message) -> None:
+        statuses.extend([message["status"]] if message["type"] == "http.response.start" else [])
+
+    asyncio.run(loader.app(scope, receive, send))
+    assert statuses == [400]
+
+
+BOMBS = {
+    "a number of a megabyte": '{"experiments":[{"RAMBLE_STATUS":"SUCCESS","CONTEXTS":[{"foms":[{"name":"t","value":"%s","units":"s"}]}]}]}'
+    % ("1" * 60_000 + "x"),
+    "columns without end": "[" + ",".join(f'{{"k{number}":1}}' for number in range(5000)) + "]",
+    "a word of Python's": '{"modak_result":1,"exit_status":0,"results":[{"self":1}]}',
+    "no list": '{"results":[{"command":"a","mean":1,"stddev":1,"times":true}]}',
+}
+
+
+@pytest.mark.parametrize("what", BOMBS)
+def test_a_small_table_does_not_stop_the_service(loader: Site, what: str) -> None:
+    """Anybody may ask for predictions, in any format that is known: the answer comes at once, and is never a 5xx."""
+    answer = loader.call("POST", "/predictions", content=BOMBS[what], headers={"Content-Type": "application/json"})
+    assert answer.status_code in (200, 422)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def test_the_script_is_downloaded_from_job_script(web: TestClient, document: dic
 def test_links_start_with_the_public_address(packaged_database: Path, document: dict[str, Any]) -> None:
     """Behind a proxy the service cannot know how it is called from outside."""
     settings = Settings(database_url=f"sqlite:///{packaged_database}", public_url="https://modak.example.org/api")
-    job = TestClient(create_app(settings)).post("/optimise", json=document).json()["job"]
+    with TestClient(create_app(settings)) as client:
+        job = client.post("/optimise", json=document).json()["job"]
     assert job["job_script"].startswith("https://modak.example.org/api/plans/")
 
 
@@ -99,8 +101,8 @@ def test_a_bad_row_is_named_by_its_line(web: TestClient) -> None:
 
 def test_more_rows_than_the_limit_are_refused(packaged_database: Path) -> None:
     """One request cannot keep the service busy for hours."""
-    client = TestClient(create_app(Settings(database_url=f"sqlite:///{packaged_database}", max_points=2)))
-    answer = client.post("/predictions", json=[{"application": "a", "metric": "epoch_time"}] * 3)
+    with TestClient(create_app(Settings(database_url=f"sqlite:///{packaged_database}", max_points=2))) as client:
+        answer = client.post("/predictions", json=[{"application": "a", "metric": "epoch_time"}] * 3)
     assert answer.status_code == 422
     assert "MODAK_MAX_POINTS" in answer.json()["detail"]
 
@@ -153,11 +155,13 @@ def test_writing_is_closed(web: TestClient, method: str, path: str) -> None:
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_a_service_starts_without_its_database(tmp_path: Path, document: dict[str, Any]) -> None:
+def test_a_service_starts_without_its_database(opened: ExitStack, tmp_path: Path, document: dict[str, Any]) -> None:
     """Alive, not ready, 503 with a time to come back; and ready once the database is there."""
     folder = tmp_path / "later"
     folder.write_text("in the way")
-    client = TestClient(create_app(Settings(database_url=f"sqlite:///{folder}/modak.db")), raise_server_exceptions=False)
+    client = opened.enter_context(
+        TestClient(create_app(Settings(database_url=f"sqlite:///{folder}/modak.db")), raise_server_exceptions=False)
+    )
     assert client.get("/health").json() == {"status": "ok"}
     answer = client.post("/optimise", json=document)
     assert (client.get("/ready").status_code, answer.status_code, "retry-after" in answer.headers) == (503, 503, True)

@@ -143,7 +143,7 @@ def test_a_new_key_is_looked_for(provider: Provider, issuer: oidc.Issuer, moment
     issuer.principal(provider.token())
     provider.names.append("second")
     token = provider.token(key=KEYS["second"], header={"kid": "second"})
-    moment[0] += oidc.AGAIN_S - 1
+    moment[0] += oidc.MISSING_KEY_WAIT_S - 1
     with pytest.raises(Unauthorised):
         issuer.principal(token)
     moment[0] += 1

@@ -8,7 +8,7 @@ import pytest
 
 from modak.builds.order import Site, of_recipe, of_text
 from modak.errors import RequestError
-from modak.recipes.offline import Mirrors, bases, hosts, offline
+from modak.recipes.offline import Mirrors, base_images, hosts, offline
 from modak.recipes.plan import Extras, Hardware, Recipe, plan
 
 DOCKERFILE = "FROM a/b:1 AS build\nRUN true\nFROM ubuntu:24.04\nRUN pip3 install --index-url https://x.org/whl torch\n"
@@ -51,7 +51,7 @@ def test_an_index_replaces_every_other(text: str, form: str) -> None:
 
 def test_base_images_are_those_of_registries() -> None:
     """A stage of the file is none."""
-    assert (bases(DOCKERFILE + "FROM build\n", "dockerfile"), bases(DEFINITION, "definition")) == (
+    assert (base_images(DOCKERFILE + "FROM build\n", "dockerfile"), base_images(DEFINITION, "definition")) == (
         ("a/b:1", "ubuntu:24.04"),
         ("ubuntu:24.04",),
     )

@@ -123,8 +123,8 @@ def test_steps_and_faults_are_read_from_what_tools_print(
 
 def test_a_builder_ends_at_once_where_another_one_is_at_work(tmp_path: Path) -> None:
     """The lock goes with its process."""
-    take = "with turn(Path(sys.argv[1])) as lock: print(lock is not None, flush=True); sys.stdin.read()"
-    hold = f"import sys; from pathlib import Path; from modak.builds.worker import turn\n{take}"
+    take = "with builder_lock(Path(sys.argv[1])) as lock: print(lock is not None, flush=True); sys.stdin.read()"
+    hold = f"import sys; from pathlib import Path; from modak.builds.worker import builder_lock\n{take}"
     words = [sys.executable, "-c", hold, str(tmp_path)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ}) as first:
         assert first.stdout is not None

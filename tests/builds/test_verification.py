@@ -93,6 +93,12 @@ def test_an_image_that_does_not_run() -> None:
     assert verdicts(CLAIMS, read("sh: not found\n")) == {"image": "refuted"}
 
 
+def test_a_runtime_that_starts_nothing_says_why() -> None:
+    """The finding ends with its last words."""
+    (finding,) = judge(CLAIMS, read("ch-run[7]: error: can't bind: destination not found: /etc/group\n\n"))
+    assert finding.seen.endswith("its shell did not run (ch-run[7]: error: can't bind: destination not found: /etc/group)")
+
+
 @pytest.mark.parametrize(
     ("other", "framework", "version", "mpicc"),
     [

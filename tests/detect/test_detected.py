@@ -114,10 +114,11 @@ def test_a_machine_like_the_nodes_lends_them_its_processor_and_it_is_said() -> N
 
 
 def test_a_machine_unlike_the_nodes_lends_them_nothing() -> None:
-    """The partition is left out, with the reason; another that fits stays."""
+    """The partition is left out, with the reason and what would tell; another that fits stays."""
     found = seen({**MIXED, **XEON})
     assert "arm" not in {one.name for one in found.system.partitions}
-    assert any("partition arm is left out: its nodes are not like login1" in note for note in found.notes)
+    (note,) = (note for note in found.notes if "partition arm is left out: its nodes are not like login1" in note)
+    assert note.endswith("'--probe' asks one of them, in a job of Slurm's")
 
 
 def test_a_probe_tells_what_the_login_node_cannot() -> None:

@@ -255,7 +255,7 @@ def test_a_cancelled_build_leaves_no_process(desk: Desk, busybox: Path, tmp_path
 
 def recovered(desk: Desk) -> bool:
     """Recover as the next builder does; not yet, while the last thread of the dead one is ending and its lock with it."""
-    with worker.turn(desk.folder) as lock:
+    with worker.builder_lock(desk.folder) as lock:
         if lock is not None:
             worker.recover(desk.store.builds, desk.folder)
         return lock is not None

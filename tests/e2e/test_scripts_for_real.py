@@ -50,6 +50,12 @@ def answered(here: System, job: dict[str, Any]) -> Texts:
     return optimise(read.request, Facts(version="1", systems={here.name: here}, accelerators={"v100": CARD}), read.warnings).texts
 
 
+def told(folder: Path, task: str = "") -> Any:
+    """What the one job that ran in the folder wrote at its end; ``task``: what the file's name ends with."""
+    (file,) = folder.glob(f"modak-result-*{task}.json")
+    return json.loads(file.read_text())
+
+
 def ran(slurm: Slurm, texts: Texts, folder: Path, **more: Any) -> Job:
     """The job script, submitted from a folder of its own."""
     (folder / "job.sh").write_text(texts.job_script)
@@ -77,7 +83,7 @@ def test_an_mpi_program_in_a_container(slurm: Slurm, image_folder: Path, tmp_pat
     assert "a rank may use 1 CPUs" in job.output
     if job.state != "COMPLETED":
         return  # see ENDS: the program never ended, so there is no result to read
-    result = json.loads((tmp_path / "modak-result.json").read_text())
+    result = told(tmp_path)
     assert (result["exit_status"], result["host"], result["job"]) == (0, "node1", job.id)
     assert (result["results"][0]["nodes"], result["results"][0]["ranks_per_node"], result["results"][0]["metric"]) == (2, 2, "wall_time")
 
@@ -118,7 +124,7 @@ def test_an_array(slurm: Slurm, tmp_path: Path) -> None:
     for index in (1, 2, 3):
         slurm.wait(f"{number}_{index}", 120)
         assert f"case {index}\n" in (tmp_path / f"out-{index}.txt").read_text()
-        assert json.loads((tmp_path / f"modak-result-{index}.json").read_text())["exit_status"] == 0
+        assert told(tmp_path, f"-{index}")["exit_status"] == 0
 
 
 def test_a_checkpoint_before_the_time_limit(slurm: Slurm, tmp_path: Path) -> None:
@@ -140,7 +146,7 @@ def test_a_checkpoint_before_the_time_limit(slurm: Slurm, tmp_path: Path) -> Non
     assert job.state == "TIMEOUT", job
     assert "modak: the time limit is near" in job.output
     assert (tmp_path / "checkpoint").read_text() == "saved on node1\n"
-    said = json.loads((tmp_path / "modak-result.json").read_text())
+    said = told(tmp_path)
     assert (said["exit_status"], said["results"]) == (143, [])
 
 
@@ -207,7 +213,7 @@ def test_checks_stop_a_real_job(
     texts = answered(here, {**job, "application": {**job["application"], "container_runtime": own}})
     done = ran(slurm.knowing(SINGULARITY_DIR=image_folder), texts, tmp_path)
     assert (done.state, done.exit_code, says in done.output) == ("FAILED", status, True), done
-    assert json.loads((tmp_path / "modak-result.json").read_text())["seconds"] is None
+    assert told(tmp_path)["seconds"] is None
 
 
 @pytest.mark.parametrize(

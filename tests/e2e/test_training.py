@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.slurm import Slurm
-from tests.e2e.test_scripts_for_real import answered, ran, system
+from tests.e2e.test_scripts_for_real import answered, ran, system, told
 
 TRAIN = """
 import os, time, torch, torch.distributed as dist
@@ -63,5 +62,5 @@ def test_a_training_step(slurm: Slurm, torch_image: Path, tmp_path: Path, runtim
     assert (job.state, said) == ("COMPLETED", [f"rank {rank} of {ranks} threads {threads} learns True" for rank in range(ranks)]), job
     rate = re.search(r"rate: ([0-9.]+)", job.output)
     assert rate
-    _, measured = json.loads((tmp_path / "modak-result.json").read_text())["results"]
+    _, measured = told(tmp_path)["results"]
     assert (measured["metric"], measured["value"], measured["ranks_per_node"]) == ("throughput", pytest.approx(float(rate[1])), ranks)

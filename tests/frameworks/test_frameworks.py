@@ -133,6 +133,7 @@ def test_misspelt_mpi_libraries_are_understood(written: str, library: str) -> No
 def test_layers_and_forks_name_whose_images_serve_them(name: str, values: dict[str, Any], expected: tuple[str, str | None]) -> None:
     """Keras runs in its backend's images, Horovod in those of the framework below, a fork in its own; versions are not mixed up."""
     carrier = plugins.find("frameworks", name).carrier(options(name, values))
+    assert carrier
     assert (carrier.framework, carrier.version) == expected
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zipfile
 import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -59,7 +60,9 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ),
         ("application,metric, value\na,wall_time,1\n", "r.csv:1: unknown column ' value'; the nearest known one is 'value'"),
         ("application,metric,value,params.\na,wall_time,1,2\n", "r.csv:1: unknown column 'params.'"),
+        ("Name,application,metric,value\na,a,wall_time,1\n", "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out"),
         ("application,metric\na,wall_time\n", "r.csv:1: no column 'value'"),
+        ("metric,value\nwall_time,1\n", "; '--set application=…' gives all rows one"),
         ("application;metric;value\na;wall_time;1,5\n", "r.csv:1: cells are separated by commas, not by ';'"),
         ("application\tmetric\tvalue\na\twall_time\t1\n", "r.csv:1: cells are separated by commas, not by '\\t'"),
         ("value\n1\n", "r.csv:1: the header has one column only"),
@@ -179,16 +182,24 @@ def test_bad_json_says_where_and_why(content: bytes | str, says: str) -> None:
 
 
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
-    """A missing file, a pipe, an empty folder and a compressed file are each named."""
+    """A missing file, a pipe, an empty folder, a compressed file and a spreadsheet are each named."""
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "empty").mkdir()
     (tmp_path / "r.zip").write_bytes(b"PK\x03\x04" + bytes(100))
     (tmp_path / "r.bin").write_bytes(b"\x01\x02\x03")
+    for name, member, content in (
+        ("r.xlsx", "[Content_Types].xml", "<Types/>"),
+        ("r.ods", "mimetype", "application/vnd.oasis.opendocument.spreadsheet"),
+    ):
+        with zipfile.ZipFile(tmp_path / name, "w") as packed:
+            packed.writestr(member, content)
     for name, says in (
         ("nothing.csv", "cannot be read: No such file"),
         ("pipe.csv", "no regular file; a pipe is read with '-'"),
         ("empty", "the folder holds no files"),
         ("r.zip", "a compressed file of a kind that is not read (gzip is); unpack it first"),
+        ("r.xlsx", "a spreadsheet in its program's own format; save it there as CSV"),
+        ("r.ods", "a spreadsheet in its program's own format; save it there as CSV"),
         ("r.bin", "of no known format (known: csv, extrap, "),
     ):
         with pytest.raises(DataError) as caught:

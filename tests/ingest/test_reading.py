@@ -180,7 +180,7 @@ def test_a_long_stream_is_kept_in_a_file() -> None:
 def test_points_keep_their_rows_and_units() -> None:
     """Rows without values: the file's own cells in order, what they mean, and the unit of the answer."""
     text = "application,system,nodes,metric,unit\n3dgan,zenith,4,epoch_time,min\n3dgan,zenith,,epoch_time,\n"
-    first, second = points(from_bytes(text.encode(), "p.csv"))
+    first, second = points(from_bytes(text.encode(), "p.csv"), 10)
     assert dict(first.cells) == {"application": "3dgan", "system": "zenith", "nodes": "4", "metric": "epoch_time", "unit": "min"}
     assert list(first.cells) == ["application", "system", "nodes", "metric", "unit"]
     assert (first.series.unit, first.unit, first.layout.nodes) == ("s", "min", 4)
@@ -189,7 +189,7 @@ def test_points_keep_their_rows_and_units() -> None:
 
 def test_points_may_carry_values() -> None:
     """A table with measured values can be predicted too; they are not looked at."""
-    (point,) = points(from_bytes(b"application,metric,value\na,wall_time,unknown yet\n", "p.csv"))
+    (point,) = points(from_bytes(b"application,metric,value\na,wall_time,unknown yet\n", "p.csv"), 10)
     assert point.cells["value"] == "unknown yet"
 
 

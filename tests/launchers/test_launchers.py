@@ -16,8 +16,8 @@ JOB = JobSpec(("./solver", "-x"), LAYOUT)
 
 def line(job: JobSpec, scheduler: str = "slurm", exported: tuple[str, ...] = ()) -> str:
     """The launcher's words and the command, as the script has them without a container."""
-    launcher, door = plugins.find("launchers", job.launcher), plugins.find("schedulers", scheduler)
-    return words.line((*launcher.words(job, door, exported), *launcher.inside(job, door)))
+    launcher, under = plugins.find("launchers", job.launcher), plugins.find("schedulers", scheduler)
+    return words.line((*launcher.words(job, under, exported), *launcher.inside(job, under)))
 
 
 def variables(job: JobSpec) -> dict[str, str]:

@@ -23,6 +23,13 @@ def test_width_grows_with_doublings(relatives: int) -> None:
 
 
 @pytest.mark.parametrize("relatives", [0, 3])
+def test_width_grows_where_the_series_is_as_sure_beyond_as_between(relatives: int) -> None:
+    """A short series whose forms agree: what holds the width up grows with doublings, too."""
+    one = Forecast(np.full(3, 2.0), np.zeros(3), np.array([1.0, 2.0, 4.0]), np.zeros(3), 2, relatives, doubt=0.0)
+    assert (np.diff(half_width(one)) > 0).all()
+
+
+@pytest.mark.parametrize("relatives", [0, 3])
 @pytest.mark.parametrize("doublings", [0.0, 1.0])
 def test_width_grows_with_disagreement(doublings: float, relatives: int) -> None:
     """The more the forms disagree, the wider the interval, between sizes as beyond them."""

@@ -59,6 +59,42 @@ def test_half_the_workers_take_twice_the_time() -> None:
     assert asked(curves((1, 48, 400.0)), 1, 24).value[0] == pytest.approx(2 * 400 / 4, rel=0.02)
 
 
+def test_threads_that_results_leave_unsaid_are_no_share() -> None:
+    """Results with ranks alone do not become as many times as fast as there are threads in a rank that is asked for."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    known = fit(Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=2), value=600 / nodes) for nodes in (1, 2, 4))
+    assert asked(known, 4, 32, nodes=2).value[0] == pytest.approx(300)
+
+
+def on_gpus() -> tuple[Curve, ...]:
+    """One curve over GPUs: 1, 2 and 4 on a node, 4 on each of two, with a batch of 64."""
+    key = SeriesKey(application="app", system="here", metric="epoch_time", unit="s")
+    ways = ((1, 1), (1, 2), (1, 4), (2, 4))
+    rows = [
+        Result(series=key, layout=Layout(nodes=nodes, gpus_per_node=gpus, batch_size=64), value=800 / nodes / gpus) for nodes, gpus in ways
+    ]
+    return fit(rows)
+
+
+def test_sizes_that_count_gpus_share_them_once() -> None:
+    """Another batch on as many GPUs is expected to take about as long, not that time over the GPUs of a node."""
+    found = predict(on_gpus(), Question(HERE, Layout(gpus_per_node=4, batch_size=128)), [2])
+    assert found.value[0] == pytest.approx(100)
+
+
+def test_as_many_gpus_on_more_nodes_are_not_what_was_measured() -> None:
+    """Four GPUs of one node were; one GPU on each of four nodes exchange over the network what those did not."""
+    spread, together = (predict(on_gpus(), Question(HERE, Layout(gpus_per_node=gpus)), [nodes]) for gpus, nodes in ((1, 4), (4, 1)))
+    assert (spread.basis, together.basis) == (("interpolated",), ("measured",))
+
+
+def test_runs_on_gpus_tell_little_of_a_node_without() -> None:
+    """The interval reaches a factor of five either way, and the GPUs are named as what differs."""
+    found = predict(on_gpus(), Question(HERE, Layout(gpus_per_node=0, ranks_per_node=2, threads_per_rank=24)), [1])
+    assert found.quantile(0.95)[0] > 5 * found.value[0]
+    assert "gpus_per_node" in found.differences
+
+
 def test_distances_are_in_doublings() -> None:
     """No GPU is one doubling below a single one; what is unknown says nothing."""
     assert distance(Layout(gpus_per_node=0), Layout(gpus_per_node=4)) == 3

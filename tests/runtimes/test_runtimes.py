@@ -177,14 +177,15 @@ def test_an_image_is_compared_only_where_the_site_asks() -> None:
     assert "sha256sum" in "".join(setup("charliecloud", squashed))
 
 
-@pytest.mark.parametrize(("content", "status"), [("right", 0), ("wrong", 81)])
-def test_a_changed_image_stops_the_job(content: str, status: int, tmp_path: Path) -> None:
-    """The comparison that the script makes, made by bash."""
+@pytest.mark.parametrize(("content", "status"), [("right", 0), ("wrong", 81), (None, 72)])
+def test_a_changed_image_stops_the_job(content: str | None, status: int, tmp_path: Path) -> None:
+    """The comparison that the script makes, made by bash; an image that is not there is not called a wrong one."""
     image = tmp_path / "image.sif"
-    image.write_text(content)
+    if content:
+        image.write_text(content)
     digest = f"sha256:{hashlib.sha256(b'right').hexdigest()}"
     lines = setup("apptainer", having(policy=SIGNED, digest=digest, reference=str(image), file=image.name))
-    stop = 'modak_stop() { exit "$1"; }'
+    stop = 'modak_stop() { exit "$1"; }; apptainer() { :; }'
     assert subprocess.run(["bash", "-c", "\n".join((stop, *lines))], check=False, capture_output=True).returncode == status
 
 

@@ -14,9 +14,9 @@ BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
 DIALECTS = ("pbspro", "lsf", "flux", "gridengine")
 PLAIN = {
     "pbspro": ["-S /bin/bash", "-N solver", "-l select=1:ncpus=1:mpiprocs=1:ompthreads=1", "-l place=scatter"],
-    "lsf": ["-J solver", "-n 1", "-R span[ptile=1]"],
+    "lsf": ["-J solver", "-n 1", "-R span[ptile=1]", "-o solver.%J.out"],
     "flux": ["--job-name=solver", "--nodes=1", "--nslots=1", "--cores-per-slot=1"],
-    "gridengine": ["-S /bin/bash", "-N solver"],
+    "gridengine": ["-S /bin/bash", "-N solver", "-cwd"],
 }
 """What a job that says nothing gets."""
 
@@ -31,10 +31,15 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ({"constraint": "a&b|c"}, {"pbspro": None, "lsf": ["-R select[a&&b||c]"], "flux": ["--requires=a&b|c"], "gridengine": None}),
     (
         {"array": "1-8:2%3"},
-        {"pbspro": ["-J 1-8:2%3"], "lsf": ["-J solver[1-8:2]%3"], "flux": None, "gridengine": ["-t 1-8:2", "-tc 3"]},
+        {
+            "pbspro": ["-J 1-8:2%3", "-r y"],
+            "lsf": ["-J solver[1-8:2]%3", "-o solver.%J.%I.out"],
+            "flux": None,
+            "gridengine": ["-t 1-8:2", "-tc 3"],
+        },
     ),
-    ({"array": "0-7"}, {"pbspro": ["-J 0-7"], "lsf": None, "flux": None, "gridengine": None}),
-    ({"array": "1,5"}, {"pbspro": None, "lsf": ["-J solver[1,5]"], "flux": None, "gridengine": None}),
+    ({"array": "0-7"}, {"pbspro": ["-J 0-7", "-r y"], "lsf": None, "flux": None, "gridengine": None}),
+    ({"array": "1,5"}, {"pbspro": None, "lsf": ["-J solver[1,5]", "-o solver.%J.%I.out"], "flux": None, "gridengine": None}),
     ({"output": "x.out"}, {"pbspro": ["-o x.out"], "lsf": ["-o x.out"], "flux": ["--output=x.out"], "gridengine": ["-o x.out"]}),
     (
         {"output": "%x-%j.out"},
@@ -66,8 +71,17 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
         {
             "pbspro": ["-a 202612241800"],
             "lsf": ["-b 2026:12:24:18:00"],
-            "flux": ["--begin-time=2026-12-24T18:00"],
+            "flux": ["--begin-time=2026-12-24-18:00"],
             "gridengine": ["-a 202612241800"],
+        },
+    ),
+    (
+        {"begin": "2026-12-24"},
+        {
+            "pbspro": ["-a 202612240000"],
+            "lsf": ["-b 2026:12:24:00:00"],
+            "flux": ["--begin-time=2026-12-24-00:00"],
+            "gridengine": ["-a 202612240000"],
         },
     ),
     ({"begin": "18:00"}, {"pbspro": ["-a 1800"], "lsf": ["-b 18:00"], "flux": ["--begin-time=18:00"], "gridengine": None}),
@@ -75,16 +89,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ({"exclusive": True}, {"pbspro": ["-l place=scatter:exclhost"], "lsf": ["-x"], "flux": ["--exclusive"], "gridengine": None}),
     ({"requeue": True}, {"pbspro": ["-r y"], "lsf": ["-r"], "flux": None, "gridengine": ["-r y"]}),
     ({"requeue": False}, {"pbspro": ["-r n"], "lsf": ["-rn"], "flux": None, "gridengine": ["-r n"]}),
-    ({"signal": Signal("USR1", 120)}, {"pbspro": None, "lsf": None, "flux": ["--signal=SIGUSR1@120s"], "gridengine": None}),
-    (
-        {"signal": Signal("USR1", 120), "wall_time_s": 7200},
-        {
-            "pbspro": None,
-            "lsf": ["-W 2:00", "-wa USR1", "-wt 2"],
-            "flux": ["--time-limit=7200s", "--signal=SIGUSR1@120s"],
-            "gridengine": ["-l h_rt=02:00:00", "-l s_rt=01:58:00"],
-        },
-    ),
+    ({"signal": Signal("USR1", 120)}, dict.fromkeys(DIALECTS)),
     ({"copy_environment": True}, {"pbspro": ["-V"], "lsf": ["-env all"], "flux": ["--env=*"], "gridengine": ["-V"]}),
     ({"copy_environment": False}, {"pbspro": [], "lsf": ["-env none"], "flux": ["--env-remove=*"], "gridengine": []}),
     (
@@ -160,6 +165,65 @@ def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], e
         assert warned
     else:
         assert [line for line in lines if line in options] == options
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_timer_of_the_script_sends_the_signal(dialect: str) -> None:
+    """None of them can send it to the script alone: what reaches every process of the job ends those that do not expect it."""
+    limited = replace(BARE.attributes, wall_time_s=7200)
+    plain, _ = written(dialect, replace(BARE, attributes=limited))
+    lines, warned = written(dialect, replace(BARE, attributes=replace(limited, signal=Signal("USR1", 120))))
+    assert (lines, warned) == (plain, ["job_options.signal"])
+
+
+def test_jobs_of_a_pbs_array_may_start_again() -> None:
+    """PBS Pro refuses any other array."""
+    lines, warned = written("pbspro", replace(BARE, attributes=replace(BARE.attributes, array="1-8", requeue=False)))
+    assert (lines, warned) == (["-J 1-8", "-r y"], ["job_options.requeue"])
+
+
+@pytest.mark.parametrize("dialect", ["pbspro", "lsf", "gridengine"])
+def test_jobs_of_an_array_that_write_one_file_are_warned_about(dialect: str) -> None:
+    """What one writes is lost among the others', or under them."""
+    said = replace(BARE.attributes, array="1-3", output="x.out")
+    assert written(dialect, replace(BARE, attributes=said))[1] == ["job_options.standard_output_file"]
+
+
+THREADED = Resources(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, threads_per_core=2, memory_per_core=2**31, node_cores=48)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "asked"),
+    [
+        ("pbspro", ["-l select=1:ncpus=96:mpiprocs=4:ompthreads=12:mem=98304mb"]),
+        ("torque", ["-l nodes=1:ppn=96", "-l pmem=1024mb"]),
+        ("lsf", ["-n 96", "-R span[ptile=96]", "-R rusage[mem=1024MB/task]"]),
+        ("gridengine", ["-l h_vmem=1024M", "-pe smp 96"]),
+    ],
+)
+def test_whole_cores_where_the_scheduler_counts_hardware_threads(dialect: str, asked: list[str]) -> None:
+    """Else the job would get half of the cores; the memory of a core is that of its threads."""
+    from tests.golden.scripts.jobs import LARGE
+
+    site = LARGE.model_copy(update={"mandatory_directives": ()})
+    header = plugins.find("schedulers", dialect).directives(replace(BARE, resources=THREADED, system=site))
+    assert [line for line in map(" ".join, header.options) if line in asked] == asked
+
+
+@pytest.mark.parametrize(
+    ("dialect", "asked"), [("pbspro", "ncpus=48:mpiprocs=96"), ("torque", "ppn=48"), ("lsf", "ptile=48"), ("gridengine", "-pe smp 48")]
+)
+def test_no_job_asks_for_more_cores_than_a_node_has(dialect: str, asked: str) -> None:
+    """Where two ranks share a core: it would wait for ever."""
+    shared = replace(THREADED, ranks_per_node=96, cores_per_rank=1, threads_per_rank=1, hyperthreads=True)
+    header = plugins.find("schedulers", dialect).directives(replace(BARE, resources=shared))
+    assert any(asked in " ".join(option) for option in header.options)
+
+
+def test_address_space_is_no_measure_of_memory_on_gpus() -> None:
+    """Grid Engine's h_vmem stops CUDA at its start."""
+    job = replace(BARE, resources=replace(BARE.resources, gpus_per_node=1, memory_per_node=2**33))
+    assert "job_options.memory_limit" in written("gridengine", job)[1]
 
 
 def test_named_nodes() -> None:

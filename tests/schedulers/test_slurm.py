@@ -28,13 +28,51 @@ def header(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Options beyond those that every job has."""
     said = replace(job, attributes=replace(job.attributes, **attributes))
     usual = {"--job-name=solver", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1"}
-    return [option for (option,) in Slurm().directives(said).options if option not in usual]
+    return [" ".join(option) for option in Slurm().directives(said).options if option[0] not in usual]
 
 
 def warned(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Fields that a warning names."""
     said = replace(job, attributes=replace(job.attributes, **attributes))
     return [warning.field.removeprefix("job_options.") for warning in Slurm().directives(said).warnings]
+
+
+def at(*directives: str) -> JobSpec:
+    """A job on a system that wants these options in every job."""
+    return replace(BARE, system=SITE.model_copy(update={"mandatory_directives": directives}))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [("--no-requeue", {"requeue": True}), ("-A main", {"account": "other"}), ("-C v100", {"constraint": "ssd"})],
+)
+def test_the_sites_word_replaces_what_it_excludes(wanted: str, said: dict[str, Any]) -> None:
+    """In its short form, too; not both, of which Slurm would take one without a word."""
+    assert (header(at(wanted), **said)[-1], warned(at(wanted), **said)) == (wanted, ["job_options"])
+    assert header(replace(BARE, system=SITE), **said)[0] not in header(at(wanted), **said)
+
+
+def test_the_sites_memory_goes_before_memory_per_core() -> None:
+    """sbatch refuses a script with both kinds."""
+    job = replace(at("--mem=0"), resources=replace(BARE.resources, memory_per_core=2**30))
+    assert header(job) == ["--mem=0"]
+
+
+def test_a_job_that_may_start_again_keeps_what_it_wrote() -> None:
+    """Slurm empties the output file at a second start unless it is told to append."""
+    assert header(requeue=True) == ["--requeue", "--open-mode=append"]
+
+
+@pytest.mark.parametrize(("output", "fields"), [("x-%A.out", ["standard_output_file"]), ("x-%a.out", []), ("x-%j.out", [])])
+def test_jobs_of_an_array_that_write_one_file_are_warned_about(output: str, fields: list[str]) -> None:
+    """Each would empty it at its start."""
+    assert warned(array="0-3", output=output) == fields
+
+
+def test_more_named_nodes_than_the_job_has_are_left_out() -> None:
+    """sbatch refuses them; fewer are part of what it gives the job."""
+    assert (header(node_list="n[1-2],m"), warned(node_list="n[1-2],m")) == ([], ["request_specific_nodes"])
+    assert "--nodelist=n[1-2],m" in header(sized(nodes=3), node_list="n[1-2],m")
 
 
 def sized(**resources: Any) -> JobSpec:
@@ -53,7 +91,7 @@ def sized(**resources: Any) -> JobSpec:
         ({"wall_time_s": 30 * 3600}, ["--time=1-06:00:00"]),
         ({"wall_time_s": 100 * 86400}, ["--time=100-00:00:00"]),
         ({"constraint": "ssd&v100"}, ["--constraint=ssd&v100"]),
-        ({"node_list": "n[01-04,7],m1"}, ["--nodelist=n[01-04,7],m1"]),
+        ({"node_list": "n[07]"}, ["--nodelist=n[07]"]),
         ({"array": "0-15:3%2"}, ["--array=0-15:3%2"]),
         ({"output": "%x-%A_%a.out"}, ["--output=%x-%A_%a.out"]),
         ({"error": "x.err"}, ["--error=x.err"]),

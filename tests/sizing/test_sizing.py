@@ -196,6 +196,14 @@ def test_counts_of_the_request_are_left_out_with_a_word(sized: Callable[..., Siz
     assert found.platforms == sized(asked()).platforms
 
 
+@pytest.mark.parametrize(("name", "value"), [("minimise", "cost"), ("max_nodes", 1), ("min_efficiency", 0.9), ("budget_node_hours", 1)])
+def test_what_a_sizing_does_not_heed_is_left_out_with_a_word(sized: Callable[..., Sizing], name: str, value: object) -> None:
+    """Of the objective it takes the deadline and its confidence; a budget that was set aside in silence would be taken for met."""
+    found = sized(asked(objective={name: value}))
+    assert [warning.field for warning in found.warnings] == [f"optimisation.objective.{name}"]
+    assert found.platforms == sized(asked()).platforms
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_each_reference_configuration_has_an_example_that_it_meets(path: Path, sized: Callable[..., Sizing]) -> None:
     """With V100s, air- and water-cooled, and with T4s; each with its network and its room for the data."""

@@ -28,7 +28,7 @@ def test_a_corrected_row_replaces_its_predecessor(store: Store) -> None:
     assert (report.new, report.replaced, report.models) == (1, 1, 1)
     assert 940 in values(store)
     assert len(values(store)) == 8
-    (old,) = store.replaced()
+    (old,) = store.replaced().items
     assert (old.result.value, old.principal, old.file) == (3806.5 / 4, "you", "better.csv")
     assert 940 in [cost for curve in store.models() for cost in curve.costs] or store.models()[0].costs[0] != 3806.5 / 4
 
@@ -50,7 +50,21 @@ def test_replacing_with_the_same_rows_changes_nothing(store: Store) -> None:
     first = store.load([csv_table(ROWS)], "me")
     report = store.load([csv_table(ROWS)], "me", replace=True)
     assert (report.new, report.replaced, report.version) == (0, 0, first.version)
-    assert store.replaced() == ()
+    assert store.replaced().items == ()
+
+
+def test_pages_of_what_was_replaced_are_the_whole(store: Store) -> None:
+    """The last load first; each page goes on where the one before ended."""
+    store.load([csv_table(ROWS)], "me")
+    for value in (940, 941, 942):
+        store.load([csv_table(HEADER + LINE.format(value))], "me", replace=True)
+    whole, page = store.replaced(), store.replaced(limit=1)
+    paged = [*page.items]
+    while page.next:
+        page = store.replaced(cursor=page.next, limit=1)
+        paged += page.items
+    assert [item.result.value for item in paged] == [941, 940, 3806.5 / 4]
+    assert (tuple(paged), whole.next) == (whole.items, None)
 
 
 def test_an_export_leaves_out_what_was_replaced(store: Store) -> None:
@@ -130,6 +144,6 @@ def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
     assert upgrade(url)
     with open_store(url, fill=False) as store:
         assert 940 in values(store)
-        assert store.replaced() == ()
+        assert store.replaced().items == ()
         assert (store.plan("p").request, store.plan("p").result_ids) == ({"a": 1}, ())
         assert store.load([csv_table(ROWS)], "me").new == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -116,6 +117,12 @@ def test_unknown_systems_are_noted(store: Store, known: knowledge.Knowledge) -> 
     assert note.startswith("unknown system 'nowhere'")
 
 
+def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
+    """Loaded as it is, and the metric for it named: a request's epochs would not be counted."""
+    (note,) = store.load([csv_table("application,metric,value,unit\na,seconds_per_epoch,9,s\n")], "me").notes
+    assert note.endswith("that of each epoch is called 'epoch_time'")
+
+
 def test_pages_follow_each_other(store: Store) -> None:
     """Pages of any length, one after the other, hold every result once, in the order of the one long page."""
     store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], "me")
@@ -228,6 +235,22 @@ def test_a_backup_is_a_whole_database(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{copy}", fill=False) as restored:
         assert len(restored.results_of("3dgan")) == 8
         assert restored.check() == ()
+
+
+def test_a_backup_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+    """No half copy that somebody takes for a backup, and that stands in the way of the next one; the file is named, not the database."""
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        store.load([csv_table(ROWS)], "me")
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+        try:
+            with pytest.raises(RequestError, match=r"backups/copy\.db: cannot be written"):
+                store.backup(folder / "copy.db")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert list(folder.iterdir()) == []
 
 
 def test_a_damaged_row_is_found(tmp_path: Path) -> None:

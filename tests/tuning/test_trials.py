@@ -18,7 +18,7 @@ from modak.errors import Conflict, DataError, RequestError
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
-from modak.tuner.study import Slip, opened
+from modak.tuner.study import Run, opened
 from modak.tuning.asked import aim_of, grid_of, with_space
 from modak.tuning.start import Start, starts
 from modak.tuning.trial import base_of, identity, outcome, set_to, trial_of
@@ -241,6 +241,20 @@ def test_a_budget_ends_a_search(work: Path, capsys: pytest.CaptureFixture[str]) 
     assert found["node_hours"] <= 0.017
 
 
+@pytest.mark.parametrize(("budget", "nodes", "need"), [("0", 1, "0.05"), ("0.06", 2, "0.1")])
+def test_a_budget_that_holds_no_trial_runs_nothing(
+    work: Path, capsys: pytest.CaptureFixture[str], budget: str, nodes: int, need: str
+) -> None:
+    """A trial and a run of each for the comparison are three minutes of the job's nodes; no budget is no licence to run."""
+    job = document()
+    job["job"]["job_options"] = {"node_count": nodes}
+    Path("job.json").write_text(json.dumps(job))
+    assert main(["tune", "job.json", "--budget", budget, "--confirm", "1"]) == 4
+    assert f"{budget} node-hours are not enough" in (told := capsys.readouterr().err)
+    assert f"{need} node-hours in all" in told
+    assert not [*work.glob("tuning-job/trial-*")]
+
+
 def test_a_job_that_fails_with_its_own_setting_is_not_tuned(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line, with where its output is."""
     Path("job.json").write_text(json.dumps(document(space={"environment": {"LEVEL": [4, 1]}, "options": {"-n": [5]}})))
@@ -296,16 +310,16 @@ def test_a_line_that_was_cut_short_is_forgotten(tmp_path: Path) -> None:
     with (tmp_path / "study.journal").open("a") as journal:
         journal.write('{"op_code": 4, "trial')
     with opened(tmp_path, space, identity(base), ()) as study:
-        assert [record.cost for record in study.records()] == [2.0]
+        assert [trial.cost for trial in study.trials()] == [2.0]
         study.tell(study.ask()[0], 1.0)
-        assert [record.cost for record in study.records()] == [2.0, 1.0]
+        assert [trial.cost for trial in study.trials()] == [2.0, 1.0]
 
 
-def test_a_slip_says_what_a_run_took(tmp_path: Path) -> None:
+def test_a_trials_folder_says_what_a_run_took(tmp_path: Path) -> None:
     """Node-hours from nodes and seconds; what was written is read again."""
-    slip = Slip(why="x", nodes=4).having(tmp_path, seconds=1800.0)
-    assert (Slip.read(tmp_path), slip.node_hours) == (slip, 2.0)
-    assert Slip.read(tmp_path / "nowhere") == Slip()
+    run = Run(why="x", nodes=4).update(tmp_path, seconds=1800.0)
+    assert (Run.read(tmp_path), run.node_hours) == (run, 2.0)
+    assert Run.read(tmp_path / "nowhere") == Run()
 
 
 def test_a_setting_of_the_requests_own_is_kept() -> None:

@@ -253,7 +253,7 @@ SCRIPTS: Mapping[str, Written] = {
     "pbspro-timer-result-array": partial(
         render, replace(LONG, launcher="mpirun", staging=None, attributes=replace(LONG.attributes, array="1-9")), "pbspro"
     ),
-    "gridengine-soft-limit": partial(
+    "gridengine-timer": partial(
         render, replace(LONG, launcher="mpirun", launcher_flavour="mpich", report=None, staging=None), "gridengine"
     ),
     "slurm-oversubscribed": partial(render, BUSY, "slurm"),

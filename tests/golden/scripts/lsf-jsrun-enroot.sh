@@ -5,6 +5,7 @@
 #BSUB -R span[ptile=64]
 #BSUB -gpu num=4/host
 #BSUB -W 2:00
+#BSUB -o resnet50.%J.out
 # written by MODAK
 # image: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
 # submit: bsub < FILE, in the directory where its relative paths begin

@@ -21,12 +21,12 @@ modak_stop() {
     exit "$1"
 }
 
-# what is done at the end, whatever ends the job: modak-result.json tells how it went
+# what is done at the end, whatever ends the job: modak-result-JOB.json tells how it went
 MODAK_HERE="${PWD}"
 MODAK_JOB="${PBS_JOBID:-$$}"
 MODAK_PLAN=0123456789abcdef0123
 MODAK_RECORD='"application": "solver", "dataset": "it'"'"'s 50% of \"all\"", "nodes": 2, "ranks_per_node": 32, "threads_per_rank": 2'
-MODAK_RESULT="${MODAK_HERE}"/modak-result-"${PBS_ARRAY_INDEX:-0}".json
+MODAK_RESULT="${MODAK_HERE}/modak-result-${MODAK_JOB//[!A-Za-z0-9._-]/-}-${PBS_ARRAY_INDEX:-0}.json"
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() {
@@ -78,7 +78,7 @@ modak_end() {
 }
 trap modak_end EXIT
 
-# a timer, since the scheduler sends no signal before the limit
+# a timer, since the scheduler sends the script alone no signal before the limit
 modak_timer() {
     trap 'kill "${MODAK_NAP}"' TERM
     sleep "$(($1 - SECONDS))" &
@@ -143,7 +143,7 @@ mkfifo -- "${MODAK_NOTES:?}"/pipe
 tee -- "${MODAK_OUTPUT:?}" <"${MODAK_NOTES:?}"/pipe &
 MODAK_TEE=$!
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH -x OMP_NUM_THREADS -x OMP_PLACES \
-        -x OMP_PROC_BIND \
+        -x OMP_PROC_BIND -x MODAK_STORAGE \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out >"${MODAK_NOTES:?}"/pipe &
 MODAK_RUN=$!
 trap modak_signal USR1

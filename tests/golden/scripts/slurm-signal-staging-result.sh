@@ -8,6 +8,7 @@
 #SBATCH --mem-per-cpu=1907M
 #SBATCH --exclusive
 #SBATCH --requeue
+#SBATCH --open-mode=append
 #SBATCH --signal=B:USR1@120
 #SBATCH --export=ALL,LICENCE
 # written by MODAK
@@ -23,12 +24,12 @@ modak_stop() {
     exit "$1"
 }
 
-# what is done at the end, whatever ends the job: modak-result.json tells how it went
+# what is done at the end, whatever ends the job: modak-result-JOB.json tells how it went
 MODAK_HERE="${PWD}"
 MODAK_JOB="${SLURM_JOB_ID:-$$}"
 MODAK_PLAN=0123456789abcdef0123
 MODAK_RECORD='"application": "solver", "dataset": "it'"'"'s 50% of \"all\"", "nodes": 2, "ranks_per_node": 32, "threads_per_rank": 2'
-MODAK_RESULT="${MODAK_HERE}"/modak-result.json
+MODAK_RESULT="${MODAK_HERE}/modak-result-${MODAK_JOB//[!A-Za-z0-9._-]/-}.json"
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() {
@@ -106,7 +107,8 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
     modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
 
 # the job's own directory
-MODAK_SCRATCH="${SCRATCH:?}"/modak-"${MODAK_JOB:?}"
+MODAK_SINCE="$(date +%s%3N)" # a start before this one, on a node that failed, may have left its directory
+MODAK_SCRATCH="${SCRATCH:?}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
 modak_copy_in() {
     mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -- "$1" "${MODAK_SCRATCH:?}/$2"
 }

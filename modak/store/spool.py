@@ -1,6 +1,6 @@
-"""Plans that are made while somebody holds SQLite's only write lock for long: they wait in files beside the database.
+"""Plans that are made while somebody holds SQLite's only write lock for long: they are spooled to files beside the database.
 
-Nobody waits for them, and they are found like any other plan; the next plan that is stored takes them along. PostgreSQL
+Nobody waits for them, and they are found like any other plan; the next plan that is stored brings them into the database. PostgreSQL
 stores plans beside a load, and needs none of this.
 """
 
@@ -26,18 +26,18 @@ from modak.store.times import now, stored
 RETRY_S: Final = 1.0
 """For how long the lock is taken to be still held, so that not every plan waits to find that out."""
 AT_ONCE: Final = 100
-"""Most plans that one plan takes along."""
+"""Most spooled plans that one plan brings into the database."""
 _ID: Final = re.compile(r"[0-9A-Za-z]{1,64}")
 
 
-class Aside:
+class PlanSpool:
     """The plans that wait beside one database."""
 
     def __init__(self, url: URL) -> None:
         self._folder = Path(f"{url.database}-plans") if url.drivername == "sqlite" else None
         self._held_until = float("-inf")
 
-    def instead(self, row: Mapping[str, Any], store: Callable[[], None]) -> None:
+    def store_or_spool(self, row: Mapping[str, Any], store: Callable[[], None]) -> None:
         """``store`` a plan, or keep its ``row`` here where the database is locked. Raises :class:`modak.errors.Unavailable`."""
         if self._folder is not None and time.monotonic() < self._held_until:
             return self._put(self._folder, row)
@@ -49,8 +49,8 @@ class Aside:
             self._held_until = time.monotonic() + RETRY_S
             self._put(self._folder, row)
 
-    def taken_along(self, connection: Connection, plan_id: str | None = None) -> list[Path]:
-        """Store plans that wait (or the one), within the connection's transaction; :meth:`drop` their files when that is committed."""
+    def flush(self, connection: Connection, plan_id: str | None = None) -> list[Path]:
+        """Store plans that wait (or the one), within the connection's transaction; :meth:`remove` their files when that is committed."""
         taken = []
         for file in islice(self._files(plan_id), AT_ONCE):
             if row := _row(file):
@@ -58,7 +58,7 @@ class Aside:
             taken.append(file)
         return taken
 
-    def drop(self, files: list[Path]) -> None:
+    def remove(self, files: list[Path]) -> None:
         """Remove the files of plans that are stored, and the folder with the last one."""
         for file in files:
             with suppress(OSError):  # another process was faster

@@ -1,4 +1,4 @@
-"""Switches by evidence: what turning one on does to the time, from pairs of results that differ in nothing else.
+"""What turning a switch on does to the time, from pairs of results that differ in nothing else.
 
 A pair is the log of a ratio, ln(time with / time without). What is asked about is told from all pairs that are known, its own
 or others', by a Gaussian process whose covariance says how much two runs have in common: the switch, the application, the
@@ -20,7 +20,7 @@ from modak.dsl import Basis
 from modak.facts import Result
 from modak.metrics import metric
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.predict import same_name
+from modak.perfmodel.predict import NORMAL, same_name
 
 Array = npt.NDArray[np.float64]
 OFF: Final = "none"
@@ -42,8 +42,6 @@ DOUBLINGS: Final = 3.0
 """Doublings of the size over which what belongs to a run falls to 1/e."""
 MOST: Final = 120
 """The pairs with most in common that are heard."""
-NORMAL: Final = 1.645
-"""Half-widths at 90 % in one standard deviation."""
 SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "runtime")
 
 
@@ -90,11 +88,16 @@ class Effect:
         return self.log_ratio < 0
 
     def __str__(self) -> str:
-        reach = stretch(self.level) * self.spread
-        low, high = math.exp(self.log_ratio - reach), math.exp(self.log_ratio + reach)
         counted = [(self.pairs, "pair", "pairs"), (self.applications, "application", "applications"), (self.systems, "system", "systems")]
         rests = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counted)
-        return f"{self.ratio:.2f} x the time without it ({self.level:.0%} interval {low:.2f} to {high:.2f}; {self.basis}: {rests})"
+        return in_words(self.log_ratio, self.spread, f"{self.basis}: {rests}", self.level)
+
+
+def in_words(log_ratio: float, spread: float, rests: str, level: float = 0.9) -> str:
+    """What a switch does to the time, with its interval and what it rests on; ``spread`` as in :class:`Effect`."""
+    reach = stretch(level) * spread
+    low, high = math.exp(log_ratio - reach), math.exp(log_ratio + reach)
+    return f"{math.exp(log_ratio):.2f} x the time without it ({level:.0%} interval {low:.2f} to {high:.2f}; {rests})"
 
 
 def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tuple[Pair, ...]:
@@ -105,11 +108,10 @@ def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tu
     """
     records = [record(result) for result in results if result.suspect is None]
     timed = [one for one in records if metric(one["metric"], one["unit"]).kind in ("time", "throughput")]
-    found = [
-        _pair(pair.equal, pair.ratio) for pair in compare([{**one, column: one.get(column) or off} for one in timed], column, (off, on))
-    ]
-    told = [one for one in records if one["metric"] == "speedup" and one.get(column) == on and one.get("params.baseline")]
-    return (*found, *(Pair(_run(one), -math.log(one["value"])) for one in told))
+    filled = [{**one, column: one.get(column) or off} for one in timed]
+    compared = [_pair(pair.equal, pair.ratio) for pair in compare(filled, column, (off, on))]
+    published = [one for one in records if one["metric"] == "speedup" and one.get(column) == on and one.get("params.baseline")]
+    return (*compared, *(Pair(_run(one), -math.log(one["value"])) for one in published))
 
 
 def effect(known: Sequence[Pair], asked: Run) -> Effect | None:

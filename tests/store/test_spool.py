@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def save(store: Store, plan_id: str, expires_at: datetime | None = None) -> None
 
 def stored(store: Store) -> set[str]:
     """The plans in the database itself."""
-    with sqlite3.connect(str(store.engine.url.database)) as connection:
+    with closing(sqlite3.connect(str(store.engine.url.database))) as connection:
         return {str(row[0]) for row in connection.execute("SELECT id FROM plans")}
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from modak import memory
-from modak.candidates import Candidates, Shape
+from modak.candidates import Candidates, Shape, runs_distributed
 from modak.dsl import Request
 from modak.target import Target
-from modak.wishes import is_distributed, is_single_threaded, switches
+from modak.wishes import is_single_threaded, switches
 
 FIRST = (1, 2, 4)
 """Nodes of the first runs where nothing is known of how the application scales."""
@@ -21,10 +21,10 @@ FIRST = (1, 2, 4)
 Pair = tuple[Shape, npt.NDArray[np.int64]]
 
 
-def with_variants(request: Request, target: Target, found: Candidates) -> Candidates:
+def with_unmeasured(request: Request, target: Target, found: Candidates) -> Candidates:
     """The candidates, and behind them what is not measured but may run: nothing that contradicts what the request gives."""
     more = [*_compilers(request, found), *_layouts(request, target, found)]
-    mpi = _host_mpi(target, found) if _spreads(request, found) else None
+    mpi = _host_mpi(target, found) if runs_distributed(request, found.shapes) else None
     new = {replace(shape, mpi=mpi, mpi_from="host") if mpi else shape: grid for shape, grid in more}
     pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
     shapes, grids = zip(*pairs, strict=True)
@@ -47,7 +47,7 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
     """One rank a node, a socket and a NUMA domain, with the cores shared among them, where the request leaves that open."""
     like, node, given = found.shapes[0], target.node, found.given
     fixed = given.ranks_per_node or given.threads_per_rank or given.ranks or is_single_threaded(request)
-    if node is None or fixed or like.gpus_per_node or not _spreads(request, found):
+    if node is None or fixed or like.gpus_per_node or not runs_distributed(request, found.shapes):
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
     for ranks in sorted({1, node.sockets, node.standard_numa_domains}):
@@ -65,15 +65,9 @@ def _host_mpi(target: Target, found: Candidates) -> str | None:
 
 def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates) -> npt.NDArray[np.int64]:
     """The node counts with the powers of two between them; the first few where there is one alone and no count is given."""
-    if found.given.nodes or found.given.ranks or not _spreads(request, found):
+    if found.given.nodes or found.given.ranks or not runs_distributed(request, found.shapes):
         return grid
     limit = target.partition.job_nodes if target.partition else max(FIRST)
     limit = min(limit, request.optimisation.objective.max_nodes or limit)
     largest = int(grid.max()) if len(grid) > 1 else min(limit, max(FIRST))
     return np.union1d(grid, 2 ** np.arange(largest.bit_length())).astype(np.int64)
-
-
-def _spreads(request: Request, found: Candidates) -> bool:
-    """Whether the application runs as several processes, by the request or by the evidence."""
-    told = request.optimisation.config.distributed_training
-    return is_distributed(request) or (told is not False and any(shape.ranks_per_node > 1 for shape in found.shapes))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modak.effects import Effect, Pair, Run, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
-from modak.switches import Effect, Pair, Run, effect, pairs
 
 OWN = ("tensorflow", "2.1", None, None, None)
 

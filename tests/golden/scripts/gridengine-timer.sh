@@ -3,10 +3,10 @@
 #$ -N solver
 #$ -q cpu
 #$ -l h_rt=01:00:00
-#$ -l s_rt=00:58:00
 #$ -r y
 #$ -l h_vmem=1907M
 #$ -v LICENCE
+#$ -cwd
 #$ -pe mpi 128
 # written by MODAK
 # submit: qsub FILE, in the directory where its relative paths begin
@@ -20,6 +20,30 @@ modak_stop() {
     printf 'modak: %s\n' "$2" >&2
     exit "$1"
 }
+
+# what is done at the end, whatever ends the job
+modak_end() {
+    MODAK_STATUS=$?
+    trap '' TERM # at a time limit it comes more than once
+    trap - EXIT
+    set +e
+    modak_untimed
+    exit "${MODAK_STATUS}"
+}
+trap modak_end EXIT
+
+# a timer, since the scheduler sends the script alone no signal before the limit
+modak_timer() {
+    trap 'kill "${MODAK_NAP}"' TERM
+    sleep "$(($1 - SECONDS))" &
+    MODAK_NAP=$!
+    wait "${MODAK_NAP}" && kill -s "$2" "$$"
+}
+modak_untimed() {
+    test -z "${MODAK_TIMER:-}" || kill "${MODAK_TIMER}" 2>/dev/null
+}
+modak_timer 3480 USR1 >/dev/null 2>&1 &
+MODAK_TIMER=$!
 
 # environment
 export OMP_NUM_THREADS=2

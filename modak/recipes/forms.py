@@ -1,0 +1,17 @@
+"""The two forms that a recipe's text has, and which of them a container runtime builds from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Form = Literal["definition", "dockerfile"]
+"""A Singularity (or Apptainer) definition file, or a Dockerfile."""
+
+
+def form_of(runtime: str) -> Form:
+    """The form that a runtime's tool builds from: Podman and Charliecloud's ``ch-image`` take a Dockerfile.
+
+    >>> form_of("singularity"), form_of("charliecloud")
+    ('definition', 'dockerfile')
+    """
+    return "definition" if runtime in ("apptainer", "singularity") else "dockerfile"

@@ -1,0 +1,92 @@
+"""Bundles that somebody has turned around: refused in one line, and no file comes of them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from modak.builds.bundle import is_bundle, unpack
+from modak.errors import DataError
+
+IMAGE = b"x" * 1000
+ENTRY = {
+    "reference": "x.sif",
+    "labels": {"framework": "tensorflow", "version": "2.1", "source": "hub"},
+    "digest": f"sha256:{hashlib.sha256(IMAGE).hexdigest()}",
+    "source": "a test",
+}
+HUGE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "x.sif", "GNU.sparse.realsize": str(1 << 40)}
+WRONG = HUGE | {"GNU.sparse.realsize": "many"}
+
+
+def bundle(file: Path, entry: bytes | None = None, content: bytes = IMAGE, **told: object) -> None:
+    """A bundle whose last member, the image, is told to be something else."""
+    entry = json.dumps(ENTRY).encode() if entry is None else entry
+    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in (("x.sif", IMAGE), ("entry.json", entry)))
+    with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as archive:
+        for name, data in (("entry.json", entry), ("SHA256SUMS", sums.encode()), ("x.sif", content)):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            for key, value in told.items() if name == "x.sif" else ():
+                setattr(member, key, value)
+            archive.addfile(member, io.BytesIO(data))
+
+
+def bring(file: Path, folder: Path) -> str:
+    """Bring a bundle's image into a folder; what it is called."""
+    image, settle = unpack(file, folder)
+    with settle:
+        return image.reference
+
+
+def packed(file: Path) -> None:
+    """A bundle as a gzip file."""
+    bundle(file)
+    file.write_bytes(gzip.compress(file.read_bytes()))
+
+
+def cut(file: Path) -> None:
+    """Half a bundle."""
+    bundle(file)
+    file.write_bytes(file.read_bytes()[:2900])
+
+
+SPARSE = b"1\n0\n1\n".ljust(512, b"\0") + b"y".ljust(512, b"\0")
+TURNED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "an entry of a hundred thousand levels": (lambda file: bundle(file, b"[" * 100_000), "entry.json is no JSON document"),
+    "a terabyte in a kilobyte": (lambda file: bundle(file, content=SPARSE, pax_headers=HUGE), "x.sif is missing"),
+    "a size that is no number": (lambda file: bundle(file, content=SPARSE, pax_headers=WRONG), "is no bundle|x.sif is missing"),
+    "a link to a file of the machine": (
+        lambda file: bundle(file, content=b"", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        "x.sif is missing",
+    ),
+    "a device": (lambda file: bundle(file, content=b"", type=tarfile.CHRTYPE), "x.sif is missing"),
+    "packed": (packed, "unpack a packed one first"),
+    "cut off": (cut, "is no bundle"),
+}
+
+
+@pytest.mark.parametrize("what", TURNED)
+def test_a_bundle_that_was_turned_around_is_refused(tmp_path: Path, what: str) -> None:
+    """Nothing of it is written; what it is said to hold is not either."""
+    make, why = TURNED[what]
+    file, folder = tmp_path / "b.tar", tmp_path / "images"
+    make(file)
+    with pytest.raises(DataError, match=why):
+        bring(file, folder)
+    assert not folder.exists() or not any(folder.iterdir())
+
+
+def test_a_bundle_brings_its_image(tmp_path: Path) -> None:
+    """The same bundle, as it should be."""
+    bundle(tmp_path / "b.tar")
+    assert is_bundle(tmp_path / "b.tar")
+    assert bring(tmp_path / "b.tar", tmp_path / "images") == "x.sif"
+    assert (tmp_path / "images/x.sif").read_bytes() == IMAGE

@@ -1,0 +1,111 @@
+"""Small files that would fill the memory or keep a processor for hours. Whoever may ask for predictions may send them.
+
+What takes for ever is ended by the time limit of every test; these are read, or refused, in moments.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from modak.errors import DataError
+from modak.ingest.reading import points, table
+from modak.ingest.sources import from_bytes
+from modak.ingest.table import MOST_COLUMNS
+
+LONG = 900_000
+ROWS = "[" + ",".join(['{"application":"a","metric":"wall_time"}'] * 20) + "]"
+
+
+def ramble(value: str) -> str:
+    """A figure of merit."""
+    merit = {"name": "time", "value": value, "units": "s"}
+    experiment = {"name": "a", "RAMBLE_STATUS": "SUCCESS", "CONTEXTS": [{"name": "null", "foms": [merit]}]}
+    return json.dumps({"experiments": [experiment]})
+
+
+def reframe(title: str, figures: int) -> str:
+    """A test that passed, of figures that did not."""
+    values = {f"a:b:{number}": [1, 2, 3, 4, "s", "fail"] for number in range(figures)}
+    case = {"result": "pass", "display_name": title, "perfvalues": values}
+    return json.dumps({"session_info": {"data_version": "4.1"}, "runs": [{"testcases": [case]}]})
+
+
+def hyperfine(**told: object) -> str:
+    """A command that was timed."""
+    return json.dumps({"results": [{"command": "a", "mean": 1, "stddev": 1, **told}]})
+
+
+def extrap(region: str, names: int, measured: list[dict[str, object]]) -> str:
+    """Measurements of one region."""
+    return json.dumps({"parameters": [f"p{number}" for number in range(names)], "measurements": {region: {"time": measured}}})
+
+
+FILES = {
+    "a number that is none": (ramble("1" * LONG + "x"), ""),
+    "parameters before a line break": (reframe("%a=" * (LONG // 3) + "\n\nx", 1), ""),
+    "a long title of many figures": (reframe("T" * (LONG // 2), 5000), ""),
+    "brackets that do not close": ("PARAMETER p\nPOINTS " + "(" * LONG + "\nDATA 1\n", "column 'ranks_per_node'"),
+    "a long region at many points": (extrap("R" * (LONG // 2), 1, [{"point": [1], "values": [1]}] * 5000), ""),
+    "a key given twice, at the end": (
+        "[{" + ",".join(f'"k{number}":1' for number in range(80_000)) + ',"k79999":1}]',
+        "'k79999' stands twice",
+    ),
+    "a key of its own in each record": ("[" + ",".join(f'{{"k{number}":1}}' for number in range(20_000)) + "]", "20000 columns; at most"),
+    "a header of as many columns": (",".join(f"c{number}" for number in range(10_000)) + "\n", "10000 columns; at most"),
+    "parameters that every run repeats": (hyperfine(times=[1] * 50_000, parameters=dict.fromkeys(map(str, range(400)), 1)), "more than"),
+    "more parameters than columns": (hyperfine(times=[1], parameters=dict.fromkeys(map(str, range(900)), 1)), "900 parameters; at most"),
+    "a point of as many parameters": (extrap("r", 900, [{"point": [1] * 900, "values": [1]}]), "900 parameters; at most"),
+}
+
+
+def said(content: str) -> str:
+    """What reading a file says of its faults; nothing where it has none."""
+    try:
+        list(table(from_bytes(content.encode(), "f")).batches())
+    except DataError as wrong:
+        return str(wrong)
+    return ""
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_a_small_file_costs_little(what: str) -> None:
+    """It is read at once, or refused with its name and the reason."""
+    content, why = FILES[what]
+    found = said(content)
+    assert why in found
+    assert found.startswith("f:") == bool(found)
+
+
+def test_rows_are_counted_before_they_are_kept() -> None:
+    """More than are predicted at once, or wider ones, are refused."""
+    wide = json.dumps([{"application": "a", "metric": "wall_time", **{f"params.p{number}": 1 for number in range(MOST_COLUMNS - 2)}}])
+    assert len(points(from_bytes(ROWS.encode(), "p.json"), 20)) == 20
+    with pytest.raises(DataError, match="20 rows; at most 19"):
+        points(from_bytes(ROWS.encode(), "p.json"), 19)
+    with pytest.raises(DataError, match="1 rows of 500 columns; at most 400 cells"):
+        points(from_bytes(wide.encode(), "p.json"), 4)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (json.dumps({"modak_result": 1, "exit_status": 0, "results": [{"line": 1, "application": "a"}]}), "unknown column 'line'"),
+        (json.dumps({"modak_result": 1, "exit_status": 0, "results": [{"self": 1, "application": "a"}]}), "unknown column 'self'"),
+        (hyperfine(times=True), "'times' is wanted, and to be a list"),
+        (hyperfine(times=[1], exit_codes=True), "'exit_codes' is wanted, and to be a list"),
+        ("JobID|JobName|State|Elapsed\n1|a|COMPLETED|" + "9" * 5000 + ":00:00\n", ""),
+        ("JobID|JobName|State|ElapsedRaw|AllocTRES\n1|a|FAILED|10|gres/gpu=" + "9" * 5000 + "\n", ""),
+    ],
+)
+def test_names_and_values_of_any_kind_are_no_fault_of_ours(content: str, why: str) -> None:
+    """Words that Python means something by, another type, numbers longer than Python converts."""
+    assert why in said(content)
+
+
+def test_what_was_left_out_is_told_in_printable_lines() -> None:
+    """Others choose the names of their jobs; a note about one is nothing that a terminal acts on."""
+    jobs = "JobID|JobName|State|Elapsed\n1|\x1b]0;mine\x07|FAILED|00:10:00\n2|good|COMPLETED|00:10:00\n"
+    (batch,) = table(from_bytes(jobs.encode(), "s.txt")).batches()
+    assert batch.notes == ("s.txt:2: job 1 (\\x1b]0;mine\\x07) is FAILED; left out",)
