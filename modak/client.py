@@ -59,8 +59,11 @@ class Client(Protocol):
     def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> dict[str, Any]:
         """Load what was found: all rows or none. What changed."""
 
-    def confirm(self, numbers: Sequence[int]) -> int:
-        """Let models rest on results that loading doubted; how many of them it had doubted."""
+    def confirm(self, chosen: Sequence[int] | str) -> int:
+        """Let models rest on results that were doubted, by numbers or a file's name; how many of them were."""
+
+    def doubt(self, chosen: Sequence[int] | str, why: str) -> int:
+        """Let no model rest on these results until they are confirmed; how many of them nobody had doubted."""
 
     def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
         """Add systems with their hardware, images or rules: all or none; whether anything changed."""
@@ -188,9 +191,13 @@ class Remote:
         report = self._call("POST", _path("/results", format=said.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
         return {**report, "notes": [*report["notes"], *found.notes]}
 
-    def confirm(self, numbers: Sequence[int]) -> int:
+    def confirm(self, chosen: Sequence[int] | str) -> int:
         """``POST /results/confirmations``."""
-        return int(self._post("/results/confirmations", {"results": list(numbers)})["confirmed"])
+        return int(self._post("/results/confirmations", _chosen(chosen))["confirmed"])
+
+    def doubt(self, chosen: Sequence[int] | str, why: str) -> int:
+        """``POST /results/doubts``."""
+        return int(self._post("/results/doubts", {**_chosen(chosen), "why": why})["doubted"])
 
     def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
         """``POST /systems``, ``/images`` or ``/rules``."""
@@ -272,6 +279,10 @@ def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Iterator
 
     columns = header({name for item in items for name in item if name.startswith("params.")})
     return columns, ({name: cell(item.get(name)) for name in columns} for item in items)
+
+
+def _chosen(chosen: Sequence[int] | str) -> dict[str, Any]:
+    return {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
 
 
 def _path(path: str, **query: Any) -> str:

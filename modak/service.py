@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from modak.dsl import Request, Texts
 from modak.errors import DataError, Fault, ModakError, RequestError, Unavailable, unknown
 from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
+from modak.grammar import sound
 from modak.kept import Kept
 from modak.knowledge import packaged_root, read_guide, unknown_variants
 from modak.normalise import Normalised, normalise
@@ -37,6 +38,7 @@ from modak.store import LoadReport, Page, Store, open_store
 from modak.store.access import Spent
 from modak.store.audit import Actor
 from modak.store.newest import Newest, Switches
+from modak.store.suspects import Chosen
 from modak.store.values import Item, Replaced
 from modak.switching import left_open
 from modak.target import Target, find_system
@@ -58,6 +60,8 @@ GUIDE: Final = "sizing/primeflex.toml"
 """Below `benchmarks_db`: what a sizing needs beside the systems."""
 
 
+LONGEST_REASON: Final = 300
+"""Characters that say why results are doubted."""
 SWITCHES: Final = ("compiler", "precision", "params.build")
 """Columns of results that tell how switches were set."""
 
@@ -320,10 +324,18 @@ class Service:
         entries, following = self.store.access.audit(cursor, limit)
         return {"items": [{**asdict(entry), "at": entry.at.isoformat()} for entry in entries]} | ({"next": following} if following else {})
 
-    def confirm(self, numbers: Sequence[int], actor: Actor | None = None) -> int:
-        """Let models rest on results that loading doubted; how many of them it had doubted."""
+    def confirm(self, chosen: Chosen, actor: Actor | None = None) -> int:
+        """Let models rest on results that were doubted; how many of them were."""
         by = actor or Actor(principal())
-        return self.store.confirm(numbers, by.principal, request_id=by.request_id)
+        return self.store.confirm(chosen, by.principal, request_id=by.request_id)
+
+    def doubt(self, chosen: Chosen, why: str, actor: Actor | None = None) -> int:
+        """Let no model rest on these results until they are confirmed; how many of them nobody had doubted.
+
+        Raises :class:`~modak.errors.RequestError` for a reason that is none.
+        """
+        by = actor or Actor(principal())
+        return self.store.doubt(chosen, _reason(why), by.principal, request_id=by.request_id)
 
     def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> bool:
         """Add what is known: all or none; whether anything changed. Without an actor it is the user of this process.
@@ -537,6 +549,16 @@ def _flat(series: Mapping[str, Any]) -> Json:
     """A series under the columns of the results table: ``params.NAME`` for each parameter."""
     rest = {name: value for name, value in series.items() if name != "params"}
     return rest | {f"params.{name}": value for name, value in series.get("params", {}).items()}
+
+
+def _reason(why: str) -> str:
+    try:
+        said = sound(why).strip()
+    except ValueError as wrong:
+        raise RequestError(str(wrong), field="why") from None
+    if not 0 < len(said) <= LONGEST_REASON:
+        raise RequestError(f"a reason of 1 to {LONGEST_REASON} characters", field="why")
+    return said
 
 
 def _page(page: Page[Item], shown: Callable[[Item], Json]) -> Json:

@@ -75,6 +75,26 @@ def test_a_unit_slip_is_told_and_can_be_confirmed(run: Run, tmp_path: Path) -> N
     assert not any("suspect" in item for item in json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"])
 
 
+def test_a_wrong_file_is_doubted_and_confirmed_by_its_name(run: Run) -> None:
+    """One of its results too, by its number; either the numbers or the file."""
+    run("load", "t.csv")
+    status, out, _ = run("results", "doubt", "--file", "t.csv", "--why", "the wrong compiler")
+    assert (status, out) == (0, "18 results of t.csv are not used from now on\n")
+    (item, *_) = json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"]
+    assert item["suspect"] == "the wrong compiler"
+    assert run("results", "confirm", str(item["id"]))[1] == "1 of 1 results had been doubted and are used from now on\n"
+    assert run("results", "confirm", "--file", "t.csv")[1] == "17 results of t.csv had been doubted and are used from now on\n"
+    assert run("results", "doubt", "--why", "no reason")[0] == run("results", "confirm", "1", "--file", "t.csv")[0] == 2
+
+
+@pytest.mark.parametrize("why", ["", " ", "two\x1b[31mcolours", "x" * 301])
+def test_a_doubt_has_a_reason_that_can_be_shown(run: Run, why: str) -> None:
+    """One line, with the field."""
+    run("load", "t.csv")
+    status, _, err = run("results", "doubt", "1", "--why", why)
+    assert (status, "why: " in err, len(err.splitlines())) == (1, True, 1)
+
+
 def test_a_corrected_file_replaces_rows_and_history_is_shown(run: Run, tmp_path: Path) -> None:
     """`--replace` says how many; `results list --replaced` shows them with when, by whom and from where."""
     run("load", "t.csv")

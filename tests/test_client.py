@@ -82,6 +82,14 @@ def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Servic
         remote.used_by("nothing")
 
 
+def test_doubts_reach_the_service(local: Service, remote: Client) -> None:
+    """By numbers and by a file's name that nothing came in; who may not is told so."""
+    assert local.doubt("no-such.csv", "nothing") == local.confirm("no-such.csv") == 0
+    for call in (lambda: remote.doubt([1], "why"), lambda: remote.confirm("no-such.csv")):
+        with pytest.raises(ModakError, match="token"):
+            call()
+
+
 def test_an_export_holds_the_same_rows(local: Service, remote: Client) -> None:
     """As text, under the same columns."""
     (columns, rows), (expected, stored) = remote.export({"application": "3dgan"}), local.export({"application": "3dgan"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Query, Request
@@ -14,12 +16,15 @@ from modak.api.problems import answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
 from modak.numbering import LARGEST
+from modak.service import LONGEST_REASON
+from modak.store.suspects import Chosen
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
 Replace = Annotated[bool, Query(description="take the place of what is there under the same name, or tells of the same run")]
 Format = Annotated[str | None, Query(max_length=64, description="the format, where it is not to be recognised")]
 Pairs = Annotated[list[str] | None, Query(max_length=100)]
 MOST_NUMBERS: Final = 1000
+LONGEST_NAME: Final = 1000
 KINDS: Final = {"systems": "system", "images": "image", "rules": "rule"}
 TAG: Final = "change"
 
@@ -28,7 +33,15 @@ def add_routes(app: FastAPI) -> None:
     """Add the addresses that change the data, and the one that shows who did, to ``app``."""
     add = app.add_api_route
     add("/results", load, methods=["POST"], tags=[TAG], summary="Load results", openapi_extra=TABLES)
-    add("/results/confirmations", confirm, methods=["POST"], tags=[TAG], summary="Confirm suspicious results", openapi_extra=NUMBERS)
+    add(
+        "/results/confirmations",
+        confirm,
+        methods=["POST"],
+        tags=[TAG],
+        summary="Confirm doubted results",
+        openapi_extra=_json(_chosen_of()),
+    )
+    add("/results/doubts", doubt, methods=["POST"], tags=[TAG], summary="Doubt results", openapi_extra=_json(_chosen_of(WHY)))
     for kind in KINDS:
         add_adding(app, kind)
     add("/plans/{id}/token", allow, methods=["POST"], tags=[TAG], summary="A token for the plan's result", status_code=201)
@@ -56,22 +69,24 @@ TABLES: Final = {
         },
     }
 }
-NUMBERS: Final = _json(
-    {
-        "type": "object",
-        "required": ["results"],
-        "additionalProperties": False,
-        "properties": {
-            "results": {
-                "type": "array",
-                "description": "`id` of each",
-                "minItems": 1,
-                "maxItems": MOST_NUMBERS,
-                "items": {"type": "integer", "minimum": 1, "maximum": LARGEST},
-            }
-        },
+WHY: Final = {"why": {"type": "string", "description": "the reason, as the results show it", "minLength": 1, "maxLength": LONGEST_REASON}}
+
+
+def _chosen_of(also: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """The schema of what chooses results, with what else the document holds."""
+    numbers = {"type": "integer", "minimum": 1, "maximum": LARGEST}
+    ways = {
+        "results": {"type": "array", "description": "`id` of each", "minItems": 1, "maxItems": MOST_NUMBERS, "items": numbers},
+        "file": {"type": "string", "description": "all that was new in it", "minLength": 1, "maxLength": LONGEST_NAME},
     }
-)
+    return {
+        "oneOf": [
+            {"type": "object", "required": [name, *also], "additionalProperties": False, "properties": {name: way, **also}}
+            for name, way in ways.items()
+        ]
+    }
+
+
 REPORT: Final = _json({"type": "object", "description": "`modak-result-JOB.json`, as the job script writes it at its end"})
 
 
@@ -97,11 +112,27 @@ def load(
 
 def confirm(request: Request, body: Body) -> Response:
     """Models rest on these results from now on; `confirmed` says how many of them had been doubted."""
+    return answer({"confirmed": service_of(request).confirm(_chosen(document(body)), actor_of(request))})
+
+
+def doubt(request: Request, body: Body) -> Response:
+    """No model rests on these results until they are confirmed; `doubted` says how many of them nobody had doubted before."""
     sent = document(body)
+    why = sent.get("why") if isinstance(sent, dict) else None
+    if not isinstance(why, str):
+        raise RequestError("why these results are doubted, as text", field="why")
+    rest = {name: value for name, value in sent.items() if name != "why"}
+    return answer({"doubted": service_of(request).doubt(_chosen(rest), why, actor_of(request))})
+
+
+def _chosen(sent: Any) -> Chosen:
+    """Numbers of results or a file's name, whichever the document gives."""
+    if isinstance(sent, dict) and sent.keys() == {"file"} and isinstance(sent["file"], str) and 0 < len(sent["file"]) <= LONGEST_NAME:
+        return str(sent["file"])
     numbers = sent.get("results") if isinstance(sent, dict) and sent.keys() == {"results"} else None
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_NUMBERS or not all(map(_is_number, numbers)):
-        raise RequestError(f"an object whose one key lists 1 to {MOST_NUMBERS} numbers of results", field="results")
-    return answer({"confirmed": service_of(request).confirm(numbers, actor_of(request))})
+        raise RequestError(f"an object with results, a list of 1 to {MOST_NUMBERS} numbers, or file, the name of a file", field="results")
+    return numbers
 
 
 def add_adding(app: FastAPI, kind: str) -> None:

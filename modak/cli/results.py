@@ -1,15 +1,16 @@
-"""Measured results: load, and results list, confirm, compare, export."""
+"""Measured results: load, and results list, confirm, doubt, compare, export."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
 
+from modak.amounts import counted
 from modak.cli import common, show
 from modak.errors import DataError, RequestError, unknown
 from modak.numbering import LARGEST
@@ -118,15 +119,39 @@ def list_(
         typer.echo(f"note: more than {limit} rows; --cursor {page['next']} goes on", err=True)
 
 
+Numbers = Annotated[
+    list[int] | None,
+    typer.Argument(min=1, max=LARGEST, metavar="NUMBER", help="Numbers of results, as 'results list' shows them under id."),
+]
+File = Annotated[str | None, typer.Option("--file", metavar="NAME", help="Instead of numbers: all that was new in the file of that name.")]
+
+
 @app.command()
-def confirm(
-    numbers: Annotated[
-        list[int], typer.Argument(min=1, max=LARGEST, metavar="NUMBER", help="Numbers of results, as 'results list' shows them under id.")
-    ],
+def confirm(numbers: Numbers = None, file: File = None) -> None:
+    """Say that doubted results are right. Models rest on them from now on."""
+    chosen = _chosen(numbers, file)
+    typer.echo(f"{_told(common.client().confirm(chosen), chosen)} had been doubted and are used from now on")
+
+
+@app.command()
+def doubt(
+    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, as 'results list' shows it.")],
+    numbers: Numbers = None,
+    file: File = None,
 ) -> None:
-    """Say that suspicious results are right. Models rest on them from now on."""
-    confirmed = common.client().confirm(numbers)
-    typer.echo(f"{confirmed} of {len(numbers)} results had been doubted and are used from now on")
+    """Say that results are wrong. No model rests on them until they are confirmed."""
+    chosen = _chosen(numbers, file)
+    typer.echo(f"{_told(common.client().doubt(chosen, why), chosen)} are not used from now on")
+
+
+def _chosen(numbers: Sequence[int] | None, file: str | None) -> Sequence[int] | str:
+    if (not numbers) == (file is None):
+        raise typer.BadParameter("give numbers of results, or --file with the name of the file that they came in")
+    return numbers or file or ()
+
+
+def _told(count: int, chosen: Sequence[int] | str) -> str:
+    return f"{counted(count, 'result')} of {chosen}" if isinstance(chosen, str) else f"{count} of {len(chosen)} results"
 
 
 @app.command()

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sqlalchemy import Engine, select, text, update
+from sqlalchemy import Engine, select, text
 
 from modak.dsl import Texts
 from modak.errors import Conflict, RequestError, Unavailable
@@ -194,15 +194,21 @@ class Store:
         with reading(self.engine) as connection:
             return loading.loaded(connection, table) is not None
 
-    def confirm(self, numbers: Sequence[int], principal: str, *, request_id: str = "") -> int:
-        """Let models rest on results that loading doubted; how many of them it had doubted."""
+    def confirm(self, chosen: suspects.Chosen, principal: str, *, request_id: str = "") -> int:
+        """Let models rest on results that were doubted; how many of them were."""
+        return self._settle_doubt(chosen, None, Actor(principal, request_id))
+
+    def doubt(self, chosen: suspects.Chosen, why: str, principal: str, *, request_id: str = "") -> int:
+        """Let no model rest on these results until they are confirmed; how many of them nobody had doubted."""
+        return self._settle_doubt(chosen, why, Actor(principal, request_id))
+
+    def _settle_doubt(self, chosen: suspects.Chosen, why: str | None, actor: Actor) -> int:
         with writing(self.engine) as connection:
-            found = suspects.confirm(connection, numbers)
-            if found:
-                audit.note(connection, Actor(principal, request_id), "confirm results", [str(number) for number in sorted(found)])
-                number, _ = versions.bump(connection, knowledge=False)
-                connection.execute(update(series).where(series.c.id.in_(sorted(set(found.values())))).values(changed=number))
-            return len(found)
+            count = suspects.settle(connection, chosen, why, lambda: versions.bump(connection, knowledge=False)[0])
+            if count:
+                targets = [f"file {chosen}"] if isinstance(chosen, str) else [str(number) for number in sorted(chosen)]
+                audit.note(connection, actor, "doubt results" if why else "confirm results", targets)
+            return count
 
     def results(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page[Result]:
         """A page of results. ``filters`` are exact texts of columns (``application``, ``system``, ``metric``, ``params.NAME``, …)."""

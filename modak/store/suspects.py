@@ -1,10 +1,10 @@
-"""New rows that look wrong beside the others of their series: marked, so that no model rests on them until somebody confirms them."""
+"""Rows that no model rests on until somebody confirms them: new ones that look wrong beside others, and those that somebody doubts."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, and_, case, func, insert, select, update
@@ -14,8 +14,11 @@ from modak.errors import DataError
 from modak.facts import SeriesKey
 from modak.ingest.table import LAYOUT
 from modak.store.cells import STANDING, layout
-from modak.store.schema import loads, results, texts
+from modak.store.schema import loads, results, series, texts
 from modak.suspicion import Cell
+
+Chosen = Sequence[int] | str
+"""Numbers of results, or the name of a file: all that was new in it."""
 
 _AT_ONCE: Final = 200
 """Series in one query."""
@@ -31,12 +34,19 @@ def note(connection: Connection, touched: Mapping[int, SeriesKey], highest: int,
     return lines
 
 
-def confirm(connection: Connection, numbers: Sequence[int]) -> dict[int, int]:
-    """Take the marks off these results; the series of each that had one."""
-    marked = and_(results.c.id.in_(numbers), results.c.doubt_id != 0, results.c.replaced_by == 0)
-    found = {row.id: row.series_id for row in connection.execute(select(results.c.id, results.c.series_id).where(marked))}
-    connection.execute(update(results).where(results.c.id.in_(list(found))).values(doubt_id=0))
-    return found
+def settle(connection: Connection, chosen: Chosen, why: str | None, version: Callable[[], int]) -> int:
+    """Doubt the chosen results for a reason, or no longer (``None``), as far as they stand; how many that changes.
+
+    ``version`` counts the change and gives its number, which marks the series.
+    """
+    here = results.c.load_id.in_(select(loads.c.id).where(loads.c.file == chosen)) if isinstance(chosen, str) else results.c.id.in_(chosen)
+    where = and_(here, results.c.doubt_id == 0 if why else results.c.doubt_id != 0, results.c.replaced_by == 0)
+    count = int(connection.execute(select(func.count()).select_from(results).where(where)).scalar_one())
+    if count:
+        touched = series.c.id.in_(select(results.c.series_id).where(where))
+        connection.execute(update(series).where(touched).values(changed=version()))
+        connection.execute(update(results).where(where).values(doubt_id=_text(connection, why) if why else 0))
+    return count
 
 
 def _cells(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int, list[Row[Any]]]]:

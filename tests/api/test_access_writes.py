@@ -126,6 +126,25 @@ def test_suspicious_results_are_confirmed_by_administrators(site: Site) -> None:
     assert not any(item.get("suspect") for item in site.call("GET", "/results?application=solver").json()["items"])
 
 
+def test_results_are_doubted_by_administrators(site: Site) -> None:
+    """By number or by the file that they came in; and confirmed the same way."""
+    site.call("POST", "/results", site.keys["load"], content=ROWS, headers=CSV)
+    first, *_ = site.call("GET", "/results?application=solver").json()["items"]
+    sent = {"results": [first["id"]], "why": "throttled"}
+    assert site.call("POST", "/results/doubts", site.keys["load"], json=sent).status_code == 403
+    assert site.call("POST", "/results/doubts", site.keys["admin"], json=sent).json() == {"doubted": 1}
+    assert site.call("GET", "/results?application=solver").json()["items"][0]["suspect"] == "throttled"
+    file = site.call("POST", "/results/confirmations", site.keys["admin"], json={"file": "body.csv"})
+    assert file.json() == {"confirmed": 1}
+
+
+@pytest.mark.parametrize("sent", [[], {"results": [1]}, {"results": [1], "why": 1}, {"results": [1], "why": " "}, {"why": "x" * 301, "file": "a"}])
+def test_a_doubt_says_why(shared: Site, sent: Any) -> None:
+    """422, with the field."""
+    answer = shared.call("POST", "/results/doubts", shared.keys["admin"], json=sent)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "why")
+
+
 @pytest.mark.parametrize(
     "sent", [{}, [], {"results": []}, {"results": [0]}, {"results": [-1]}, {"results": [2**63]}, {"results": [True]}, {"results": ["1"]},
              {"results": [1.5]}, {"results": 1}, {"results": [1], "more": 1}, {"results": [1] * 1001}],

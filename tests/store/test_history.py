@@ -90,6 +90,27 @@ def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
     assert sum(curve.results_used for curve in store.models()) == 9
 
 
+def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store) -> None:
+    """A whole file by its name, or results by their numbers; loading the file again brings nothing back."""
+    store.load([csv_table(ROWS, "wrong.csv")], "me")
+    sound = store.models()
+    assert store.doubt("wrong.csv", "another machine", "you") == 8
+    assert store.doubt("wrong.csv", "twice said", "you") == 0
+    assert store.models() == ()
+    store.load([csv_table(ROWS, "wrong.csv")], "me", replace=True)
+    assert {result.suspect for result in store.results_of("3dgan")} == {"another machine"}
+    assert store.confirm("wrong.csv", "you") == 8
+    assert store.models() == sound
+    number = store.results_of("3dgan")[0].id or 0
+    assert (store.doubt([number, 10**9], "a slip", "you"), sum(curve.results_used for curve in store.models())) == (1, 7)
+    trail = [(entry.principal, entry.action, entry.target) for entry in store.access.audit("", 10)[0] if "load" not in entry.action]
+    assert trail == [
+        ("you", "doubt results", f"{number}, {10**9}"),
+        ("you", "confirm results", "file wrong.csv"),
+        ("you", "doubt results", "file wrong.csv"),
+    ]
+
+
 def test_a_whole_size_in_the_wrong_unit_is_flagged(store: Store) -> None:
     """All repeats of a size a thousand times too large, in the same file as the others: they, and no others."""
     slipped = "".join(LINE.format(3806.5 / 64 * 1000 + k).replace(",4,4,12", ",64,4,12").replace(",1,2025", f",{k},2025") for k in (1, 2))
