@@ -13,7 +13,7 @@ import numpy as np
 from modak.effects import Pair, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.forms import Array
-from modak.perfmodel.predict import NORMAL
+from modak.perfmodel.matching import NORMAL
 
 ASKED = 150
 """Runs of one switch that are asked about, at most."""

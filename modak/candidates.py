@@ -20,14 +20,18 @@ from modak.counts import StatedCounts, stated_counts
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import HostMpi, Layout, Node
+from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
-from modak.perfmodel.predict import same_name
+from modak.perfmodel.matching import same_name
 from modak.target import Target
-from modak.wishes import allowed_compilers, by_torchrun, carrier, is_distributed, is_single_threaded, precision, switches
+from modak.wishes import allowed_compilers, by_torchrun, carrier, is_distributed, is_single_threaded, library, precision, switches
+from modak.workload import of_one_dataset, with_dataset
 
 if TYPE_CHECKING:
     from modak.switching import SwitchEvidence
 
+ASSUMED = "assumed"
+"""Origin of a shape that was measured, but whose results do not say how it lay on a node."""
 DENSE = 64
 """Every node count up to here is a candidate; beyond, steps of about 1/64 and all measured sizes."""
 
@@ -52,7 +56,7 @@ class Shape:
     told: tuple[str, ...] = ()
     """Switches that are on because of other runs' results; see :mod:`modak.switching`."""
     origin: str = "topology"
-    """``evidence``, ``request`` or ``topology``."""
+    """``evidence``, ``request``, ``topology``, or :data:`ASSUMED`."""
 
     @property
     def workers_per_node(self) -> int:
@@ -90,6 +94,8 @@ class Candidates:
     warnings: tuple[Notice, ...] = ()
     tried: tuple[SwitchEvidence, ...] = ()
     """Switches that are left to the evidence, with what results say of them."""
+    dataset: str | None = None
+    """The one whose results are asked: the request's, or one of several."""
 
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
@@ -99,6 +105,8 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     """
     counts = stated_counts(request, target)
     _check_limits(counts, request, target)
+    dataset, notes = of_one_dataset(request, curves, target.names)
+    request = with_dataset(request, dataset)
     found = tuple(evidence_shapes(request, target, curves))
     distributed = runs_distributed(request, found)
     proven = tuple(dict.fromkeys(shape for shape in found if _agrees(shape, counts, distributed) and _fits(shape, target.node)))
@@ -107,23 +115,22 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     if not fitting:
         raise Infeasible(_nothing_fits(shapes, target, request), field="optimisation.workload")
     grids = tuple(_grid(shape, request, target, counts, curves, distributed) for shape in fitting)
-    return Candidates(fitting, grids, counts, _why(fitting, target), (*counts.warnings, *warnings))
+    return Candidates(fitting, grids, counts, _why(fitting, target), (*counts.warnings, *warnings, *notes), dataset=dataset)
 
 
 def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve]) -> Iterable[Shape]:
     """Shapes under which the application was measured on the target, as far as the request allows them.
 
-    Where it was not measured just so (with another data set, precision or batch, or without a compiler that is turned on), those of what
-    was measured: how it lies best on a node depends more on application and node than on these.
+    Where it was not measured just so (with another data set, precision, batch or MPI, or without a compiler that is on), those of what was
+    measured: how it lies best on a node depends more on application and node than on these.
     """
-    allowed = allowed_compilers(request)
-    own = [
-        curve for curve in curves if _same_framework(curve, request, target) and (curve.series.compiler in allowed or None not in allowed)
-    ]
+    allowed, found, places = allowed_compilers(request), carrier(request), target.names
+    here = [curve for curve in curves if same_name(curve.series.system) in places]
+    own = [curve for curve in here if _same_framework(curve, found) and (curve.series.compiler in allowed or None not in allowed)]
     same = [curve for curve in own if _same_run(curve, request) and curve.series.compiler in allowed]
     for curve in same or filter(_tells_layout, own):
         for layout in _layouts(curve):
-            yield _as_asked(_shape_of(curve, layout, target.node), request)
+            yield _as_asked(_shape_of(curve, layout, target.node, is_single_threaded(request)), request, allowed)
 
 
 def _tells_layout(curve: Curve) -> bool:
@@ -131,12 +138,13 @@ def _tells_layout(curve: Curve) -> bool:
     return curve.scale != "nodes" or bool(curve.layout.ranks_per_node or curve.layout.gpus_per_node)
 
 
-def _as_asked(shape: Shape, request: Request) -> Shape:
-    """The shape with what the request says of compiler, precision and batch."""
-    allowed, work = allowed_compilers(request), request.optimisation.workload
+def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None]) -> Shape:
+    """The shape with what the request says of precision, batch and MPI library, and with a compiler that it allows."""
+    work = request.optimisation.workload
+    mpi = shape.mpi if _same_mpi(shape.mpi, request) else _mpi_asked(request)
     compiler = shape.compiler if shape.compiler in allowed else min(name for name in allowed if name)
     asked = precision(request) or shape.precision
-    return replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size)
+    return replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size, mpi=mpi)
 
 
 def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int64]:
@@ -163,17 +171,27 @@ def _check_limits(counts: StatedCounts, request: Request, target: Target) -> Non
         raise Infeasible(message, field="job_options.memory_limit")
 
 
-def _same_framework(curve: Curve, request: Request, target: Target) -> bool:
-    """Whether a curve was measured on the target, in the framework of the request."""
-    found, series = carrier(request), curve.series
-    return same_name(series.system) in target.names and (found is None or series.framework in (None, found.framework))
+def _same_framework(curve: Curve, found: Carrier | None) -> bool:
+    """Whether a curve may have been measured in the framework of the request."""
+    return found is None or curve.series.framework in (None, found.framework)
 
 
 def _same_run(curve: Curve, request: Request) -> bool:
-    """Whether a curve agrees with what the request says of its workload."""
+    """Whether a curve agrees with what the request says of its workload and MPI library."""
     series, work = curve.series, request.optimisation.workload
     pairs = ((series.dataset, work.dataset), (series.precision, precision(request)), (curve.layout.batch_size, work.batch_size))
-    return all(wanted is None or known is None or known == wanted for known, wanted in pairs)
+    return _same_mpi(series.mpi, request) and all(wanted is None or known is None or known == wanted for known, wanted in pairs)
+
+
+def _same_mpi(label: str | None, request: Request) -> bool:
+    """Whether what results call their MPI (``intel-mpi 2019``) may be the library that the request names."""
+    asked = _mpi_asked(request)
+    return asked is None or label is None or label.startswith(asked)
+
+
+def _mpi_asked(request: Request) -> str | None:
+    asked = library(request)
+    return asked.framework if asked else None
 
 
 def _layouts(curve: Curve) -> tuple[Layout, ...]:
@@ -185,11 +203,12 @@ def _layouts(curve: Curve) -> tuple[Layout, ...]:
     return tuple(curve.layout.model_copy(update={name: count}) for count in sorted(counts) if count)
 
 
-def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
-    """A curve's shape; what it does not record follows from the node."""
+def _shape_of(curve: Curve, layout: Layout, node: Node | None, mpi_alone: bool) -> Shape:
+    """A curve's shape; what it does not record follows from the node: of an MPI program without threads a rank on each core."""
     series = curve.series
     gpus = layout.gpus_per_node or 0
-    ranks = layout.ranks_per_node or gpus or 1
+    assumed = mpi_alone and node is not None and not _tells_layout(curve)
+    ranks = layout.ranks_per_node or gpus or (max(1, node.usable_cores // (layout.threads_per_rank or 1)) if node and assumed else 1)
     cores = node.usable_cores if node else ranks
     threads = layout.threads_per_rank or max(1, cores // ranks)
     return Shape(
@@ -204,7 +223,7 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
         framework_version=series.framework_version,
         precision=series.precision,
         batch_size=layout.batch_size,
-        origin="evidence",
+        origin=ASSUMED if assumed else "evidence",
     )
 
 
@@ -317,7 +336,7 @@ def _grid(
     """Node counts to predict for a shape: those given, else one where nothing says how it scales, else all that are allowed."""
     if counts.nodes or counts.ranks:
         return np.array([counts.nodes or math.ceil((counts.ranks or 1) / shape.ranks_per_node)], dtype=np.int64)
-    if not distributed or (shape.origin != "evidence" and not any(_comparable(curve, target) for curve in curves)):
+    if not distributed or (shape.origin not in ("evidence", ASSUMED) and not any(_comparable(curve, target) for curve in curves)):
         return np.array([1], dtype=np.int64)
     measured = [size for curve in curves if curve.scale == "nodes" for size in curve.sizes]
     limit = target.partition.job_nodes if target.partition else 2 * int(max(measured, default=1))
@@ -337,4 +356,6 @@ def _why(shapes: Sequence[Shape], target: Target) -> tuple[str, ...]:
     if origin == {"request"}:
         return (f"layout {listed} (ranks x threads a node), as the request gives it",)
     why = f"a rule of thumb from the topology of {target.title}, in want of measurements"
+    if ASSUMED in origin:
+        why = f"a rule of thumb, since results on {target.title} do not say their ranks_per_node"
     return (f"layouts considered (ranks x threads a node): {listed}; {why}",)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from modak.dsl import Notice, Request
 from modak.facts import Node
-from modak.schedulers.header import expand_nodes
 from modak.target import Target
-from modak.wishes import is_distributed, is_single_threaded
+from modak.wishes import is_distributed, is_single_threaded, stated_nodes
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class StatedCounts:
 def stated_counts(request: Request, target: Target) -> StatedCounts:
     """The counts that the request states. Where they contradict, ranks in total and nodes hold, the rest follows."""
     options, application = request.job_options, request.application
-    nodes, ranks = options.node_count, application.mpi_ranks
+    nodes, ranks = stated_nodes(request), application.mpi_ranks
     per_node = options.process_count_per_node
     notes: list[Notice] = []
     if ranks and nodes:
@@ -38,8 +37,6 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         per_node = follows
     elif ranks and per_node:
         nodes = math.ceil(ranks / per_node)
-    elif options.request_specific_nodes and not (ranks or nodes):
-        nodes = len(expand_nodes(options.request_specific_nodes))
     threads = application.threads or options.core_count_per_process
     cores = _cores_that_are_there(options.core_count, target, notes)
     if cores and not per_node and not ranks and is_single_threaded(request):

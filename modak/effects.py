@@ -20,7 +20,7 @@ from modak.dsl import Basis
 from modak.facts import Result
 from modak.metrics import metric
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.predict import NORMAL, same_name
+from modak.perfmodel.matching import NORMAL, same_name
 
 Array = npt.NDArray[np.float64]
 OFF: Final = "none"

@@ -12,7 +12,15 @@ from typing import Final, TypeVar
 
 from modak.dsl import Document, Request
 
-JOB_OPTIONS: Final = ("node_count", "process_count_per_node", "core_count_per_process", "core_count", "memory_limit", "request_gpus")
+JOB_OPTIONS: Final = (
+    "node_count",
+    "request_specific_nodes",
+    "process_count_per_node",
+    "core_count_per_process",
+    "core_count",
+    "memory_limit",
+    "request_gpus",
+)
 APPLICATION: Final = ("app_type", "mpi_ranks", "threads", "container_runtime")
 OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options")
 OUTFIT: Final = (*APPLICATION, "app_tag", "storage_class_pref")
@@ -57,7 +65,7 @@ def essence(request: Request, application: Iterable[str] = APPLICATION) -> Reque
 
 def without_counts(request: Request) -> Request:
     """An essence that says nothing of sizes: what a shape takes on a number of nodes is the same whoever gives that number."""
-    options = request.job_options.model_copy(update={"node_count": None})
+    options = request.job_options.model_copy(update={"node_count": None, "request_specific_nodes": None})
     application = request.application.model_copy(update={"mpi_ranks": None})
     return request.model_copy(update={"job_options": options, "application": application})
 

@@ -152,13 +152,13 @@ def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Re
 
 
 def _oversubscribed(target: Target, shape: Shape) -> bool:
-    """Whether a node has too few hardware threads for its ranks' threads, or too few of what its scheduler counts for its ranks."""
+    """Whether a node has too few hardware threads for its ranks' threads, or too few cores where its scheduler gives each rank its own."""
     node = target.node
     if node is None:
         return False
     by_thread = target.system is not None and target.system.cpu_unit == "thread"
-    countable = node.cores * (node.threads_per_core if by_thread else 1)
-    return shape.ranks_per_node * shape.threads_per_rank > node.cores * node.threads_per_core or shape.ranks_per_node > countable
+    cores = shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core)
+    return shape.ranks_per_node * shape.threads_per_rank > node.cores * node.threads_per_core or (not by_thread and cores > node.cores)
 
 
 def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:

@@ -34,7 +34,7 @@ class Resources:
     whole_node: bool = False
     """The layout uses every core of its nodes."""
     oversubscribed: bool = False
-    """More threads than the node has hardware threads for, or more ranks than cores where a core is what the scheduler counts."""
+    """More threads than the node has hardware threads for, or than it has cores for where a core is what the scheduler counts."""
     node_cores: int | None = None
     """Physical cores of a node, where they are known."""
     total_ranks: int | None = None
@@ -50,6 +50,11 @@ class Resources:
         """Cores that the job takes of a node: never more than it has, where ranks share them."""
         taken = self.ranks_per_node * self.cores_per_rank
         return min(taken, self.node_cores or taken)
+
+    @property
+    def node_memory(self) -> int:
+        """Bytes of a node that cover both what is asked for the node and for its cores; 0: nothing is."""
+        return max(self.memory_per_node or 0, (self.memory_per_core or 0) * self.cores_per_node)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,9 @@ from modak.objective import FAR, START_UP_S, Ranking, Scored, rank
 from modak.optimise import Answer, Decision, choice_of, least_efficiency, optimise
 from modak.perfmodel import Curve, predict
 from modak.perfmodel.curves import size_of
+from modak.perfmodel.matching import NORMAL
 from modak.perfmodel.planning import Run, Step, Width, propose
-from modak.perfmodel.predict import NOISE, NORMAL
+from modak.perfmodel.predict import NOISE
 from modak.scoring import Floats, columns, node_power, of_compiler, question, score, usable_curves
 from modak.target import resolve
 from modak.unmeasured import with_unmeasured

@@ -31,7 +31,7 @@ from modak.grammar import clock
 from modak.jobs import Job, build_of, choose_launcher, definition_of, job_of
 from modak.jobspec import JobSpec
 from modak.objective import Ranking, Scored, nearest, pareto, rank
-from modak.perfmodel.predict import SPREAD
+from modak.perfmodel.matching import SPREAD
 from modak.prepared import Prepared, prepared
 from modak.scoring import Columns, Evidence, columns, score
 from modak.script import job as jobscript
@@ -365,8 +365,10 @@ def _layout_line(decision: Decision, shape: Shape) -> str:
     rivals = np.flatnonzero(~laid_out[scored.shape] & (scored.nodes == nodes) & np.isfinite(scored.time)).tolist()
     if not rivals:
         return f"{text}, the only one with a prediction"
-    by_time = sorted(rivals, key=lambda i: scored.time[i])
-    described = ", ".join(f"{_shape_text(decision, i)} takes {scored.time[i] / scored.time[best]:.2f} x as long" for i in by_time[:3])
+    fastest: dict[str, float] = {}
+    for index in sorted(rivals, key=lambda i: scored.time[i]):
+        fastest.setdefault(_shape_text(decision, index), float(scored.time[index] / scored.time[best]))
+    described = ", ".join(f"{layout} takes {ratio:.2f} x as long" for layout, ratio in list(fastest.items())[:3])
     return f"{text}: at {counted(nodes, 'node')} {described}"
 
 
@@ -440,7 +442,7 @@ def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
 
 def _without_samples(request: Request, decision: Decision, facts: Facts) -> tuple[Notice, ...]:
     """What the request would have to say for a time, where there is none."""
-    return () if decision.evidence.known else unsaid(request, facts.models)
+    return () if decision.evidence.known else unsaid(request, prepared(facts).per_sample)
 
 
 def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:

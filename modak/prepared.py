@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from modak.facts import Facts, Result
 from modak.images import Catalogue, catalogue
 from modak.kept import Kept
-from modak.perfmodel.predict import same_name
+from modak.metrics import metric
+from modak.perfmodel.matching import same_name
 from modak.rules import Rulebook, rulebook
 
 if TYPE_CHECKING:
@@ -43,6 +44,12 @@ class Prepared(Facts):
         without = {same_name(curve.series.system) for curve in measured if not curve.on_gpus}
         places = ((same_name(curve.series.system), curve.series.partition) for curve in measured)
         return frozenset(place for place in places if place[0] not in without)
+
+    @cached_property
+    def per_sample(self) -> tuple[str, ...]:
+        """What was measured of a sample, in words: ``throughput in samples/s``."""
+        measured = {metric(curve.series.metric, curve.series.unit) for curve in self.models if curve.told is None}
+        return tuple(sorted(f"{one.name} in {one.unit}" for one in measured if one.per == "sample"))
 
     @cached_property
     def targets(self) -> Kept[Hashable, Target]:

@@ -24,11 +24,11 @@ from modak.kept import Kept
 from modak.objective import Scored
 from modak.perfmodel import Curve, Power, Predictions, Question, describe, predict
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.predict import same_name
+from modak.perfmodel.matching import same_name
 from modak.prepared import prepared
 from modak.target import Target, find_system
 from modak.wishes import carrier
-from modak.workload import Units, units
+from modak.workload import Units, units, with_dataset
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -126,7 +126,7 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
 
     ``place``: what the target was resolved from; with it predictions at a given number of nodes are kept with those around it.
     """
-    any_size = without_counts(request)
+    any_size = with_dataset(without_counts(request), candidates.dataset)
     predicted = partial(_predicted, any_size, target, usable_curves(any_size, target, facts.models), candidates, node_power(facts))
     if place is not None and candidates.given.nodes:
         kept, asked = prepared(facts).blocks, (place, *key(any_size))

@@ -27,7 +27,8 @@ from modak.normalise import Normalised, normalise
 from modak.numbering import Numbers
 from modak.optimise import Decision, Settled, optimise, plan_of, recommend, settle
 from modak.perfmodel import Curve
-from modak.perfmodel.predict import FAR_DOUBLINGS, same_name
+from modak.perfmodel.matching import same_name
+from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.unseen import numbers_of
 from modak.prepared import Prepared
 from modak.progress import Progress, silent

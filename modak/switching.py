@@ -21,12 +21,12 @@ from modak.dsl import Basis, Request
 from modak.effects import OFF, SOFTWARE, Effect, Pair, Run, effect, pairs
 from modak.facts import Result
 from modak.perfmodel import Predictions
+from modak.perfmodel.matching import USUAL_PRECISION
 from modak.target import Target
 from modak.wishes import carrier, switches
 
 REDUCED: Final = ("amp", "mixed", "fp16", "bf16", "tf32")
 """What results call precisions below single; ``auto`` chooses among these and ``fp32``."""
-FULL: Final = "fp32"
 BUILD: Final = "opt-build"
 BUILT: Final = "params.build"
 
@@ -76,7 +76,7 @@ def left_open(request: Request) -> tuple[OpenSwitch, ...]:
     """The switches that the request leaves to the evidence."""
     compilers = [OpenSwitch(name, "compiler", name) for name, value in switches(request).items() if value == "auto"]
     optimisation = request.optimisation
-    precisions = [OpenSwitch(name, "precision", name, FULL) for name in REDUCED if optimisation.workload.precision == "auto"]
+    precisions = [OpenSwitch(name, "precision", name, USUAL_PRECISION) for name in REDUCED if optimisation.workload.precision == "auto"]
     builds = [OpenSwitch(BUILD, BUILT, BUILD, "hub")] if optimisation.enable_opt_build == "auto" else []
     return (*compilers, *precisions, *builds)
 

@@ -13,7 +13,7 @@ from modak.amounts import counted
 from modak.dsl import Notice, Request
 from modak.errors import unknown
 from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, RuntimePolicy, System
-from modak.perfmodel.predict import same_name
+from modak.perfmodel.matching import same_name
 from modak.prepared import prepared
 
 SAME_RUNTIME = ({"apptainer", "singularity"},)
@@ -57,7 +57,7 @@ class Target:
 
     @property
     def names(self) -> frozenset[str]:
-        """All names of the place, folded: see :func:`modak.perfmodel.predict.same_name`."""
+        """All names of the place, folded: see :func:`modak.perfmodel.matching.same_name`."""
         known = (self.system.name, *self.system.aliases) if self.system else (self.name,)
         return frozenset(same_name(name) for name in known if name)
 

@@ -9,6 +9,7 @@ from modak import plugins
 from modak.dsl import Request
 from modak.frameworks.base import Carrier
 from modak.recipes.mpilibs import LIBRARIES
+from modak.schedulers.header import expand_nodes
 
 
 def switches(request: Request) -> Mapping[str, Any]:
@@ -41,8 +42,16 @@ def is_distributed(request: Request) -> bool:
         return True
     if optimisation.config.distributed_training or distribution(request):
         return True
-    many = (application.mpi_ranks, request.job_options.node_count, request.job_options.process_count_per_node)
+    many = (application.mpi_ranks, stated_nodes(request), request.job_options.process_count_per_node)
     return any(count is not None and count > 1 for count in many)
+
+
+def stated_nodes(request: Request) -> int | None:
+    """The number of nodes that the request gives; where it gives neither that nor ranks, as many as it names."""
+    options = request.job_options
+    if options.node_count or request.application.mpi_ranks or not options.request_specific_nodes:
+        return options.node_count
+    return len(expand_nodes(options.request_specific_nodes))
 
 
 def carrier(request: Request) -> Carrier | None:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from modak.candidates import Candidates, enumerate_candidates, node_grid
 from modak.errors import Infeasible
-from modak.facts import Facts
+from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
-from modak.target import resolve
+from modak.perfmodel import fit
+from modak.target import Target, resolve
 
 Known = Callable[[str | None], Facts]
 TRAINING = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
@@ -53,6 +54,83 @@ def test_measured_layouts_hold_for_another_data_set_precision_or_batch(known: Kn
     found = candidates(known, application="3dgan", optimisation={"workload": workload})
     assert layouts(found) == {(1, 48, 0), (2, 48, 0), (4, 12, 0)}
     assert {(shape.precision, shape.batch_size) for shape in found.shapes} == {(workload.get("precision"), workload.get("batch_size"))}
+
+
+def of_solver(workload: dict[str, Any], library: str | None = None) -> Candidates:
+    """A solver's runs of two problems on one node: the small one with two MPI libraries, the large one with one."""
+    runs = [("small", "openmpi", 4), ("small", "openmpi", 8), ("small", "mpich", 2), ("small", "mpich", 4), ("large", "mpich", 16)]
+    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
+    results = [
+        Result(
+            series=SeriesKey.model_validate({**series, "dataset": dataset, "mpi": mpi}),
+            layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=1),
+            value={"small": 10.0, "large": 1000.0}[dataset] / ranks,
+        )
+        for dataset, mpi, ranks in runs
+    ]
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {"library": library} if library else {}}, "workload": workload}
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "optimisation": wanted}
+    request = normalise({"job": job}).request
+    return enumerate_candidates(request, Target(system=None, name="supermuc-ng"), fit(results))
+
+
+def test_results_that_tell_no_layout_are_of_a_rank_a_core_for_an_mpi_program(known: Known) -> None:
+    """Its script would else start one rank on a node of 48 cores; and the answer does not call the layout measured."""
+    facts = known("nobody-ran-this")
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=nodes), value=10.0 / nodes) for nodes in (1, 2, 4)])
+    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
+    found = enumerate_candidates(request, resolve(request, facts), curves)
+    assert layouts(found) == {(48, 1, 0)}
+    assert "do not say their ranks_per_node" in found.decisions[0]
+
+
+def test_runs_of_different_problems_are_not_compared() -> None:
+    """Where the request names no data set, the one with the most results is taken, and the answer says so."""
+    found = of_solver({})
+    assert {shape.ranks_per_node for shape in found.shapes} == {2, 4, 8}
+    (warning,) = [notice for notice in found.warnings if notice.field == "optimisation.workload.dataset"]
+    assert (found.dataset, "'large'" in warning.message) == ("small", True)
+
+
+def test_data_sets_of_other_systems_are_not_taken_for_results_here_that_tell_none() -> None:
+    """Measured times of the target stay the run's own, whatever was measured elsewhere."""
+    series = {"application": "solver", "metric": "wall_time", "unit": "s"}
+    places = [("here", None), ("there", "small"), ("there", "large")]
+    curves = fit(
+        Result(series=SeriesKey.model_validate({**series, "system": place, "dataset": dataset}), layout=Layout(nodes=1), value=10.0)
+        for place, dataset in places
+    )
+    request = normalise({"job": {"application": {"app_tag": "solver"}, "target": {"name": "here"}}}).request
+    assert enumerate_candidates(request, Target(system=None, name="here"), curves).dataset is None
+
+
+def test_a_data_set_that_is_named_is_asked_without_a_warning() -> None:
+    """As the request says it, however few its results are."""
+    found = of_solver({"dataset": "large"})
+    assert ({shape.ranks_per_node for shape in found.shapes}, found.dataset, found.warnings) == ({16}, "large", ())
+
+
+@pytest.mark.parametrize(("library", "ranks"), [("openmpi", {4, 8}), ("mpich", {2, 4})])
+def test_runs_of_another_mpi_library_are_no_candidates(library: str, ranks: set[int]) -> None:
+    """A request for one library is not answered with the layouts and times of another."""
+    found = of_solver({"dataset": "small"}, library)
+    assert {(shape.ranks_per_node, shape.mpi) for shape in found.shapes} == {(count, library) for count in ranks}
+
+
+def test_layouts_of_another_mpi_library_hold_where_there_is_none_of_ones_own() -> None:
+    """The library is the request's then."""
+    shapes = of_solver({"dataset": "large"}, "openmpi").shapes
+    assert (16, {"openmpi"}) == (max(shape.ranks_per_node for shape in shapes), {shape.mpi for shape in shapes})
+
+
+def test_results_of_another_data_set_that_tell_no_layout_are_no_evidence_for_one(known: Known) -> None:
+    """One rank on all cores would be what nobody said; the rule of thumb stands."""
+    key = SeriesKey(application="app", system="supermuc-ng", dataset="other", metric="wall_time", unit="s")
+    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100 / nodes) for nodes in (1, 2, 4))
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_type": "mpi"}, "optimisation": {"workload": {"dataset": "this"}}}
+    request = normalise({"job": job}).request
+    assert layouts(enumerate_candidates(request, resolve(request, known(None)), models)) == {(48, 1, 0)}
 
 
 def test_layouts_of_another_framework_are_not_taken(known: Known) -> None:

@@ -382,6 +382,15 @@ def test_an_output_that_a_full_disk_cuts_off_is_one_line(words: tuple[str, ...])
     assert "No space left on device" in told.stderr
 
 
+def test_a_reader_who_has_seen_enough_is_no_fault() -> None:
+    """As in ``modak … | head``: exit status 0, and not a word."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    told = subprocess.run([sys.executable, "-m", "modak", "schema", "request"], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    os.close(writer)
+    assert (told.returncode, told.stderr) == (0, b"")
+
+
 def test_a_note_about_a_file_is_nothing_that_a_terminal_acts_on(own: Run, tmp_path: Path) -> None:
     """Whoever packs a folder chooses the names in it."""
     (tmp_path / "a\x1b[2Jb.zzz").write_text("x")

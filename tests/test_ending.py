@@ -350,7 +350,15 @@ def test_jobs_of_an_array_do_not_share_a_directory(tmp_path: Path, scheduler: st
     """Where all of them have one number."""
     job, _ = staged(tmp_path, "true")
     text = render(replace(job, attributes=replace(job.attributes, array="1-4")), scheduler).text
-    assert f'MODAK_SCRATCH="${{SCRATCH:?}}"/modak-"${{MODAK_JOB:?}}"-"${{{index}:?}}"-' in text
+    assert f'MODAK_SCRATCH="${{SCRATCH:?}}"/modak-"${{MODAK_JOB:?}}"-"${{{index}:-0}}"-' in text
+
+
+def test_an_array_that_the_scheduler_cannot_be_given_leaves_one_job(tmp_path: Path) -> None:
+    """Which has no index, and its directory all the same."""
+    job, disk = staged(tmp_path, "touch ${MODAK_SCRATCH}/b")
+    text = render(replace(job, attributes=replace(job.attributes, array="1,3")), "pbspro").text
+    done = ran(text, tmp_path, SCRATCH=str(disk), PBS_O_WORKDIR=str(tmp_path), PBS_JOBID="7.server")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_lustre_is_striped_before_anything_is_written(tmp_path: Path) -> None:

@@ -92,13 +92,18 @@ def test_efficiency_is_against_the_smallest_size_that_was_measured(known: Known,
     assert largest.efficiency == pytest.approx(smallest.node_hours / largest.node_hours, abs=1e-4)
 
 
-@pytest.mark.parametrize(("unit", "said"), [("core", "--overcommit"), ("thread", "--ntasks-per-node=96")])
-def test_two_ranks_a_core_are_more_than_a_scheduler_of_cores_counts(known: Known, unit: str, said: str) -> None:
-    """Slurm refuses more tasks than CPUs unless it is told to overcommit."""
+@pytest.mark.parametrize(
+    ("unit", "ranks", "threads", "said"),
+    [("core", 96, 1, "--overcommit"), ("core", 32, 3, "--overcommit"), ("thread", 96, 1, "--ntasks-per-node=96")],
+)
+def test_ranks_that_share_cores_are_more_than_a_scheduler_of_cores_counts(
+    known: Known, unit: str, ranks: int, threads: int, said: str
+) -> None:
+    """Slurm refuses tasks that need more CPUs than there are unless it is told to overcommit: three threads a rank are two cores."""
     facts = known(None)
     system = facts.systems["stampede2"].model_copy(update={"cpu_unit": unit})
-    job = {"target": {"name": "stampede2"}, "application": {"app_type": "mpi", "executable": "./a"}}
-    request = normalise({"job": {**job, "job_options": {"node_count": 1, "process_count_per_node": 96}}}).request
+    job = {"target": {"name": "stampede2"}, "application": {"app_type": "mpi", "executable": "./a", "threads": threads}}
+    request = normalise({"job": {**job, "job_options": {"node_count": 1, "process_count_per_node": ranks}}}).request
     assert f"#SBATCH {said}\n" in optimise(request, replace(facts, systems={**facts.systems, "stampede2": system})).texts.job_script
 
 

@@ -135,6 +135,17 @@ def test_ranks_that_torchrun_starts_need_no_mpi(known: Known, layer: dict[str, s
     assert not any("MPI" in warning.message for warning in answer.plan.warnings)
 
 
+def test_results_with_the_hosts_mpi_bind_none_where_torchrun_starts_the_ranks(known: Known) -> None:
+    """They were run otherwise; this run's ranks do not talk through it."""
+    key = SeriesKey(
+        application="net", system="supermuc-ng", framework="pytorch", mpi="intel-mpi", mpi_from="host", metric="wall_time", unit="s"
+    )
+    layout = Layout(nodes=1, ranks_per_node=2, gpus_per_node=2)
+    answer = trained(replace(known(None), models=fit([Result(series=key, layout=layout, value=60.0)])))
+    assert answer.plan.prediction.basis == "measured"
+    assert "I_MPI_ROOT" not in answer.texts.job_script
+
+
 def test_an_image_from_before_torchrun_is_warned_about(known: Known) -> None:
     """PyTorch has it since 1.10."""
     facts = known(None)

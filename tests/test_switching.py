@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from modak.candidates import Shape
 from modak.dsl import Plan
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.ingest.reading import tables
@@ -16,6 +17,7 @@ from modak.optimise import optimise
 from modak.perfmodel import fit
 from modak.service import open_service
 from modak.settings import Settings
+from modak.switching import OpenSwitch
 
 Known = Callable[[str | None], Facts]
 
@@ -84,6 +86,23 @@ def test_the_line_gives_the_ratio_of_the_own_results_that_decided(known: Known) 
     said = line(plan(known, own, [*others, *own]), "xla")
     assert said.startswith("xla: off, 1.10 x the time without it (90% interval ")
     assert said.endswith("; measured: 1 result with it, 1 without)")
+
+
+def test_another_layout_is_named_once_whatever_is_switched_on_in_it(known: Known) -> None:
+    """With the faster of its times, with XLA and without."""
+    own = [
+        epoch(seconds, compiler=compiler).model_copy(update={"layout": Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=20 // ranks)})
+        for ranks, compiler, seconds in ((2, None, 60.0), (2, "xla", 50.0), (4, None, 90.0), (4, "xla", 75.0))
+    ]
+    training = {"config": {"distributed_training": True}, "tensorflow": {"version": "2.*", "xla": "auto", "distribution": "horovod"}}
+    assert line(plan(known, own, own, ai_training=training), "layout").endswith("at 1 node 4x5 takes 1.50 x as long")
+
+
+def test_another_compiler_is_no_run_without_the_switch() -> None:
+    """Beside two compilers that are left open, each is held against neither."""
+    xla, plain = Shape(1, 20, compiler="xla"), Shape(1, 20)
+    switch = OpenSwitch("xla", "compiler", "xla")
+    assert [switch.tells_apart(xla, other) for other in (plain, replace(xla, compiler="ngraph"))] == [True, False]
 
 
 def test_a_switch_that_the_request_turns_on_keeps_the_measured_layout(known: Known) -> None:

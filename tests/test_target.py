@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.facts import Facts, Layout, Queue, Result, SeriesKey
 from modak.normalise import normalise
 from modak.perfmodel import Curve, fit
 from modak.target import Target, find_system, resolve
@@ -138,6 +138,18 @@ def test_results_on_gpus_alone_lead_to_the_partition_that_they_ran_in(known: Kno
     found = resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts)
     assert found.asks_for(1) == "big"
     assert found.decisions[0].startswith("partition: big, since all its results on mixed are of GPUs")
+
+
+@pytest.mark.parametrize(
+    "called", [{"queue": "accel"}, {"queues": (Queue(name="debug", min_nodes=2, max_nodes=2), Queue(name="accel", max_nodes=9))}]
+)
+def test_the_partition_with_gpus_is_asked_for_as_the_scheduler_calls_it(called: dict[str, Any], known: Known) -> None:
+    """By its queue's name, of several by that of the queue which takes the job."""
+    facts = mixed(known)
+    system = facts.systems["mixed"]
+    parts = tuple(one.model_copy(update=called) if one.name == "gpu" else one for one in system.partitions)
+    renamed = replace(facts, systems={"mixed": system.model_copy(update={"partitions": parts})})
+    assert partition_of(renamed, job_options={"request_gpus": 2}) == "accel"
 
 
 def test_a_partition_that_is_named_is_kept_without_gpus(known: Known) -> None:

@@ -7,9 +7,11 @@ document only the address of its keys is taken, once it has repeated the issuer'
 from __future__ import annotations
 
 import http.client
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from time import monotonic
@@ -32,6 +34,7 @@ MISSING_KEY_WAIT_S: Final = 60.0
 FAILURE_WAIT_S: Final = 5.0
 """Seconds without another try after the issuer did not answer."""
 TIMEOUT_S: Final = 3.0
+"""Seconds for a whole answer of the issuer: callers wait for it meanwhile."""
 CLOCK_SKEW_S: Final = 60
 LARGEST_DOCUMENT_BYTES: Final = 1 << 20
 LONGEST_TOKEN: Final = 8192
@@ -169,15 +172,35 @@ def _fetched(address: str) -> dict[str, Any]:
     extra: dict[str, Any] = {} if parts.scheme == "http" else {"context": ssl.create_default_context()}
     connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S, **extra)
     try:
-        connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers={"Accept": "application/json"})
-        response = connection.getresponse()
-        content = response.read(LARGEST_DOCUMENT_BYTES + 1)
+        with _cut_late(connection):
+            connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers={"Accept": "application/json"})
+            response = connection.getresponse()
+            content = response.read(LARGEST_DOCUMENT_BYTES + 1)
     finally:
         connection.close()
     document = strict_json(content) if response.status == http.HTTPStatus.OK and len(content) <= LARGEST_DOCUMENT_BYTES else None
     if not isinstance(document, dict):
         raise ValueError("no JSON object")
     return document
+
+
+@contextmanager
+def _cut_late(connection: http.client.HTTPConnection) -> Iterator[None]:
+    """Connect, and end the connection under whoever still reads from it after its time: its own timeout begins anew with each byte."""
+    connection.connect()
+    plain: socket.socket = connection.sock  # the connection forgets it where the issuer says that it will close it
+
+    def cut() -> None:
+        with suppress(OSError):
+            plain.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(TIMEOUT_S, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _allowed(address: str) -> bool:

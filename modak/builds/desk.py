@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Final
 from modak.builds import bundle, verify, worker
 from modak.builds.order import Order, Site, of_recipe, recipe_of
 from modak.builds.wanted import WantedBuild
-from modak.errors import Conflict, RequestError, Unavailable, UnknownName
+from modak.errors import Conflict, ModakError, RequestError, Unavailable, UnknownName
 from modak.facts import Image
 from modak.grammar import is_image_file
 from modak.recipes.plan import recipe
@@ -65,20 +66,23 @@ class Desk:
         """Order an image: the state of its build, which may be one that others wait for, or one that is done.
 
         ``again``: what was built before is built anew. A recipe that copies files is always built anew: they may have changed.
+        Raises :class:`modak.errors.Unavailable` where the folder of images cannot be written.
         """
         folder = self.folder
         before = () if again or order.context else self.store.builds.newest(1, key=order.key)
         if before and before[0].state == "done" and self._whole(before[0]):
             return state(before[0])
+        worker.lock_file(folder).close()  # nothing is ordered that nobody here could build
         build = self.store.builds.ask(order.key, order.as_json(), actor)
         start_builder(self.settings, folder)
         return state(build)
 
     def state(self, build_id: str) -> Json:
-        """How far a build is. Where nobody seems to work on it, a builder is started."""
+        """How far a build is. Where nobody seems to work on it, a builder is started, if one can work here."""
         build = self.store.builds.get(build_id)
         if build.living and now() - max(build.requested_at, build.beat_at) > PATIENCE:
-            start_builder(self.settings, self.folder)
+            with suppress(ModakError):
+                start_builder(self.settings, self.folder)
         return state(build)
 
     def log(self, build_id: str) -> str:

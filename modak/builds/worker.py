@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -29,12 +29,14 @@ from modak.builds.order import Order, read
 from modak.builds.tools import Builder, Command, environment, find
 from modak.errors import ModakError, Unavailable
 from modak.facts import Image
-from modak.store.builds import Build, Builds
+from modak.store.builds import Build, Builds, State
 from modak.store.times import now
 from modak.verification import judge, measured
 
 BUILDERS: Final[Mapping[str, Builder]] = {each.runtime: each for each in (Apptainer(), Charliecloud())}
 BEAT_S: Final = 1.0
+HELD_S: Final = 3600.0
+"""For how long a builder asks a database again that others hold, or that is away, rather than lose what it built."""
 SILENT: Final = timedelta(seconds=120)
 """A builder on another machine that has not been heard of for so long is gone."""
 _FULL: Final = ("No space left on device", "Disk quota exceeded", "File too large", "disk is full")
@@ -49,11 +51,10 @@ def builder_lock(folder: Path) -> Iterator[IO[str] | None]:
     """The lock that makes this process the folder's builder, or ``None``: another one has it. It goes with the process, however it ends.
 
     Whoever starts a builder takes the lock and gives it to the builder as its standard input, so that no second one is started
-    meanwhile.
+    meanwhile. Raises as :func:`lock_file`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     given = _given(folder)
-    lock = given or (folder / ".builder").open("a+")
+    lock = given or lock_file(folder)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -65,6 +66,15 @@ def builder_lock(folder: Path) -> Iterator[IO[str] | None]:
     finally:
         if not given:
             lock.close()
+
+
+def lock_file(folder: Path) -> IO[str]:
+    """The file that builders of a folder lock. Raises :class:`modak.errors.Unavailable` where the folder cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder / ".builder").open("a+")
+    except OSError as error:
+        raise Unavailable(f"{folder} cannot be written: {error.strerror}", field="MODAK_IMAGES_DIR") from None
 
 
 def _given(folder: Path) -> IO[str] | None:
@@ -140,17 +150,17 @@ class BuildRun:
         try:
             with _ends_by_signal():
                 image, result = self._make(order, builder, place)
-            self.builds.finish(self.build.id, "done", log=self.log.text(), result=result, image=image)
+            self._end("done", result=result, image=image)
         except Stopped:
             wanted = self.builds.get(self.build.id).cancel
             if wanted:
-                self.builds.finish(self.build.id, "cancelled", message=f"cancelled in the step: {self.step}", log=self.log.text())
+                self._end("cancelled", message=f"cancelled in the step: {self.step}")
             else:
                 self.builds.put_back(self.build.id, died=False)
                 raise
         except (ModakError, OSError, TimeoutError) as error:
             self.log.line(f"modak: {error}")
-            self.builds.finish(self.build.id, "failed", message=self._why(error), log=self.log.text())
+            self._end("failed", message=self._why(error))
         finally:
             _remove(place)
 
@@ -236,7 +246,10 @@ class BuildRun:
                 self.fault = why[:300]
 
     def _work_of(self, group: process.Process) -> None:
-        self.builds.works(self.build.id, _here() | {"group": asdict(group)})
+        _insist(lambda: self.builds.works(self.build.id, _here() | {"group": asdict(group)}))
+
+    def _end(self, state: State, **told: Any) -> None:
+        _insist(lambda: self.builds.finish(self.build.id, state, log=self.log.text(), **told))
 
     def _watch(self, *, at_once: bool = False) -> None:
         """Say that we live, and stop where somebody wants that. A database that is busy is asked again."""
@@ -255,6 +268,18 @@ class BuildRun:
             free = shutil.disk_usage(self.folder).free / 1e9
             return f"step {self.step!r}: the disk is full, or a limit on file sizes is reached ({free:.1f} GB free in {self.folder})"
         return f"step {self.step!r}: {' '.join(text.split())}"
+
+
+def _insist(tell: Callable[[], None]) -> None:
+    """Tell the database what must not be lost, again and again where it is busy or away."""
+    until = time.monotonic() + HELD_S
+    while True:
+        try:
+            return tell()
+        except Unavailable:
+            if time.monotonic() > until:
+                raise
+            time.sleep(BEAT_S)
 
 
 @contextmanager

@@ -45,6 +45,14 @@ class _Commands(TyperGroup):
         with formatter.section("Exit status"):
             formatter.write_dl([(str(status), meaning) for status, meaning in EXITS])
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. A reader of its output who has seen enough (``head``) is no fault; typer would end with status 1."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _silence()
+            return 0
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status."""

@@ -148,7 +148,7 @@ def _listed(item: Mapping[str, Any]) -> Curve:
 
 
 def _of_system(curves: Sequence[Curve], system: str | None) -> list[Curve]:
-    from modak.perfmodel.predict import same_name
+    from modak.perfmodel.matching import same_name
 
     kept = [curve for curve in curves if system is None or same_name(curve.series.system) == same_name(system)]
     if system is not None and not kept:

@@ -91,7 +91,7 @@ def upgrade() -> None:
 
 @db.command()
 def check() -> None:
-    """Look for damage."""
+    """Look for damage in an SQLite database."""
     with common.local() as service:
         faults = service.store.check()
     if faults:

@@ -83,18 +83,21 @@ def cell(value: Any) -> str:
     return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def header_faults(columns: Sequence[str], required: Sequence[str]) -> Iterator[str]:
-    """What is wrong with the names of the columns: unknown ones, each with its nearest, and required ones that are missing."""
+def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: bool) -> Iterator[str]:
+    """What is wrong with the names of the columns: unknown ones, each with its nearest, and required ones that are missing.
+
+    ``loading``: of a file that is loaded, for which options can put it right.
+    """
     strange = [name for name in columns if name not in COLUMNS and not PARAMETER.fullmatch(name)]
     for name in strange:
         plain = name.strip().lower().replace(" ", "_")[:60]
         nearest = get_close_matches(plain, (*COLUMNS, "params.NAME"), n=1, cutoff=0)[0]
         hint = f"; {plain} is a metric: name it in the column 'metric', its number goes into 'value'" if plain in metrics.METRICS else ""
-        how = "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if name == strange[-1] else ""
+        how = "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[-1] else ""
         yield f"unknown column {_shown(name)}; the nearest known one is {nearest!r}{hint}{how}"
     missing = [name for name in required if name not in columns]
     if missing:
-        filled = "".join(f"; '--set {name}=…' gives all rows one" for name in missing[:1] if name != "value")
+        filled = "".join(f"; '--set {name}=…' gives all rows one" for name in missing[:1] if loading and name != "value")
         yield f"no column {', '.join(map(repr, missing))}; the header (in JSON, a key of the records) must name it{filled}"
 
 

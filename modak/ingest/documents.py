@@ -22,8 +22,8 @@ LONGEST: Final = 200
 """Characters that a label of results may have."""
 LONGEST_NOTE: Final = 500
 MOST_CELLS: Final = 1_000_000
-"""Cells that the rows of any file may hold; a larger file may hold two more for each of its bytes. A few bytes that all rows repeat
-(parameters of a whole run) are else a way to fill the memory.
+"""Cells that the rows of any file may hold; a longer text may hold two more for each of its characters. A few that all rows
+repeat (parameters of a whole run) are else a way to fill the memory.
 """
 
 
@@ -35,10 +35,11 @@ class Node(dict[str, Any]):
 
 @dataclass
 class Found:
-    """Rows on their way from one file of so many bytes, and what was left out of it."""
+    """Rows on their way from the text of one file, and what was left out of it."""
 
     name: str
     size: int
+    """Characters of the text, which of a gzip file is many times the file."""
     records: list[dict[str, str]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
@@ -51,7 +52,7 @@ class Found:
         self.cells += len(cells)
         most = MOST_CELLS + 2 * self.size
         if self.cells > most:
-            raise DataError(f"more than {most} cells in its rows, which {self.size} bytes do not explain", field=f"{self.name}:{line}")
+            raise DataError(f"more than {most} cells in its rows, which {self.size} characters do not explain", field=f"{self.name}:{line}")
         self.records.append({name: cell(value) for name, value in cells.items()})
         self.lines.append(line)
 
@@ -87,8 +88,8 @@ def text_of(source: Source) -> str:
         raise DataError(f"byte 0x{content[wrong.start]:02x} is no UTF-8", field=f"{source.name}:{line}") from None
 
 
-def document(source: Source) -> Node:
-    """The one object that a file holds. Raises :class:`modak.errors.DataError` with its line for what is no JSON."""
+def document(source: Source) -> tuple[Node, Found]:
+    """The one object that a file holds, and room for its rows. Raises :class:`modak.errors.DataError` with its line for what is no JSON."""
     text = text_of(source)
     try:
         found = _Decoder(text).decode(text)
@@ -98,7 +99,7 @@ def document(source: Source) -> Node:
         raise DataError("objects nested too deep", field=f"{source.name}:1") from None
     if not isinstance(found, Node):
         raise DataError("an object {…} is wanted", field=f"{source.name}:1")
-    return found
+    return found, Found(source.name, len(text))
 
 
 class _Decoder(json.JSONDecoder):

@@ -34,7 +34,7 @@ class ExtraP:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each value at each point."""
-        document, found = documents.document(source), Found(source.name, source.size)
+        document, found = documents.document(source)
         names = [str(each) for each in member(document, "parameters", list, source.name)]
         for region, metrics in member(document, "measurements", dict, source.name).items():
             for metric in metrics if isinstance(metrics, dict) else member(document["measurements"], region, dict, source.name):
@@ -62,11 +62,12 @@ class ExtraPText:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each value of a ``DATA`` line, at the point whose turn it is."""
-        found = Found(source.name, source.size)
+        content = text_of(source)
+        found = Found(source.name, len(content))
         names: list[str] = []
         points: list[list[str]] = []
         region, metric, turn = "", "", 0
-        for line, row in enumerate(text_of(source).splitlines(), 1):
+        for line, row in enumerate(content.splitlines(), 1):
             word, _, rest = row.partition("#")[0].strip().partition(" ")
             if word == "PARAMETER":
                 names += rest.split()

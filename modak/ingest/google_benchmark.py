@@ -32,7 +32,7 @@ class GoogleBenchmark:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each repetition's time, and for the rates that it counted; aggregates are made from these and left out."""
-        document, found = documents.document(source), Found(source.name, source.size)
+        document, found = documents.document(source)
         context = member(document, "context", dict, source.name)
         for one in objects(document, "benchmarks", source.name):
             if one.get("run_type", "iteration") == "aggregate" or "aggregate_name" in one:

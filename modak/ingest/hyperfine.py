@@ -29,7 +29,7 @@ class Hyperfine:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each run that ended with exit status 0."""
-        document, found = documents.document(source), Found(source.name, source.size)
+        document, found = documents.document(source)
         metadata = documents.within(document, "metadata")
         version = text(document.get("schema_version")) or text(metadata.get("json_schema_version"))
         if version not in (None, "1", "2"):

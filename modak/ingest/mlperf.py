@@ -45,8 +45,9 @@ class MlPerf:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each run that stopped with success: the time from run_start to run_stop."""
-        found, run = Found(source.name, source.size), _Run()
-        for line, event in _events(source):
+        content = text_of(source)
+        found, run = Found(source.name, len(content)), _Run()
+        for line, event in _events(content, source.name):
             key, value = event.get("key"), event.get("value")
             if key in _SAID:
                 run.said[str(key)] = value
@@ -62,14 +63,14 @@ class MlPerf:
         yield from found.rows()
 
 
-def _events(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for line, row in enumerate(text_of(source).splitlines(), 1):
+def _events(content: str, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for line, row in enumerate(content.splitlines(), 1):
         _, mark, rest = row.partition(MARK)
         if mark:
             try:
                 event = json.loads(rest)
             except (ValueError, RecursionError):
-                raise DataError(f"no JSON object after {MARK}", field=f"{source.name}:{line}") from None
+                raise DataError(f"no JSON object after {MARK}", field=f"{name}:{line}") from None
             if isinstance(event, dict):
                 yield line, event
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from modak.ingest import documents
-from modak.ingest.documents import Found, objects, text
+from modak.ingest.documents import objects, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -23,7 +23,7 @@ class ModakResult:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """The records under ``results``, whose keys are the columns."""
-        document, found = documents.document(source), Found(source.name, source.size)
+        document, found = documents.document(source)
         status, origin = text(document.get("exit_status")), f"job {text(document.get('job'))}, plan {text(document.get('plan'))}"
         if status != "0":
             found.leave(document.line, f"the run ended with status {status}")

@@ -30,10 +30,11 @@ class PerfLog:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each run that passed."""
-        found = Found(source.name, source.size)
+        text = text_of(source)
+        found = Found(source.name, len(text))
         header: list[str] = []
         faults = []
-        for line, row in enumerate(text_of(source).splitlines(), 1):
+        for line, row in enumerate(text.splitlines(), 1):
             cells = row.split("|")
             if not header or cells[0] == "result":
                 header = cells

@@ -24,7 +24,7 @@ class PytestBenchmark:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each test: the median of its rounds, since outliers are heavy."""
-        document, found = documents.document(source), Found(source.name, source.size)
+        document, found = documents.document(source)
         host = text(documents.within(document, "machine_info").get("node"))
         when = text(document.get("datetime"))
         for one in objects(document, "benchmarks", source.name):

@@ -29,8 +29,8 @@ class Ramble:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each numeric figure of merit of each experiment that succeeded."""
-        found = Found(source.name, source.size)
-        for experiment in objects(documents.document(source), "experiments", source.name):
+        document, found = documents.document(source)
+        for experiment in objects(document, "experiments", source.name):
             _experiment(experiment, found)
         yield from found.rows()
 

@@ -80,7 +80,7 @@ def points(source: Source, most: int, options: Options = PLAIN, formats: Sequenc
     found: list[Point] = []
     for raw in _parts(chosen, source):
         _check_size(len(found) + len(raw.lines), len(raw.columns), most, source.name)
-        found += table_columns.points(_prepared(raw, source.name, options, ASKED), raw, source.name)
+        found += table_columns.points(_prepared(raw, source.name, options, loading=False), raw, source.name)
     return tuple(found)
 
 
@@ -132,7 +132,7 @@ def _not_recognised(formats: Sequence[Format], head: bytes = b"") -> str:
 
 def _check_fill(options: Options) -> None:
     known = [name for name in options.fill if name in table_columns.COLUMNS or table_columns.PARAMETER.fullmatch(name)]
-    faults = [Fault("--set", message) for message in table_columns.header_faults(tuple(options.fill), ())]
+    faults = [Fault("--set", message) for message in table_columns.header_faults(tuple(options.fill), (), loading=False)]
     for name in known:
         try:
             table_columns.check_cell(name, options.fill[name].strip(), datetime.now(UTC))
@@ -153,7 +153,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             raw = next(parts, None)
             if raw is None:
                 break
-            batch = table_columns.batch(_prepared(raw, source.name, options, REQUIRED), source.name, now)
+            batch = table_columns.batch(_prepared(raw, source.name, options, loading=True), source.name, now)
             rows += len(batch)
             notes += len(batch.notes)
         except DataError as wrong:
@@ -173,13 +173,13 @@ def _first(faults: list[Fault]) -> list[Fault]:
     return faults if len(faults) <= most else [*faults[:most], Fault("", f"only the first {most} faults are shown")]
 
 
-def _prepared(raw: Raw, name: str, options: Options, required: Sequence[str]) -> Raw:
-    """The part with its columns renamed and its empty cells filled. Raises where the names of columns are wrong."""
+def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
+    """The part with its columns renamed and its empty cells filled; ``loading``: its rows have values. Raises where columns are wrong."""
     if not raw.columns and raw.notes:
         return raw  # everything was left out
     columns = _renamed(raw, name, options)
-    wanted = [column for column in required if column not in options.fill]
-    faults = [Fault(f"{name}:1", message) for message in table_columns.header_faults(tuple(columns), wanted)]
+    wanted = [column for column in (REQUIRED if loading else ASKED) if column not in options.fill]
+    faults = [Fault(f"{name}:1", message) for message in table_columns.header_faults(tuple(columns), wanted, loading=loading)]
     if faults:
         raise DataError(faults=faults)
     for column, text in options.fill.items():

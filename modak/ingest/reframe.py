@@ -30,7 +30,7 @@ class ReFrame:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each test that passed."""
-        report, found = documents.document(source), Found(source.name, source.size)
+        report, found = documents.document(source)
         session = member(report, "session_info", dict, source.name)
         version = str(session.get("data_version"))
         if not re.fullmatch(r"4\.[0-9]+", version):

@@ -52,18 +52,19 @@ class Sacct:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each job that completed."""
-        found = Found(source.name, source.size)
-        for job in _jobs(source):
+        content = text_of(source)
+        found = Found(source.name, len(content))
+        for job in _jobs(content, source.name):
             add(job, found)
         yield from found.rows()
 
 
-def _jobs(source: Source) -> Iterator[Job]:
-    lines = text_of(source).splitlines()
+def _jobs(content: str, name: str) -> Iterator[Job]:
+    lines = content.splitlines()
     header = [cell for cell in lines[0].split("|") if cell]
     missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
     if missing:
-        raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=f"{source.name}:1")
+        raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=f"{name}:1")
     jobs: dict[str, Job] = {}
     faults: list[Fault] = []
     for line, row in enumerate(lines[1:], 2):
@@ -72,7 +73,7 @@ def _jobs(source: Source) -> Iterator[Job]:
             _row(cells, line, jobs)
         elif row:
             what = f"{row.count('|') + 1} cells; the header has {len(header)} columns (a name with '|' in it? take --json)"
-            faults.append(Fault(f"{source.name}:{line}", what))
+            faults.append(Fault(f"{name}:{line}", what))
     if faults:
         raise DataError(faults=faults[:20])
     yield from jobs.values()

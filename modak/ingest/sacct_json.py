@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modak.ingest import documents
-from modak.ingest.documents import Found, Node, count, instant, member, objects, text
+from modak.ingest.documents import Node, count, instant, member, objects, text
 from modak.ingest.sacct import Job, add
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
@@ -26,8 +26,8 @@ class SacctJson:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each job that completed."""
-        found = Found(source.name, source.size)
-        for job in objects(documents.document(source), "jobs", source.name):
+        document, found = documents.document(source)
+        for job in objects(document, "jobs", source.name):
             add(_job(job, source.name), found)
         yield from found.rows()
 

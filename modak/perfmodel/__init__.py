@@ -6,7 +6,8 @@ throughput.
 """
 
 from modak.perfmodel.curves import Curve, fit
-from modak.perfmodel.predict import Power, Predictions, Question, predict
+from modak.perfmodel.matching import Power, Question
+from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.rows import describe, predict_rows
 
 __all__ = ["Curve", "Power", "Predictions", "Question", "describe", "fit", "predict", "predict_rows"]

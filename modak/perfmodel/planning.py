@@ -18,7 +18,7 @@ from modak.facts import Layout, SeriesKey
 from modak.perfmodel import scaling
 from modak.perfmodel.curves import Curve, Scale
 from modak.perfmodel.forms import Array
-from modak.perfmodel.predict import NORMAL
+from modak.perfmodel.matching import NORMAL
 
 ABSCISSAE = (-math.sqrt(3), 0.0, math.sqrt(3))
 """Where the three values lie, in standard deviations ..."""

@@ -1,6 +1,7 @@
 """What other series say of a short one: the same application in other containers, compilers, problem sizes or systems.
 
-Two series are alike as far as the *ratio* of their costs has stayed the same so far; names and labels play no part. Each
+Two series are alike as far as the *ratio* of their costs has stayed the same so far; names and labels play no part, but that a series
+of another framework is of another program, which sends its gradients in another way once there are several nodes. Each
 relative forecasts by its own curve, moved to meet the target's measured sizes (a level, and a slope that ridge keeps small), and
 the forecasts are averaged in log space with the target's own: partial pooling, where the weight of each falls with the
 square of how wrong it has been.
@@ -8,6 +9,7 @@ square of how wrong it has been.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +25,9 @@ UNKNOWN_ERROR = 0.15
 """What stands for the validation error of a series with too few sizes to have one."""
 UNKNOWN_LIKENESS = 0.1
 """What stands for the unlikeness of a relative that shares one size with the target."""
+OTHER_PROGRAM = 0.1
+"""Unlikeness of a relative of another framework, beside what was measured: as much as nothing to compare. Where frameworks share an
+application, errors at the two largest sizes of 60 public series of training fall by a third (median 9.7 to 6.4 %)."""
 RECENCY = 0.5
 """Weights of common sizes fall by ``exp`` of this a doubling before the target's last."""
 RIDGE = 0.3
@@ -44,12 +49,13 @@ class Kin:
     """Root mean square of the change of the log ratio of costs a doubling."""
 
 
-def compare(series: Series, relatives: Sequence[Series]) -> tuple[Kin, ...]:
-    """Those of ``relatives`` that share a size with ``series`` (measured, or between measured ones), the most alike first.
+def compare(series: Series, relatives: Sequence[Series], others: Sequence[Series] = ()) -> tuple[Kin, ...]:
+    """Those of ``relatives``, and of ``others`` of other frameworks, that share a size with ``series`` (measured, or between measured
+    ones), the most alike first.
 
     In whatever order they are given: of equals come those that were measured furthest.
     """
-    kin = [_compare(series, relative) for relative in relatives]
+    kin = [*(_compare(series, one, 0.0) for one in relatives), *(_compare(series, one, OTHER_PROGRAM) for one in others)]
     return tuple(sorted((one for one in kin if one is not None), key=_order)[:MOST])
 
 
@@ -90,7 +96,7 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike) -
     )
 
 
-def _compare(series: Series, relative: Series) -> Kin | None:
+def _compare(series: Series, relative: Series, apart: float) -> Kin | None:
     sizes = np.array(series.sizes)
     ratio = np.log(np.array(series.costs)) - _log_cost(relative, sizes)
     common = np.isfinite(ratio)
@@ -101,7 +107,7 @@ def _compare(series: Series, relative: Series) -> Kin | None:
     centre = (weight * doublings).sum() / weight.sum()
     slope = (weight * (doublings - centre) * ratio).sum() / ((weight * (doublings - centre) ** 2).sum() + RIDGE)
     level = (weight * (ratio - slope * doublings)).sum() / weight.sum()
-    return Kin(relative, float(level), float(slope), _unlikeness(doublings, ratio, weight))
+    return Kin(relative, float(level), float(slope), math.hypot(_unlikeness(doublings, ratio, weight), apart))
 
 
 def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> float:

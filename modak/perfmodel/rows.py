@@ -14,7 +14,8 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
-from modak.perfmodel.predict import SPREAD, Power, Predictions, Question, predict
+from modak.perfmodel.matching import SPREAD, Power, Question
+from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.unseen import Guess, Run, guesses, run_of
 
 WEAK = ("none", "transferred", "heuristic")
@@ -64,10 +65,11 @@ def predict_rows(
         nodes = np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
         known = curves.get(str(key[0]), ())
         predictions = predict(known, questions[key], nodes, power)
-        model = {"transferred": f"{describe(predictions.curve)}{_origin(predictions, known)}"}
+        origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
         for place, index in enumerate(members):
             answered[index].update(_columns(predictions, place, rows[index], level))
-            answered[index]["model"] = model.get(answered[index]["basis"], answered[index]["model"])
+            if answered[index]["basis"] == "transferred":
+                answered[index]["model"] += origin
     return answered
 
 

@@ -15,12 +15,12 @@ import numpy as np
 from modak.facts import Layout, Result
 from modak.metrics import metric
 from modak.perfmodel.curves import Curve, Told, fit
-from modak.perfmodel.predict import same_name
+from modak.perfmodel.matching import same_name
 from modak.perfmodel.unseen import Configuration, Guess, guesses, numbers_of, run_of
 
 
 def told_curves(application: str, params: Mapping[str, Any], systems: Collection[str], results: Sequence[Result]) -> tuple[Curve, ...]:
-    """A curve for each configuration of ``systems`` (names as :func:`~modak.perfmodel.predict.same_name` folds them) that tells something.
+    """A curve for each configuration of ``systems`` (names as :func:`~modak.perfmodel.matching.same_name` folds them) that tells something.
 
     ``params`` are what is known of the application; without a positive number among them nothing is told. ``results`` are those of
     other applications there, and elsewhere, where only a few were measured there.

@@ -49,13 +49,12 @@ class PbsPro:
 def _select(job: JobSpec) -> str:
     """One chunk a node; the first ``select`` counts, and it is never mixed with ``nodes=``."""
     says, has = job.attributes, job.resources
-    memory = max(has.memory_per_node or 0, (has.memory_per_core or 0) * has.cores_per_node)
     parts = (
         f"ncpus={job.cpus_per_node}",
         f"mpiprocs={has.ranks_per_node}",
         f"ompthreads={has.threads_per_rank}",
         *((f"ngpus={has.gpus_per_node}",) if has.gpus_per_node else ()),
-        *((f"mem={mib(memory)}mb",) if memory else ()),
+        *((f"mem={mib(has.node_memory)}mb",) if has.node_memory else ()),
     )
     chunk = ":".join(parts)
     if says.node_list:

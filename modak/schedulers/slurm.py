@@ -128,16 +128,11 @@ def _memory(job: JobSpec) -> dict[str, str]:
     """Slurm takes one of the two; per node is the stronger word."""
     has = job.resources
     if has.memory_per_node:
-        return {"mem": f"{mib(_node_memory(job))}M"}
+        return {"mem": f"{mib(has.node_memory)}M"}
     if not has.memory_per_core:
         return {}
     per_cpu = has.memory_per_core // (has.threads_per_core if has.hyperthreads and _counts_threads(job) else 1)
     return {"mem-per-cpu": f"{mib(per_cpu)}M"}
-
-
-def _node_memory(job: JobSpec) -> int:
-    has = job.resources
-    return max(has.memory_per_node or 0, (has.memory_per_core or 0) * has.cores_per_rank * has.ranks_per_node)
 
 
 def _too_many_named(job: JobSpec) -> int:
@@ -178,7 +173,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     if named := _too_many_named(job):
         found.append(note("node_list", f"{named} nodes are named for a job of {has.nodes}, which sbatch refuses: they are left out"))
     if has.memory_per_node and has.memory_per_core:
-        covers = f"{mib(_node_memory(job))}M per node covers both"
+        covers = f"{mib(has.node_memory)}M per node covers both"
         found.append(note("memory_per_core", f"Slurm takes memory per node or per CPU, not both: {covers}"))
     if says.email and not set(says.notify) - {"none"}:
         found.append(note("email", "Slurm mails nothing until request_event_notification names an event"))

@@ -11,7 +11,7 @@ from typing import Final
 
 from modak.jobspec import JobSpec, Report
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, assign, run
+from modak.script.bash import Expansion, Line, Part, assign, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours
 
@@ -104,6 +104,11 @@ def reported(job: JobSpec) -> bool:
     return job.report is not None and bool(PLAN.fullmatch(job.plan_id))
 
 
+def task(job: JobSpec, door: Scheduler) -> tuple[Part, ...]:
+    """The end of a name that each task of an array has for itself; 0 where the scheduler could not be given the array."""
+    return ("-", Expansion(f"{door.array_index}:-0")) if job.attributes.array and door.array_index else ()
+
+
 def _written(job: JobSpec, report: Report, door: Scheduler, told: bool) -> tuple[Line, ...]:
     """What the report needs to know, and its functions; ``told``: a signal may come before the limit."""
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
@@ -123,11 +128,8 @@ def _written(job: JobSpec, report: Report, door: Scheduler, told: bool) -> tuple
 
 def _file(job: JobSpec, report: Report, door: Scheduler) -> Line:
     """Where the report goes: each job of a script has a file of its own, unless the request names one, and so has each task of an array."""
-    index = f"{door.array_index}:-0" if job.attributes.array and door.array_index else ""
-    if report.file:
-        return assign("MODAK_RESULT", Expansion("MODAK_HERE"), f"/{report.file}", *(("-", Expansion(index)) if index else ()), ".json")
-    task = f"-${{{index}}}" if index else ""
-    return ours(f'MODAK_RESULT="${{MODAK_HERE}}/modak-result-${{MODAK_JOB//[!A-Za-z0-9._-]/-}}{task}.json"')
+    name: tuple[Part, ...] = (f"/{report.file}",) if report.file else ("/modak-result-", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))
+    return assign("MODAK_RESULT", Expansion("MODAK_HERE"), *name, *task(job, door), ".json")
 
 
 def _members(record: Mapping[str, str | float | bool]) -> str:

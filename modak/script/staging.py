@@ -12,7 +12,7 @@ from modak.errors import Conflict
 from modak.jobspec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, Part, assign, command_line, comment, named, need, needed, parts, run, variable, word
-from modak.script.ending import NOW
+from modak.script.ending import NOW, task
 from modak.script.parts import section
 from modak.script.shelltext import ours
 
@@ -98,14 +98,13 @@ def scratch(job: JobSpec, door: Scheduler) -> tuple[Line, ...]:
     if has is None:
         return ()
     each = _on_each(job, has, door)
-    task = ("-", Expansion(f"{door.array_index}:?")) if job.attributes.array and door.array_index else ()
     outwards = [command_line(("modak_copy_out", copy.inside, copy.outside)) for copy in has.out]
     stripes = (comment("for what is written from here on"), ours(_STRIPE % has.stripes)) if has.stripes else ()
     return section(
         "the job's own directory",
         (
             ours(_SINCE),
-            assign("MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?"), *task, "-", Expansion("MODAK_SINCE:?")),
+            assign("MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?"), *task(job, door), "-", Expansion("MODAK_SINCE:?")),
             *(ours(text) for text in _functions(has, each)),
             named("modak_stage_out", *(outwards or [run(":")])),
             ours(_TIDY % (_EACH if each else "")),

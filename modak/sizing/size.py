@@ -19,7 +19,14 @@ from modak.sizing.storage import network_of, storage_of
 from modak.target import Target, find_system, resolve
 from modak.wishes import is_distributed
 
-COUNTS: Final = ("node_count", "process_count_per_node", "core_count_per_process", "core_count", "request_gpus")
+COUNTS: Final = (
+    "node_count",
+    "request_specific_nodes",
+    "process_count_per_node",
+    "core_count_per_process",
+    "core_count",
+    "request_gpus",
+)
 """Counts of the job: what a sizing is asked for ..."""
 LAYOUT: Final = ("mpi_ranks", "threads")
 """... and those of the application."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
@@ -22,6 +23,10 @@ from modak.errors import Unavailable
 BUSY_MS: Final = 30_000
 QUICK_MS: Final = 100
 """For how long what can do without the lock waits for it."""
+POOL_WAIT_S: Final = 5
+"""For how long a caller waits for a connection that others of this process have, or a writer for its turn to wait for the lock."""
+MOST_WAITING: Final = 8
+"""Writers of one process that hold a connection while they wait for another's lock; of the 15 there are, readers have the others."""
 CACHE_KIB: Final = 4_096
 """Memory for pages of each of SQLite's connections, for as long as it lives: the next request is about another plan, and gains little."""
 LOAD_CACHE_KIB: Final = 65_536
@@ -58,9 +63,14 @@ def connect(url: URL) -> Engine:
     if url.drivername == "sqlite":
         return _sqlite(url)
     try:
-        return create_engine(url, pool_pre_ping=True, pool_timeout=5, connect_args={"connect_timeout": 10, "application_name": "modak"})
+        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10, "application_name": "modak"}, **_shared())
     except (ModuleNotFoundError, NoSuchModuleError):
         raise Unavailable("PostgreSQL needs the extra 'postgres': pip install 'modak[postgres]'", field=_SETTING) from None
+
+
+def _shared() -> dict[str, Any]:
+    """What lets the threads of one process share an engine, though some of them wait long."""
+    return {"pool_timeout": POOL_WAIT_S, "execution_options": {"turns": BoundedSemaphore(MOST_WAITING)}}
 
 
 def quick(engine: Engine) -> Engine:
@@ -80,7 +90,7 @@ def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, 
     except OSError as error:
         raise Unavailable(f"the folder {path.parent} cannot be made: {error.strerror}") from None
     journal = "DELETE" if on_network(path) else "WAL"
-    engine = create_engine(url, pool_timeout=5)
+    engine = create_engine(url, **_shared())
 
     @event.listens_for(engine, "connect")
     def _open(connection: sqlite3.Connection, _record: Any) -> None:
@@ -130,14 +140,27 @@ def writing(engine: Engine, *, shared: bool = False, wait: bool = True) -> Itera
     """A transaction that is committed as a whole at the end, or not at all; one at a time, unless it is ``shared``.
 
     ``shared`` transactions only add rows that nobody counts on (plans): PostgreSQL lets them run beside a long load. Who does
-    not ``wait`` there for another writer gets :class:`Locked`; SQLite's engine says itself how long it waits.
+    not ``wait`` there for another writer gets :class:`Locked`; SQLite's engine says itself how long it waits. So does who
+    finds as many writers of this process waiting as may.
     """
-    with translated(engine), engine.connect() as plain:
+    with translated(engine), nullcontext() if shared else _turn(engine, wait=wait), engine.connect() as plain:
         connection = plain.execution_options(write=True)
         with connection.begin():
             if engine.dialect.name == "postgresql" and not shared:
                 _queue(connection, wait=wait)
             yield connection
+
+
+@contextmanager
+def _turn(engine: Engine, *, wait: bool) -> Iterator[None]:
+    """One of the connections with which this process may wait for the lock."""
+    turns: BoundedSemaphore = engine.get_execution_options()["turns"]
+    if not turns.acquire(timeout=POOL_WAIT_S if wait else 0):
+        raise Locked(f"the database {shown(engine.url)} is out of reach: others wait to write; try again when they are done")
+    try:
+        yield
+    finally:
+        turns.release()
 
 
 def _queue(connection: Connection, *, wait: bool) -> None:

@@ -349,9 +349,9 @@ class Store:
             raise RequestError(f"cannot be written: {error.strerror}", field=str(path)) from None
 
     def check(self) -> tuple[str, ...]:
-        """What is damaged: nothing, where all is well."""
+        """What is damaged in an SQLite database: nothing, where all is well."""
         if self.engine.dialect.name != "sqlite":
-            return ()
+            raise RequestError("a PostgreSQL database is checked by pg_amcheck", field="MODAK_DATABASE_URL")
         with translated(self.engine), self.engine.connect() as connection:
             found = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
             dangling = [f"{row[0]} row {row[1]}: no such row in {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]

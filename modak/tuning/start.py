@@ -12,7 +12,7 @@ from modak.errors import ModakError
 from modak.facts import Facts, Result
 from modak.metrics import metric
 from modak.optimise import choice_of, decide
-from modak.perfmodel.predict import same_name
+from modak.perfmodel.matching import same_name
 from modak.tuning.asked import Aim
 from modak.tuning.setting import column, shown
 from modak.tuning.space import LAYOUT, Point, Space

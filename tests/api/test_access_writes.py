@@ -138,7 +138,9 @@ def test_results_are_doubted_by_administrators(site: Site) -> None:
     assert file.json() == {"confirmed": 1}
 
 
-@pytest.mark.parametrize("sent", [[], {"results": [1]}, {"results": [1], "why": 1}, {"results": [1], "why": " "}, {"why": "x" * 301, "file": "a"}])
+@pytest.mark.parametrize(
+    "sent", [[], {"results": [1]}, {"results": [1], "why": 1}, {"results": [1], "why": " "}, {"why": "x" * 301, "file": "a"}]
+)
 def test_a_doubt_says_why(shared: Site, sent: Any) -> None:
     """422, with the field."""
     answer = shared.call("POST", "/results/doubts", shared.keys["admin"], json=sent)

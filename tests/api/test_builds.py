@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,25 @@ def test_a_builder_comes_by_itself(site: Site, tmp_path: Path, monkeypatch: pyte
     assert (site.call("GET", f"{place}/log").status_code, site.call("GET", f"{place}/log", site.keys["admin"]).status_code) == (401, 200)
     assert [each.name for each in (tmp_path / "images").glob(".build-*")] == []
     assert shutil.which("apptainer") is None
+
+
+def test_a_folder_that_cannot_be_written_takes_no_order(own_database: Path) -> None:
+    """503 in one line that names the setting, as in a container whose file system is read-only; and nothing waits for ever."""
+    with Site(own_database, images_dir="/proc/images") as site:
+        answer = order(site, {"recipe": RECIPE})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (503, "MODAK_IMAGES_DIR")
+        assert site.call("GET", "/builds").json()["items"] == []
+
+
+def test_a_look_at_a_build_starts_no_builder_where_none_can_work(
+    own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build that others ordered elsewhere is shown where the folder of images cannot be written."""
+    monkeypatch.setattr("modak.builds.desk.PATIENCE", timedelta(0))
+    with builder_lock(tmp_path / "images"), Site(own_database, images_dir=str(tmp_path / "images")) as site:
+        place = order(site, {"recipe": RECIPE}).headers["location"]
+    with Site(own_database, images_dir="/proc/images") as site:
+        assert site.call("GET", place).json()["state"] == "queued"
 
 
 def test_an_unknown_build(site: Site) -> None:

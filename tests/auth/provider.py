@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -29,6 +29,7 @@ class Provider:
         self.issuer = self.address
         self.keys_at = f"{self.address}/keys"
         self.broken = False
+        self.between_bytes_s = 0.0
         self.asked: Counter[str] = Counter()
 
     def document(self, path: str) -> Any:
@@ -73,7 +74,11 @@ def running() -> Iterator[Provider]:
             self.send_response(500 if provider.broken else 200 if found else 404)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            pieces = [body[i : i + 1] for i in range(len(body))] if provider.between_bytes_s else [body]
+            with suppress(OSError):  # of one who has not the time
+                for piece in pieces:
+                    self.wfile.write(piece)
+                    time.sleep(provider.between_bytes_s)
 
         def log_message(self, *_: object) -> None:
             pass

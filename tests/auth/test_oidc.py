@@ -167,6 +167,14 @@ def test_an_issuer_that_does_not_answer_is_503(provider: Provider, issuer: oidc.
     assert sum(provider.asked.values()) == 1
 
 
+def test_an_issuer_that_answers_byte_by_byte_is_503(provider: Provider, issuer: oidc.Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer is waited for as long as it takes, only because there is always a little more of it."""
+    monkeypatch.setattr(oidc, "TIMEOUT_S", 0.5)
+    provider.between_bytes_s = 0.02
+    with pytest.raises(Unavailable):
+        issuer.principal(provider.token())
+
+
 def test_nothing_listens() -> None:
     """A refused connection is the same."""
     with pytest.raises(Unavailable):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
 
+from modak.builds.order import Order
+from modak.builds.worker import BuildRun
 from modak.errors import Conflict, NotFound
 from modak.store import open_store
 from modak.store.audit import Actor
@@ -125,3 +130,23 @@ def test_old_builds_are_forgotten(builds: Builds) -> None:
     builds.ask("next", ORDER, ADA)
     with pytest.raises(NotFound, match="no build"):
         builds.get(first)
+
+
+def test_a_build_outlasts_a_database_that_others_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What became of hours of work is told once a long load has ended, and the builder goes on."""
+    monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    order = Order("apptainer", "Bootstrap: docker", "x", {"framework": "pytorch"})
+    with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store, held(tmp_path / "a.db") as other:
+        asked = store.builds.ask(order.key, order.as_json(), ADA)
+        claimed = store.builds.claim(BUILDER)
+        assert claimed is not None
+        other.execute("BEGIN IMMEDIATE")
+        Timer(0.5, other.rollback).start()
+        BuildRun(store.builds, claimed, tmp_path, limit_s=60).run()
+        assert store.builds.get(asked.id).state == "failed"
+
+
+def held(file: Path) -> closing[sqlite3.Connection]:
+    """Somebody else's connection, which another thread may give back."""
+    return closing(sqlite3.connect(file, check_same_thread=False))

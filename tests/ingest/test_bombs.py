@@ -5,6 +5,7 @@ What takes for ever is ended by the time limit of every test; these are read, or
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -76,6 +77,16 @@ def test_a_small_file_costs_little(what: str) -> None:
     found = said(content)
     assert why in found
     assert found.startswith("f:") == bool(found)
+
+
+def test_a_packed_table_of_ordinary_runs_is_no_bomb() -> None:
+    """Cells are counted against what a file holds, however small it is packed."""
+    names = [f"part{number}" for number in range(500)]
+    head = "display_name|result|" + "|".join(f"{name}_value|{name}_unit" for name in names)
+    runs = "".join(f"\na %n={number % 4}|pass|" + "|".join("1.5|s" for _ in names) for number in range(180))
+    packed = gzip.compress((head + runs).encode())
+    assert len(packed) < 100_000
+    assert sum(len(batch) for batch in table(from_bytes(packed, "p.log.gz")).batches()) == 90_000
 
 
 def test_rows_are_counted_before_they_are_kept() -> None:

@@ -193,6 +193,15 @@ def test_points_may_carry_values() -> None:
     assert point.cells["value"] == "unknown yet"
 
 
+def test_no_option_is_named_where_there_is_none() -> None:
+    """Columns are renamed and filled where results are loaded; not where they are predicted, nor in the words of the options themselves."""
+    with pytest.raises(DataError) as asked:
+        points(from_bytes(b"app,metric\na,wall_time\n", "p.csv"), 10)
+    with pytest.raises(DataError) as filled:
+        table(from_bytes(b"application,metric,value\na,wall_time,1\n", "r.csv"), Options(fill={"app": "a"}))
+    assert not any(option in f"{asked.value} {filled.value}" for option in ("'--map", "'--set"))
+
+
 PRINTABLE = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" ,\"'=+-@"), min_size=1, max_size=30)
 
 

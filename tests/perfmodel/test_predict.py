@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -47,6 +49,25 @@ def test_another_system_is_transferred() -> None:
     assert (found.basis, found.differences) == (("transferred",), ("system",))
 
 
+@pytest.mark.parametrize("metric", ["wall_time", "step_time"])
+def test_another_problem_is_another_amount_of_work(metric: str) -> None:
+    """Of a run or a step of a smaller data set nobody knows how much work the larger one is: the interval holds a hundred times as much."""
+    found = predict(curves(dataset="small", metric=metric), Question({**HERE, "dataset": "large"}), [4])
+    assert found.quantile(0.95)[0] > 100 * found.value[0]
+
+
+def test_a_sample_of_another_data_set_is_much_the_same_work() -> None:
+    """What a sample costs depends less on the data set that it is of."""
+    found = predict(curves(dataset="a", metric="throughput", unit="samples/s"), Question({**HERE, "dataset": "b"}), [4])
+    assert found.quantile(0.95)[0] < 3 * found.value[0]
+
+
+def test_the_same_problem_elsewhere_tells_more_than_another_problem_here() -> None:
+    """A machine changes a run's time by far less than another data set does."""
+    here, there = curves(work=1000.0, dataset="large"), curves(work=100.0, dataset="small", system="there")
+    assert predict((*here, *there), Question({**HERE, "dataset": "small"}), [4]).differences == ("system",)
+
+
 def test_power_scales_a_transfer() -> None:
     """A node of twice the power takes half the time."""
     power = {"here": 1.0, "there": 2.0}
@@ -69,6 +90,30 @@ def test_a_transfer_counts_the_gpus_that_are_used(by_gpu: bool, used: int) -> No
 
     found = predict(measured, Question({"system": "there"}, Layout(gpus_per_node=used)), [1], power)
     assert found.value == pytest.approx([50 / used], rel=0.05)
+
+
+def cores(_: str | None, __: str | None, ___: int | None, threads: int | None) -> float:
+    """Nodes of 64 equal cores, of which so many threads keep as many busy."""
+    return float(min(threads or 64, 64))
+
+
+@pytest.mark.parametrize(("ranks", "threads", "seconds"), [(8, 1, 100), (4, 1, 200), (8, 8, 12.5)])
+@pytest.mark.parametrize("system", ["here", "there"])
+def test_ranks_on_equal_cores_take_the_same_time_on_another_system(system: str, ranks: int, threads: int, seconds: float) -> None:
+    """Runs of up to eight ranks left most of a node's 64 cores idle, there as here."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    ways = [Layout(nodes=1, ranks_per_node=n, threads_per_rank=1) for n in (1, 2, 4, 8)]
+    measured = fit(Result(series=key, layout=one, value=800 / (one.ranks_per_node or 1)) for one in ways)
+    asked = Question({"system": system}, Layout(ranks_per_node=ranks, threads_per_rank=threads))
+    assert predict(measured, asked, [1], cores).value == pytest.approx([seconds])
+
+
+def test_threads_that_one_side_leaves_unsaid_are_no_share_of_a_node() -> None:
+    """Results without threads tell the same time for any number of them, on another system as on their own."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    measured = fit(Result(series=key, layout=Layout(nodes=n, ranks_per_node=1), value=100 / n) for n in (1, 2, 4))
+    asked = Question({"system": "there"}, Layout(ranks_per_node=1, threads_per_rank=1))
+    assert predict(measured, asked, [4], cores).value == pytest.approx([25])
 
 
 def test_a_transfer_to_processors_counts_no_gpus() -> None:
@@ -109,6 +154,36 @@ def test_the_run_itself_beats_a_relative() -> None:
     """Evidence with fewer differences answers."""
     both = (*curves(work=100.0, mpi_from="container"), *curves(work=50.0, mpi_from="host"))
     assert predict(both, Question({**HERE, "mpi_from": "host"}), [4]).value == pytest.approx([12.5])
+
+
+@pytest.mark.parametrize("switch", [{"compiler": "xla"}, {"precision": "amp"}, {"params": {"loss_scaling": "dynamic"}}], ids=str)
+def test_a_run_that_names_no_switch_is_not_answered_by_one_that_has_it(switch: dict[str, Any]) -> None:
+    """Results of the plain run answer, also where those with the switch go further."""
+    found = predict((*curves((1, 2)), *curves(work=20.0, **switch)), Question(HERE), [16])
+    assert (found.basis, found.differences) == (("transferred",), ())
+    assert found.value == pytest.approx([100 / 16], rel=0.1)
+
+
+def test_a_switch_that_all_results_have_is_left_open() -> None:
+    """Where no plain run was measured, one with a compiler is evidence of a run that does not name any."""
+    assert predict(curves(compiler="xla"), Question(HERE), [4]).basis == ("measured",)
+
+
+def test_a_near_batch_says_more_than_another_precision() -> None:
+    """The layout at hand in half precision is further off than half as large a batch in the precision that is asked about."""
+    layout = {"ranks_per_node": 1, "gpus_per_node": 1}
+    known = [(64, "fp32", 100.0), (128, "amp", 300.0)]
+    results = [
+        Result(
+            series=SeriesKey(application="net", system="here", precision=precision, metric="throughput", unit="samples/s"),
+            layout=Layout(nodes=nodes, batch_size=batch, **layout),
+            value=rate * nodes,
+        )
+        for batch, precision, rate in known
+        for nodes in (1, 2, 4, 8)
+    ]
+    found = predict(fit(results), Question({**HERE, "precision": "fp32"}, Layout(batch_size=128, **layout)), [4])
+    assert 1 / found.value[0] == pytest.approx(400, rel=0.01)
 
 
 def test_renaming_labels_changes_nothing() -> None:

@@ -30,6 +30,14 @@ def test_a_relative_foretells_what_the_series_cannot() -> None:
     assert pooled.relatives == 2
 
 
+def test_a_series_of_another_framework_has_less_say() -> None:
+    """Of two that have gone the same way so far, the one of the same framework moves the forecast more."""
+    short = Series(SIZES[:4], KNEE[:4])
+    alone = own(short, [32.0])
+    same, other = (pool(alone, 8.0, kin, [32.0]).value[0] for kin in (compare(short, [scaled(1.0)]), compare(short, [], [scaled(1.0)])))
+    assert alone.value[0] < other < same
+
+
 def test_an_unlike_series_has_little_say() -> None:
     """A series that has gone another way moves the forecast less than one that has gone the same way."""
     short = Series(SIZES[:4], KNEE[:4])

@@ -155,6 +155,12 @@ def test_hyper_threads_are_asked_for_as_slurm_counts_them() -> None:
     assert header(replace(sized(**layout), system=SITE)) == ["--ntasks-per-node=2", "--cpus-per-task=24"]
 
 
+def test_no_job_asks_for_the_memory_of_more_cores_than_a_node_has() -> None:
+    """Where two ranks share a core: it would wait for ever."""
+    shared = sized(ranks_per_node=96, node_cores=48, memory_per_node=10**9, memory_per_core=2**30)
+    assert "--mem=49152M" in header(shared)
+
+
 def test_memory_per_core_is_shared_by_its_hardware_threads() -> None:
     """Slurm's --mem-per-cpu counts threads where those are its CPUs and the job uses them."""
     layout = {"cores_per_rank": 24, "threads_per_rank": 48, "threads_per_core": 2, "hyperthreads": True, "memory_per_core": 2**31}

@@ -182,15 +182,16 @@ def test_a_network_too_large_for_a_gpu_is_not_promised(sized: Callable[..., Sizi
 
 
 @pytest.mark.parametrize(
-    ("section", "name"),
+    ("section", "name", "value"),
     [
-        *(("job_options", name) for name in ("node_count", "process_count_per_node", "core_count_per_process", "request_gpus")),
-        ("application", "threads"),
+        *(("job_options", name, 2) for name in ("node_count", "process_count_per_node", "core_count_per_process", "request_gpus")),
+        ("job_options", "request_specific_nodes", "n[1-2]"),
+        ("application", "threads", 2),
     ],
 )
-def test_counts_of_the_request_are_left_out_with_a_word(sized: Callable[..., Sizing], section: str, name: str) -> None:
+def test_counts_of_the_request_are_left_out_with_a_word(sized: Callable[..., Sizing], section: str, name: str, value: object) -> None:
     """Their number is what is asked."""
-    changed: dict[str, Any] = {section: {name: 2}}
+    changed: dict[str, Any] = {section: {name: value}}
     found = sized(asked(**changed))
     assert [warning.field for warning in found.warnings] == [f"{section}.{name}"]
     assert found.platforms == sized(asked()).platforms

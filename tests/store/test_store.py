@@ -14,7 +14,7 @@ from modak.dsl import Texts
 from modak.errors import Conflict, DataError, NotFound, RequestError
 from modak.facts import Result, SeriesKey, System
 from modak.perfmodel import fit
-from modak.store import Store, open_store
+from modak.store import Store, open_store, upgrade
 from modak.store.series import key_hash
 from tests.store.tables import HEADER, ROWS, csv_table
 
@@ -251,6 +251,13 @@ def test_a_backup_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert list(folder.iterdir()) == []
+
+
+def test_postgresql_is_not_called_sound_unseen(postgres_url: str) -> None:
+    """``check`` looks at SQLite alone, and says what looks at the other."""
+    upgrade(postgres_url, fill=False)
+    with open_store(postgres_url, fill=False) as store, pytest.raises(RequestError, match="pg_amcheck"):
+        store.check()
 
 
 def test_a_damaged_row_is_found(tmp_path: Path) -> None:

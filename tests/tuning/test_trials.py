@@ -241,6 +241,12 @@ def test_a_budget_ends_a_search(work: Path, capsys: pytest.CaptureFixture[str]) 
     assert found["node_hours"] <= 0.017
 
 
+def test_no_trial_may_run_into_what_is_kept_for_the_comparison(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of half an hour of a node two minutes are: the first trial is ended before."""
+    tuned(capsys, document(), "--budget", "0.5", "--confirm", "1", "--trials", "1")
+    assert Run.read(work / "tuning-job" / "trial-0000").limit_s == pytest.approx(1680)
+
+
 @pytest.mark.parametrize(("budget", "nodes", "need"), [("0", 1, "0.05"), ("0.06", 2, "0.1")])
 def test_a_budget_that_holds_no_trial_runs_nothing(
     work: Path, capsys: pytest.CaptureFixture[str], budget: str, nodes: int, need: str

@@ -29,7 +29,7 @@ MODAK_HERE="${PWD}"
 MODAK_JOB="${SLURM_JOB_ID:-$$}"
 MODAK_PLAN=0123456789abcdef0123
 MODAK_RECORD='"application": "solver", "dataset": "it'"'"'s 50% of \"all\"", "nodes": 2, "ranks_per_node": 32, "threads_per_rank": 2'
-MODAK_RESULT="${MODAK_HERE}/modak-result-${MODAK_JOB//[!A-Za-z0-9._-]/-}.json"
+MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB//[!A-Za-z0-9._-]/-}".json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() {

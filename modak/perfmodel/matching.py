@@ -1,0 +1,253 @@
+"""Which results are the nearest to a question: differences of attributes and layouts, each with the spread that it adds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from modak.facts import Layout
+from modak.metrics import metric
+from modak.perfmodel import layouts
+from modak.perfmodel.curves import Curve
+
+SPREAD: Mapping[str, float] = {
+    "system": 0.7,
+    "precision": 0.7,
+    "dataset": 0.5,
+    "params": 0.5,
+    "framework": 0.5,
+    "compiler": 0.4,
+    "hyperthreads": 0.3,
+    "numa_mode": 0.2,
+    "framework_version": 0.15,
+    "mpi_from": 0.15,
+    "image": 0.1,
+    "mpi": 0.1,
+    "partition": 0.1,
+    "runtime": 0.03,
+}
+"""Standard deviation of log cost that a difference in an attribute adds. Of public tables of training, root mean squares of log ratios are
+0.53 (650 pairs on 93 machines) and 0.86 (77 on V100) for half against single precision, 0.42 for frameworks, 0.40 for XLA. The others
+are judgement: a change of system moves published throughputs by a factor of about two, a container runtime by 1 % or less."""
+WORK_SPREAD: Mapping[str, float] = {"dataset": 2.9, "params": 1.1}
+"""The same where a cost is of a whole run or a step: another problem is another amount of work. With these spreads nine in ten of 427 costs
+in public tables of HPC codes lie in the interval at 90 % that is told from another problem of the same code."""
+SHAPE_SPREAD = 0.5
+"""The same for another number of ranks, threads or GPUs in a node, to find the nearest evidence; :mod:`modak.perfmodel.layouts` says
+what it tells."""
+BATCH_SPREAD = 0.2
+"""The same for each doubling of the batch, where nothing else of the layout differs: log throughputs of BERT and ResNet-50 on V100 in eight
+frameworks grow by 0.09 a doubling on one GPU, by 0.18 on eight and by 0.26 on 32 (medians of 25 pairs each)."""
+DEVICE_SPREAD = 1.2
+"""The same, beside it, between runs on GPUs and on processors alone: the 90 % interval reaches a factor of 7 either way. Judgement: GPUs
+are faster by about an order of magnitude, and by how much depends on the program."""
+NORMAL = 1.645
+"""Half-widths at 90 % in one standard deviation, for the spreads above."""
+USUAL_PRECISION = "fp32"
+"""What results that do not name their precision are taken to have run in."""
+SWITCHES = ("params", "compiler", "precision")
+"""What a run has none of, or the usual, where it does not name it: as soon as there are results that do not name it, either."""
+SAME = 0.05
+"""Differences that add up to less than this leave the evidence the run's own."""
+
+Power = Callable[[str | None, str | None, int | None, int | None], float | None]
+"""Compute power of a system's and partition's node: of so many of its GPUs (``None``: all; 0: of its processors, with so many threads,
+``None``: all cores), in any unit that is the same for all; ``None``: unknown."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A kind of run: what is known of it (names of :class:`modak.facts.SeriesKey`), its shape, and its metric."""
+
+    attributes: Mapping[str, Any]
+    layout: Layout = field(default_factory=Layout)
+    metric: str | None = None
+    plain: bool = False
+    """Whether :data:`SWITCHES` that it does not name are off, rather than open."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A curve as evidence for a question."""
+
+    curve: Curve
+    spread: float
+    differences: tuple[str, ...] = field(default=())
+    factor: float = 1.0
+    """What the curve's cost is multiplied by."""
+    shape: tuple[str, ...] = ()
+    """Those of the differences that lie in the layout."""
+
+    @property
+    def doubt(self) -> float:
+        """The spread with that of what parameters told, where the curve was not measured."""
+        return math.hypot(self.spread, self.curve.told.half_width / NORMAL) if self.curve.told else self.spread
+
+    @property
+    def own(self) -> bool:
+        """The evidence is of the very run that is asked about."""
+        return self.spread < SAME
+
+
+def best_match(curves: Sequence[Curve], question: Question, power: Power | None = None) -> Match | None:
+    """The curve with the least spread; ties go to more sizes, to more results, then to what says least that was not asked.
+
+    Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
+    """
+    found = matches(curves, question, power)
+    if not found:
+        return None
+    ranks = [_nearness(one, question) for one in found]
+    nearest = min(ranks)
+    equal = sorted((one for one, rank in zip(found, ranks, strict=True) if rank == nearest), key=seen)
+    return equal[len(equal) // 2]
+
+
+def _nearness(match: Match, question: Question) -> tuple[float, int, int, int, str]:
+    curve, series = match.curve, match.curve.series
+    unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
+    return round(match.doubt, 9), -len(curve.sizes), -curve.results_used, unasked, series.metric
+
+
+def closed(curves: Sequence[Curve], question: Question) -> Question:
+    """The question as plain, where results of such a run exist: then those with a switch are of another run."""
+    asked = [curve for curve in curves if question.metric in (None, curve.series.metric)]
+    plain = replace(question, plain=True)
+    return plain if any(not _different(curve, plain) for curve in asked) else question
+
+
+def matches(curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
+    """Every curve of the metric as evidence, in order."""
+    return [_match(curve, question, power) for curve in curves if question.metric in (None, curve.series.metric)]
+
+
+def _match(curve: Curve, question: Question, power: Power | None) -> Match:
+    different = _different(curve, question)
+    spreads = _spreads(different, curve)
+    factor = 1.0
+    if "system" in different:
+        factor = _power_ratio(curve, question, power)
+    shape = _shape_differences(curve, question.layout)
+    if shape:
+        spreads += [shape_spread(curve, question.layout, shape)]
+        spreads += [DEVICE_SPREAD] if _other_device(curve, question.layout) else []
+        factor *= _even_share(curve, question.layout) if "system" not in different else 1.0
+    return Match(curve, math.sqrt(sum(s * s for s in spreads)), tuple(different + shape), factor, tuple(shape))
+
+
+def _spreads(different: Sequence[str], curve: Curve) -> list[float]:
+    of_work = not WORK_SPREAD.keys().isdisjoint(different) and metric(curve.series.metric, curve.series.unit).per not in ("sample", "epoch")
+    return [WORK_SPREAD.get(name, SPREAD[name]) if of_work else SPREAD[name] for name in different]
+
+
+def _different(curve: Curve, question: Question) -> list[str]:
+    """Attributes in which a curve is of another run than the question."""
+    told = ((name, getattr(curve.series, name), question.attributes.get(name)) for name in SPREAD)
+    return [name for name, here, asked in told if _differs(name, here, asked) or (question.plain and name in SWITCHES and _on(here, asked))]
+
+
+def _on(evidence: Any, asked: Any) -> bool:
+    """Whether the evidence has a switch on that was not asked for."""
+    if isinstance(evidence, Mapping):
+        return bool(set(evidence) - set(asked or {}))
+    return asked is None and evidence not in (None, USUAL_PRECISION)
+
+
+def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
+    """What puts equally near evidence into one order, whatever its labels are: the work at its largest size, then all that was measured."""
+    curve = match.curve
+    counts = tuple(getattr(curve.layout, name) or 0 for name in layouts.COUNTS)
+    return match.factor * curve.costs[-1] * curve.sizes[-1], curve.costs, curve.sizes, counts
+
+
+def _differs(name: str, evidence: Any, asked: Any) -> bool:
+    """Whether a known wish meets other evidence; what the question leaves open differs from nothing.
+
+    Evidence without a partition, an image or a word on hyper-threads or precision is taken for the usual ones.
+    """
+    if isinstance(asked, Mapping):
+        return any(str(evidence.get(key)) != str(value) for key, value in asked.items())
+    if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):
+        return False
+    return bool(same_name(evidence) != same_name(asked) if name == "system" else evidence != asked)
+
+
+def same_name(name: Any) -> str:
+    """Underscores, hyphens and case do not tell systems apart."""
+    return str(name).lower().replace("_", "-")
+
+
+def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
+    free = {"ranks": ("ranks_per_node",), "gpus": ("gpus_per_node", "ranks_per_node"), "nodes": ()}[curve.scale]
+    apart = [name for name in layouts.COUNTS if name not in free and _both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    return ["gpus_per_node", *apart] if curve.scale == "gpus" and _other_device(curve, layout) else apart
+
+
+def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:
+    """Standard deviation for another layout; a batch alone counts by its doublings."""
+    only_batch = Layout(batch_size=curve.layout.batch_size)
+    return min(SHAPE_SPREAD, BATCH_SPREAD * layouts.distance(only_batch, layout)) if list(shape) == ["batch_size"] else SHAPE_SPREAD
+
+
+def _other_device(curve: Curve, layout: Layout) -> bool:
+    """Whether one of both is of GPUs and the other known to have none."""
+    return _both_differ(curve.on_gpus, None if layout.gpus_per_node is None else layout.gpus_per_node > 0)
+
+
+def _both_differ(evidence: int | None, asked: int | None) -> bool:
+    return evidence is not None and asked is not None and evidence != asked
+
+
+def _even_share(curve: Curve, layout: Layout) -> float:
+    """What computes in a unit of size there, over that here: GPUs, else cores. 1 where a count is known of one side alone."""
+    there = curve.layout
+    if curve.scale == "gpus" or _other_device(curve, layout):
+        return 1.0
+    if there.gpus_per_node and layout.gpus_per_node:
+        return there.gpus_per_node / layout.gpus_per_node
+    counts = ("threads_per_rank",) if curve.scale == "ranks" else ("ranks_per_node", "threads_per_rank")
+    pairs = [(getattr(there, name), getattr(layout, name)) for name in counts]
+    if any((one is None) != (other is None) for one, other in pairs):
+        return 1.0
+    return math.prod((one or 1) / (other or 1) for one, other in pairs)
+
+
+def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float:
+    """What the curve's cost is multiplied by on the question's system: the power behind it, over the power that is asked about."""
+    if power is None:
+        return 1.0
+    gpus, threads = _gpus(curve, question.layout.gpus_per_node), _threads(curve, question.layout)
+    there = power(curve.series.system, curve.series.partition, gpus[0], threads[0])
+    here = power(question.attributes.get("system"), question.attributes.get("partition"), gpus[1], threads[1])
+    return there / here * _share(curve, question.layout) if there and here else 1.0
+
+
+def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:
+    """The GPUs that compute in a node (``None``: all there are) behind a curve and where it is asked about; one, where sizes count GPUs."""
+    if curve.scale == "gpus" and asked is not None:
+        return 1, min(asked, 1)
+    behind = curve.layout.gpus_per_node
+    return (0, 0) if {behind, asked} == {None, 0} else (behind, asked)
+
+
+def _threads(curve: Curve, asked: Layout) -> tuple[int | None, int | None]:
+    """Threads in a node behind a curve and where it is asked about; ``None``, both, where one of the two is not known."""
+    ranks = _most_ranks(curve) if curve.scale == "ranks" else curve.layout.ranks_per_node
+    threads = curve.layout.threads_per_rank
+    if not (ranks and threads and asked.ranks_per_node and asked.threads_per_rank):
+        return None, None
+    return ranks * threads, asked.ranks_per_node * asked.threads_per_rank
+
+
+def _share(curve: Curve, layout: Layout) -> float:
+    """What makes a ratio of nodes one of ranks, where sizes count those: theirs in a node there, over those here."""
+    if curve.scale != "ranks" or not layout.ranks_per_node:
+        return 1.0
+    return layout.ranks_per_node / _most_ranks(curve)
+
+
+def _most_ranks(curve: Curve) -> int:
+    """The most ranks in a node behind a curve over ranks."""
+    return round(max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True)))
