@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks import switch_quality
 from benchmarks.model_quality import read_scaling
 from modak import perfmodel, scoring
-from modak.candidates import Candidates, Shape
+from modak.candidates import Candidates
 from modak.counts import StatedCounts
 from modak.dsl import Basis, Objective, Optimisation, Request, Workload
 from modak.errors import Infeasible
@@ -32,6 +32,7 @@ from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed, Task
 from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import Series
+from modak.shapes import Shape
 from modak.target import Target
 
 PROTOCOLS = ("largest one", "largest two", "smaller half", "each inner size")

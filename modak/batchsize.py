@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from modak.amounts import counted
-from modak.candidates import Shape
 from modak.chosen import Chosen
+from modak.shapes import Shape
 
 LARGEST_WITHOUT_LOSS: Final = 8192
 """Global batch up to which ResNet-50 on ImageNet lost no accuracy (PRACE guide on deep learning 2019, section 3.3)."""

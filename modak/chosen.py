@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modak.candidates import Shape
 from modak.dsl import Prediction, Request
 from modak.perfmodel import Curve
+from modak.shapes import Shape
 from modak.target import Target
 
 

@@ -9,12 +9,12 @@ from typing import Final
 from packaging.version import Version
 
 from modak import plugins
-from modak.candidates import Shape
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
 from modak.facts import HostMpi
 from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources, Signal
 from modak.placing import report, staging, storage
+from modak.shapes import Shape
 from modak.software import Software, bound_mpi, gpu_vendor
 from modak.target import Target
 from modak.tuning.setting import exported, option_words

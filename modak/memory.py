@@ -9,7 +9,7 @@ from modak.dsl import Request
 from modak.target import Target
 
 if TYPE_CHECKING:
-    from modak.candidates import Shape
+    from modak.shapes import Shape
 
 
 def needed_gb(request: Request, ranks_per_node: int) -> float:

@@ -16,21 +16,24 @@ from typing import Any
 import numpy as np
 
 from modak import plugins
-from modak.candidates import Shape, enumerate_candidates
+from modak.candidates import enumerate_candidates
+from modak.decision import Decision, choice_of
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.objective import FAR, START_UP_S, Ranking, Scored, rank
-from modak.optimise import Answer, Decision, choice_of, least_efficiency, optimise
+from modak.optimise import Answer, least_efficiency, optimise
 from modak.perfmodel import Curve, predict
 from modak.perfmodel.curves import size_of
 from modak.perfmodel.matching import NORMAL
 from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
 from modak.scoring import Floats, columns, node_power, of_compiler, question, score, usable_curves
+from modak.shapes import Shape
 from modak.target import resolve
 from modak.unmeasured import with_unmeasured
 from modak.wishes import switches
+from modak.workload import with_dataset
 
 DRAWS = 256
 """One less than a prime."""
@@ -86,7 +89,9 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     Raises :class:`modak.errors.Infeasible` where no configuration could meet the constraints, however the runs came out.
     """
     target = resolve(request, facts)
-    candidates = with_unmeasured(request, target, enumerate_candidates(request, target, facts.models))
+    found = enumerate_candidates(request, target, facts.models)
+    request = with_dataset(request, found.dataset)
+    candidates = with_unmeasured(request, target, found)
     scored = score(request, target, columns(request, target, candidates, facts))
     decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), (), ""))
     warnings = tuple(dict.fromkeys((*target.warnings, *candidates.warnings)))

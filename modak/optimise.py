@@ -9,21 +9,17 @@ the answer.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from modak import __version__, advice
-from modak.amounts import counted, span
-from modak.batchsize import global_batch
-from modak.candidates import Candidates, Shape, enumerate_candidates
+from modak.candidates import enumerate_candidates
 from modak.chosen import Chosen
-from modak.dsl import Choice, Configuration, Notice, Objective, Plan, Request, Texts
-from modak.effects import in_words
+from modak.decision import Decision, choice_of
+from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Infeasible, UnknownName
 from modak.essence import OUTFIT, essence, key, outfit_key
 from modak.facts import Facts
@@ -33,16 +29,15 @@ from modak.jobspec import JobSpec
 from modak.objective import Ranking, Scored, nearest, pareto, rank
 from modak.perfmodel.matching import SPREAD
 from modak.prepared import Prepared, prepared
-from modak.scoring import Columns, Evidence, columns, score
+from modak.reasons import missed, why, why_not
+from modak.scoring import Columns, columns, score
 from modak.script import job as jobscript
 from modak.script.build import render_build
-from modak.sensitivity import lines as sensitivity
 from modak.software import Software, choose_software
-from modak.switching import OpenSwitch, with_switches
-from modak.switching import lines as switch_lines
+from modak.switching import with_switches
 from modak.target import Target, place_of, resolve
 from modak.tuning.hint import hint
-from modak.workload import unsaid
+from modak.workload import unsaid, with_dataset
 
 MOST_ALTERNATIVES = 6
 MOST_ON_FRONT = 10
@@ -70,24 +65,6 @@ class Recommendation:
     advice: tuple[str, ...] = ()
     missed: str | None = None
     """Where nothing meets the constraints and the closest was asked for: what stands in the way."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What was chosen before any text is made."""
-
-    target: Target
-    candidates: Candidates
-    scored: Scored
-    evidence: Evidence
-    ranking: Ranking
-    asked: tuple[Hashable, ...] = ()
-    """The same for requests with the same target and essence."""
-
-    @property
-    def best(self) -> int:
-        """Index of the chosen candidate."""
-        return self.ranking.best
 
 
 @dataclass(frozen=True)
@@ -119,11 +96,11 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     """Steps 1 to 8: the texts for a request, and the decisions that they rest on. Raises as :func:`optimise` does."""
     known = prepared(facts)
     decision = decide(request, known)
-    target, shape, nodes = decision.target, _shape(decision), _nodes(decision)
+    target, shape, nodes = decision.target, decision.shape, decision.nodes
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
     software = known.software.get(
         (*decision.asked, *outfit_key(request), shape, nodes, launcher),
-        lambda: choose_software(essence(request, OUTFIT), known, target, shape, nodes, launcher),
+        lambda: choose_software(with_dataset(essence(request, OUTFIT), decision.candidates.dataset), known, target, shape, nodes, launcher),
     )
     wall_time, why_wall_time = _wall_time(request, decision)
     plan_id = _plan_id(request, known)
@@ -171,7 +148,7 @@ def plan_of(settled: Settled) -> Plan:
         recipe=_recipe(software, settled.texts),
         rules=software.rules.names,
         wall_time_s=settled.wall_time_s,
-        decisions=(*decision.target.decisions, *_why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
+        decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
         advice=(*advice.advise(_chosen(request, decision, software.reference), software.rules.held), *hint(request)),
         warnings=settled.warnings,
     )
@@ -206,7 +183,7 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
     figures = (*_without_figures(request, target), *_without_samples(request, decision, facts))
     warnings = _each_once(target.warnings, decision.candidates.warnings, figures)
     counsel = (*advice.advise(_chosen(request, decision), ()), *advice.guesses([choice.prediction for choice in choices[1:]]))
-    return Recommendation(choices, warnings, (*target.decisions, *_why(request, decision)), counsel)
+    return Recommendation(choices, warnings, (*target.decisions, *why(request, decision)), counsel)
 
 
 def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, float | None], Ranking] = rank) -> Decision:
@@ -224,48 +201,13 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
 def _predicted(request: Request, target: Target, facts: Prepared, place: Hashable) -> Columns:
     """Every configuration that can run there, and what a unit of the workload takes on it."""
     candidates = enumerate_candidates(request, target, facts.models)
+    request = with_dataset(request, candidates.dataset)
     return columns(request, target, with_switches(candidates, request, target, facts.tried), facts, place)
 
 
 def least_efficiency(request: Request) -> float | None:
     """The parallel efficiency that the request asks for outside its objective."""
     return request.application.minimal_efficiency or getattr(request.optimisation.options, "scaling_efficiency", None)
-
-
-def choice_of(decision: Decision, index: int, software: Software | None = None, why_not: str | None = None) -> Choice:
-    """One candidate as the answer shows it."""
-    scored = decision.scored
-    shape, nodes = decision.candidates.shapes[int(scored.shape[index])], int(scored.nodes[index])
-    configuration = Configuration(
-        nodes=nodes,
-        ranks_per_node=shape.ranks_per_node,
-        threads_per_rank=shape.threads_per_rank,
-        gpus_per_node=shape.gpus_per_node,
-        hyperthreads=shape.hyperthreads,
-        numa_mode=shape.numa_mode,
-        mpi=shape.mpi,
-        mpi_from=shape.mpi_from,
-        compiler=shape.compiler,
-        framework_version=software.framework_version if software else shape.framework_version,
-        precision=shape.precision,
-        image=software.reference if software else None,
-        batch_size=shape.batch_size,
-        global_batch=global_batch(shape, nodes),
-        workers=nodes * shape.workers_per_node,
-        opt_build=shape.opt_build or None,
-    )
-    prediction = decision.evidence.prediction(scored, index)
-    known = prediction.value is not None
-    efficiency = float(scored.efficiency[index])
-    return Choice(
-        configuration=configuration,
-        prediction=prediction,
-        node_hours=float(scored.node_hours[index]) if known else None,
-        energy_kwh=float(scored.node_hours[index]) * scored.power_w / 1000 if known and scored.power_w else None,
-        cost=float(scored.node_hours[index]) * scored.price if known and scored.price else None,
-        efficiency=round(efficiency, 4) if known and efficiency == efficiency else None,
-        why_not=why_not,
-    )
 
 
 def _as_run(choice: Choice, spec: JobSpec) -> Choice:
@@ -280,16 +222,8 @@ def alternatives(decision: Decision) -> tuple[Choice, ...]:
     if not decision.evidence.known:
         return ()
     others = _best_of_other_shapes(decision, (decision.best,))
-    picked = dict.fromkeys(index for index in (*_missed(decision), *others, *_front(decision, 3)) if index != decision.best)
-    return tuple(choice_of(decision, index, why_not=_why_not(decision, index)) for index in list(picked)[:MOST_ALTERNATIVES])
-
-
-def _shape(decision: Decision) -> Shape:
-    return decision.candidates.shapes[int(decision.scored.shape[decision.best])]
-
-
-def _nodes(decision: Decision) -> int:
-    return int(decision.scored.nodes[decision.best])
+    picked = dict.fromkeys(index for index in (*missed(decision), *others, *_front(decision, 3)) if index != decision.best)
+    return tuple(choice_of(decision, index, why_not=why_not(decision, index)) for index in list(picked)[:MOST_ALTERNATIVES])
 
 
 def _best_of_other_shapes(decision: Decision, taken: Sequence[int]) -> tuple[int, ...]:
@@ -308,104 +242,10 @@ def _front(decision: Decision, most: int) -> tuple[int, ...]:
     return front[:: max(1, -(-len(front) // most))]
 
 
-def _missed(decision: Decision, *, fewer: int = 1) -> tuple[int, ...]:
-    """Candidates of the chosen shape with the next fewer nodes: what the constraints excluded."""
-    scored, best = decision.scored, decision.best
-    smaller = np.flatnonzero((scored.shape == scored.shape[best]) & (scored.nodes < scored.nodes[best]))
-    nearest = smaller[::-1][:fewer].tolist()
-    return tuple(index for index in nearest if index not in decision.ranking.order)
-
-
-def _why_not(decision: Decision, index: int) -> str:
-    scored, best = decision.scored, decision.best
-    if index not in decision.ranking.order:
-        return "does not meet the constraints"
-    time = scored.time[index] / scored.time[best]
-    hours = scored.node_hours[index] / scored.node_hours[best]
-    return f"{time:.2f} x the time, {hours:.2f} x the node-hours of the choice"
-
-
-def _why(request: Request, decision: Decision) -> tuple[str, ...]:
-    """One line for each choice that was made among candidates."""
-    own = partial(_both_ways, decision)
-    told = switch_lines(request, decision.target, _shape(decision), _nodes(decision), decision.candidates.tried, own)
-    lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
-    if not decision.evidence.known:
-        return (*lines, "time: not predicted, no result of this application can be used")
-    choice = choice_of(decision, decision.best)
-    shape = _shape(decision)
-    lines.append(_layout_line(decision, shape))
-    lines.append(_nodes_line(decision, choice))
-    wanted = request.optimisation.objective
-    return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
-
-
-def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
-    """What the run's own curves say of a switch at the chosen size; ``None`` where it was not measured with and without."""
-    scored, best, shapes = decision.scored, decision.best, decision.candidates.shapes
-    rivals = np.array([switch.tells_apart(_shape(decision), each) for each in shapes])
-    found = np.flatnonzero(rivals[scored.shape] & (scored.nodes == scored.nodes[best]) & np.isfinite(scored.time)).tolist()
-    if not found:
-        return None
-    pair = (best, min(found, key=lambda i: float(scored.time[i])))
-    on, off = pair if switch.is_on(_shape(decision)) else pair[::-1]
-    spread = math.hypot(float(scored.spread[on]), float(scored.spread[off]))
-    basis = " and ".join(dict.fromkeys(scored.basis[index] for index in (on, off)))
-    with_it, without = (decision.evidence.prediction(scored, index).results_used for index in (on, off))
-    rests = f"{basis}: {counted(with_it, 'result')} with it, {without} without"
-    return in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
-
-
-def _layout_line(decision: Decision, shape: Shape) -> str:
-    """Why this layout: how much faster it is than the next one at the same size."""
-    ranks, threads, nodes = shape.ranks_per_node, shape.threads_per_rank, _nodes(decision)
-    text = f"layout: {counted(ranks, 'rank')} x {counted(threads, 'thread')} a node{_mpi_text(shape)}"
-    scored, best = decision.scored, decision.best
-    laid_out = np.array([each.laid_out_as(shape) for each in decision.candidates.shapes])
-    rivals = np.flatnonzero(~laid_out[scored.shape] & (scored.nodes == nodes) & np.isfinite(scored.time)).tolist()
-    if not rivals:
-        return f"{text}, the only one with a prediction"
-    fastest: dict[str, float] = {}
-    for index in sorted(rivals, key=lambda i: scored.time[i]):
-        fastest.setdefault(_shape_text(decision, index), float(scored.time[index] / scored.time[best]))
-    described = ", ".join(f"{layout} takes {ratio:.2f} x as long" for layout, ratio in list(fastest.items())[:3])
-    return f"{text}: at {counted(nodes, 'node')} {described}"
-
-
-def _described(decision: Decision, index: int) -> str:
-    """A candidate in words: its nodes, its layout, and what is switched on."""
-    shape, nodes = decision.candidates.shapes[int(decision.scored.shape[index])], int(decision.scored.nodes[index])
-    on = [text for text in (shape.compiler, shape.precision, "opt-build" if shape.opt_build else None) if text]
-    return f"{counted(nodes, 'node')} x {_shape_text(decision, index)}{' with ' if on else ''}{', '.join(on)}"
-
-
-def _shape_text(decision: Decision, index: int) -> str:
-    shape = decision.candidates.shapes[int(decision.scored.shape[index])]
-    return f"{shape.ranks_per_node}x{shape.threads_per_rank}{_mpi_text(shape)}"
-
-
-def _mpi_text(shape: Shape) -> str:
-    parts = [f"{shape.mpi or 'MPI'} of the {shape.mpi_from}" if shape.mpi_from else "", "hyper-threads" if shape.hyperthreads else ""]
-    said = ", ".join(part for part in parts if part)
-    return f" ({said})" if said else ""
-
-
-def _nodes_line(decision: Decision, choice: Choice) -> str:
-    predicted, nodes = choice.prediction, choice.configuration.nodes
-    if decision.candidates.given.nodes or decision.candidates.given.ranks:
-        return f"nodes: {nodes}, as the request's counts say"
-    text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
-    missed = _missed(decision)
-    if not missed:
-        return text
-    fewer, scored = missed[0], decision.scored
-    return f"{text}; {counted(scored.nodes[fewer], 'node')} ({span(scored.time[fewer])} predicted) would not meet the constraints"
-
-
 def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:
     """The wall time in seconds: the request's, else the prediction's upper bound plus start-up, within the partition's limit."""
     partition = decision.target.partition
-    limit = decision.target.longest(_nodes(decision))
+    limit = decision.target.longest(decision.nodes)
     asked = request.job_options.wall_time_limit
     if asked:
         over = f"; the partition allows {clock(limit)}" if limit and asked > limit else ""
@@ -426,7 +266,7 @@ def _chosen(request: Request, decision: Decision, image: str | None = None) -> C
     prediction = decision.evidence.prediction(decision.scored, decision.best)
     found = decision.evidence.predictions[int(decision.scored.shape[decision.best])]
     unlike = tuple(name for name in found.differences if name in SPREAD)
-    return Chosen(request, decision.target, _shape(decision), _nodes(decision), prediction, found.curve, unlike, image)
+    return Chosen(request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike, image)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from modak.candidates import Shape
 from modak.dsl import Notice, Request
 from modak.facts import FileSystem
 from modak.jobspec import Copy, Report, Staging
+from modak.shapes import Shape
 from modak.software import Software, preferred_storage
 from modak.target import Target
 from modak.tuning.setting import recorded

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak import switching
-from modak.candidates import Candidates, Shape
+from modak.candidates import Candidates
 from modak.dsl import Basis, Prediction, Request
 from modak.essence import key, without_counts
 from modak.facts import Facts
@@ -26,9 +26,10 @@ from modak.perfmodel import Curve, Power, Predictions, Question, describe, predi
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.matching import same_name
 from modak.prepared import prepared
+from modak.shapes import Shape
 from modak.target import Target, find_system
 from modak.wishes import carrier
-from modak.workload import Units, units, with_dataset
+from modak.workload import Units, units
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -122,11 +123,11 @@ class Evidence:
 
 
 def columns(request: Request, target: Target, candidates: Candidates, facts: Facts, place: Hashable = None) -> Columns:
-    """Predict every candidate: one call of the model a shape, vectorised over its node counts.
+    """Predict every candidate of a request that says which data set is asked about: one call of the model a shape, for all its node counts.
 
     ``place``: what the target was resolved from; with it predictions at a given number of nodes are kept with those around it.
     """
-    any_size = with_dataset(without_counts(request), candidates.dataset)
+    any_size = without_counts(request)
     predicted = partial(_predicted, any_size, target, usable_curves(any_size, target, facts.models), candidates, node_power(facts))
     if place is not None and candidates.given.nodes:
         kept, asked = prepared(facts).blocks, (place, *key(any_size))

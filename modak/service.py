@@ -17,6 +17,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from modak.decision import Decision
 from modak.dsl import Request, Texts
 from modak.errors import DataError, Fault, ModakError, RequestError, Unavailable, unknown
 from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
@@ -25,7 +26,7 @@ from modak.kept import Kept
 from modak.knowledge import packaged_root, read_guide, unknown_variants
 from modak.normalise import Normalised, normalise
 from modak.numbering import Numbers
-from modak.optimise import Decision, Settled, optimise, plan_of, recommend, settle
+from modak.optimise import Settled, optimise, plan_of, recommend, settle
 from modak.perfmodel import Curve
 from modak.perfmodel.matching import same_name
 from modak.perfmodel.predict import FAR_DOUBLINGS

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from modak import images, rules
-from modak.candidates import Shape
 from modak.dsl import Notice, Request
 from modak.facts import Facts, HostMpi, Image, Vendor
 from modak.frameworks.base import Carrier
@@ -21,6 +20,7 @@ from modak.recipes import plan as recipes
 from modak.recipes.plan import Extras, Hardware, Recipe
 from modak.rules import Applied, Situation
 from modak.scoring import question, usable_curves
+from modak.shapes import Shape
 from modak.target import Target
 from modak.wishes import by_torchrun, carrier, distribution, library, switches
 
@@ -102,7 +102,9 @@ def _exact(choice: ImageChoice) -> ImageChoice:
 def _measured(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int) -> tuple[tuple[str, float], ...]:
     """Images that results of the application name, each with what its results alone predict for this run, in seconds a unit."""
     by_image: dict[str, list[Curve]] = {}
-    for curve in usable_curves(request, target, facts.models):
+    usable = usable_curves(request, target, facts.models)
+    of_its_dataset = [curve for curve in usable if request.optimisation.workload.dataset in (None, curve.series.dataset)]
+    for curve in of_its_dataset or usable:
         if curve.series.image:
             by_image.setdefault(curve.series.image, []).append(curve)
     asked = question(request, target, shape)

@@ -16,12 +16,13 @@ from typing import Final
 import numpy as np
 
 from modak.amounts import counted
-from modak.candidates import Candidates, Shape
+from modak.candidates import Candidates
 from modak.dsl import Basis, Request
 from modak.effects import OFF, SOFTWARE, Effect, Pair, Run, effect, pairs
 from modak.facts import Result
 from modak.perfmodel import Predictions
 from modak.perfmodel.matching import USUAL_PRECISION
+from modak.shapes import Shape
 from modak.target import Target
 from modak.wishes import carrier, switches
 

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from modak import memory
-from modak.candidates import Candidates, Shape, runs_distributed
+from modak.candidates import Candidates, runs_distributed
 from modak.dsl import Request
+from modak.shapes import Shape
 from modak.target import Target
 from modak.wishes import is_single_threaded, switches
 

@@ -10,13 +10,13 @@ import pytest
 
 from modak.advice import FIGURES, advise
 from modak.amounts import size
-from modak.candidates import Shape
 from modak.chosen import Chosen
 from modak.dsl import Application, Data, JobOptions, Optimisation, Prediction, Request, Workload
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
+from modak.shapes import Shape
 from modak.target import resolve
 from tests.conftest import ROOT
 from tests.test_nextruns import shortened

@@ -124,6 +124,20 @@ def test_layouts_of_another_mpi_library_hold_where_there_is_none_of_ones_own() -
     assert (16, {"openmpi"}) == (max(shape.ranks_per_node for shape in shapes), {shape.mpi for shape in shapes})
 
 
+@pytest.mark.parametrize("wish", [{"mpi": {"library": "mpich"}}, {"mpich": {}}], ids=["library", "framework"])
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_library_that_the_host_does_not_have_is_not_promised(known: Known, wish: dict[str, Any], measured: bool) -> None:
+    """The ranks start with the one that it has, whose results are in hand or not, and a warning says so."""
+    key = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s", mpi="intel-mpi 2019", mpi_from="host")
+    curves = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=1.0)] if measured else [])
+    job = {"app_tag": "solver", "app_type": "mpi"}
+    document = {"application": job, "target": {"name": "supermuc-ng"}, "optimisation": {"app_type": "hpc", "hpc": wish}}
+    request = normalise({"job": document}).request
+    found = enumerate_candidates(request, resolve(request, known(None)), curves)
+    assert {str(shape.mpi).split(" ")[0] for shape in found.shapes} == {"intel-mpi"}
+    assert ["no mpich on record" in warning.message for warning in found.warnings] == [True]
+
+
 def test_results_of_another_data_set_that_tell_no_layout_are_no_evidence_for_one(known: Known) -> None:
     """One rank on all cores would be what nobody said; the rule of thumb stands."""
     key = SeriesKey(application="app", system="supermuc-ng", dataset="other", metric="wall_time", unit="s")

@@ -13,17 +13,18 @@ import numpy as np
 import pytest
 
 from modak import nextruns
+from modak.decision import choice_of
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.facts import Facts
+from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.nextruns import Programme, Proposal, measurement, next_runs
 from modak.normalise import normalise
 from modak.objective import Scored
-from modak.optimise import choice_of
-from modak.perfmodel import Curve
+from modak.perfmodel import Curve, fit
 from modak.perfmodel.scaling import fit_many
 
 Known = Callable[[str | None], Facts]
+SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
 EXAMPLE = Path(__file__).parent.parent / "examples/3dgan-supermuc-ng.json"
 
 
@@ -165,6 +166,22 @@ def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:
     assert [nodes for nodes, _, _ in counts(programme)] == [1, 2, 4]
     assert programme.half_width is None
     assert {one.choice.prediction.basis for one in programme.proposals} == {"none"}
+
+
+def test_of_several_data_sets_those_runs_are_proposed_that_tell_of_the_one_which_is_asked(known: Known) -> None:
+    """The interval of the decision is of the same data set as its times: as if the request named it."""
+    models = [
+        Result(series=SERIES.model_copy(update={"dataset": dataset}), layout=Layout(nodes=nodes, ranks_per_node=48), value=work / nodes)
+        for dataset, work, most in (("small", 100.0, 2), ("large", 9000.0, 16))
+        for nodes in (1, 2, 4, 8, 16)
+        if nodes <= most
+    ]
+    facts = replace(known(None), models=fit(models))
+    unsaid, named = (
+        next_runs(request(optimisation__workload={"application": "solver"} | said), facts) for said in ({}, {"dataset": "large"})
+    )
+    assert unsaid.half_width == pytest.approx(named.half_width)
+    assert counts(unsaid) == counts(named)
 
 
 def test_what_cannot_be_met_however_the_runs_come_out_is_infeasible(known: Known) -> None:

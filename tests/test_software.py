@@ -27,19 +27,35 @@ def chosen(job: dict[str, Any], facts: Facts) -> str | None:
     return optimise(normalise({"job": {"target": TARGET, **job}}).request, facts).plan.configuration.image
 
 
-def timed(image: str, seconds: float) -> Result:
+def timed(image: str, seconds: float, dataset: str | None = None) -> Result:
     """A run of one application in an image on the testbed."""
-    key = SeriesKey(application="mnist", framework="jax", system="hlrs-testbed", image=image, metric="epoch_time", unit="s")
+    told = {"image": image, "dataset": dataset}
+    key = SeriesKey.model_validate(
+        {"application": "mnist", "framework": "jax", "system": "hlrs-testbed", "metric": "epoch_time", "unit": "s", **told}
+    )
     return Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=seconds)
 
 
+TWINS = tuple(entry(f"docker://a/{name}:1", framework="jax", version="0.10.2", compilers=("xla",)) for name in ("first", "second"))
+"""Two images with the same labels."""
+OF_TWINS = {
+    "application": {"app_tag": "mnist"},
+    "optimisation": {"app_type": "ai_training", "ai_training": {"jax": {"version": "0.10.2"}}},
+}
+"""A job for which either will do."""
+
+
 def test_of_equal_images_the_one_that_ran_faster(known: Known) -> None:
-    """Two images with the same labels, and results in both: the models decide, not the name."""
-    twins = [entry(f"docker://a/{name}:1", framework="jax", version="0.10.2", compilers=("xla",)) for name in ("first", "second")]
-    models = fit([timed(twins[0].reference, 40.0), timed(twins[1].reference, 20.0)])
-    facts = replace(known(None), images=tuple(twins), models=models)
-    job = {"application": {"app_tag": "mnist"}, "optimisation": {"app_type": "ai_training", "ai_training": {"jax": {"version": "0.10.2"}}}}
-    assert chosen(job, facts) == twins[1].reference
+    """Results in both: the models decide, not the name."""
+    models = fit([timed(TWINS[0].reference, 40.0), timed(TWINS[1].reference, 20.0)])
+    assert chosen(OF_TWINS, replace(known(None), images=TWINS, models=models)) == TWINS[1].reference
+
+
+def test_an_image_is_not_faster_for_an_easier_data_set(known: Known) -> None:
+    """The one that is asked about ran in the first alone; what ran in the second in no time is another."""
+    first, second = (twin.reference for twin in TWINS)
+    runs = [timed(first, 20.0, "whole"), timed(first, 21.0, "whole"), timed(second, 1.0, "tenth")]
+    assert chosen(OF_TWINS, replace(known(None), images=TWINS, models=fit(runs))) == first
 
 
 def solver(image: str, seconds: float) -> Result:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from modak.candidates import Shape
 from modak.dsl import Plan
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.ingest.reading import tables
@@ -17,6 +16,7 @@ from modak.optimise import optimise
 from modak.perfmodel import fit
 from modak.service import open_service
 from modak.settings import Settings
+from modak.shapes import Shape
 from modak.switching import OpenSwitch
 
 Known = Callable[[str | None], Facts]

@@ -177,8 +177,8 @@ class BuildRun:
                 self._tool(command, builder, order, place)
         finally:
             for command in builder.tidy(place):
-                with suppress(ModakError, OSError, Stopped):
-                    process.run(command.words, heard=lambda data: None, watch=lambda: None, begun=self._work_of,
+                with suppress(ModakError, OSError):  # nobody is told of it: one who is to stop does not wait for the database
+                    process.run(command.words, heard=lambda data: None, watch=lambda: None, begun=lambda group: None,
                                 environment=environment(command.words[0], place), folder=place, limit_s=60)  # fmt: skip
         return self._named(order, builder, place, made)
 

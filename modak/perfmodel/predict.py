@@ -70,11 +70,14 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
 
 def _kin(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
     """Other curves over the same kind of size and of the same metric, as far as they are alike so far."""
-    here = curve.series
-    comparable = [one for one in curves if one is not curve and (one.scale, one.series.metric) == (curve.scale, here.metric)]
-    elsewhere = {id(one) for one in comparable if here.framework and one.series.framework not in (None, here.framework)}
-    same = [one.measured for one in comparable if id(one) not in elsewhere]
-    return relatives.compare(curve.measured, same, [one.measured for one in comparable if id(one) in elsewhere])
+    comparable = [one for one in curves if one is not curve and (one.scale, one.series.metric) == (curve.scale, curve.series.metric)]
+    same, others = ([one.measured for one in comparable if _other_program(curve, one) == apart] for apart in (False, True))
+    return relatives.compare(curve.measured, same, others)
+
+
+def _other_program(curve: Curve, other: Curve) -> bool:
+    """Whether two curves are known to be of different frameworks."""
+    return None not in (curve.series.framework, other.series.framework) and curve.series.framework != other.series.framework
 
 
 def _answer(match: Match, layout: Layout, nodes: Array, kin: Sequence[relatives.Kin]) -> Predictions:

@@ -10,6 +10,7 @@ from modak.candidates import enumerate_candidates, node_grid
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
 from modak.facts import Facts, Partition, System
+from modak.perfmodel.matching import same_name
 from modak.scoring import columns, score
 from modak.sizing.answer import Figure, Platform, Sizing
 from modak.sizing.demand import BYTES_PER_PARAMETER, Demand, asked, demand, goal
@@ -18,6 +19,7 @@ from modak.sizing.reach import Reach, reach, unknown
 from modak.sizing.storage import network_of, storage_of
 from modak.target import Target, find_system, resolve
 from modak.wishes import is_distributed
+from modak.workload import of_one_dataset, with_dataset
 
 COUNTS: Final = (
     "node_count",
@@ -42,15 +44,16 @@ def size(request: Request, facts: Facts, guide: Guide) -> Sizing:
     Raises :class:`modak.errors.RequestError` without a deadline, :class:`modak.errors.UnknownName` for an unknown target.
     """
     wanted = demand(request)
+    of_one, assumed = _of_one_dataset(request, facts)
     places = [(system, partition) for system in _systems(request, facts) for partition in _partitions(request, system)]
-    platforms = [_platform(request, facts, guide, wanted, system, partition) for system, partition in places]
+    platforms = [_platform(of_one, facts, guide, wanted, system, partition) for system, partition in places]
     return Sizing(
         goal=goal(request, wanted),
         asked=asked(request, guide),
         platforms=tuple(sorted(platforms, key=_best_first)),
         cautions=tuple(f"{one.text} ({guide.cites(one.section)})" for one in guide.cautions),
         sources=tuple(dict.fromkeys(source.citation for source in guide.sources)),
-        warnings=_left_out(request),
+        warnings=(*_left_out(request), *assumed),
     )
 
 
@@ -62,6 +65,13 @@ def _systems(request: Request, facts: Facts) -> Iterable[System]:
     if found is None:
         raise UnknownName("system", name, facts.systems, field="target.name")
     return (found,)
+
+
+def _of_one_dataset(request: Request, facts: Facts) -> tuple[Request, tuple[Notice, ...]]:
+    """The request with one data set for all systems: sizes that meet a deadline with different problems tell nothing of each other."""
+    names = [name for system in _systems(request, facts) for name in (system.name, *system.aliases)] if request.target.name else []
+    dataset, warnings = of_one_dataset(request, facts.models, frozenset(map(same_name, names)))
+    return with_dataset(request, dataset), warnings
 
 
 def _partitions(request: Request, system: System) -> tuple[Partition, ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from modak import __version__
 from modak.facts import SeriesKey
-from modak.perfmodel.curves import FIT_VERSION, Curve, fit_cells
+from modak.perfmodel.curves import FIT_VERSION, Cell, Curve, fit_cells
 from modak.store.cells import cells
 from modak.store.schema import models, series
 from modak.store.series import COLUMNS, from_row, key_hash
@@ -28,21 +28,33 @@ class Fitted:
     curves: tuple[Curve, ...]
 
 
-def newest(connection: Connection, application: str | None = None) -> tuple[tuple[Curve, ...], tuple[Fitted, ...]]:
-    """Curves of one application (or of all) as the data stands, by series; and what was fitted for that just now."""
+@dataclass(frozen=True)
+class Found:
+    """All that curves are made of, as one state of the database has it: who fits them holds no connection meanwhile."""
+
+    stored: Sequence[tuple[int, str]]
+    """Series, and a curve of it as JSON."""
+    behind: Mapping[int, tuple[SeriesKey, int]]
+    cells: Sequence[Cell]
+    """Of those that are behind."""
+
+
+def read(connection: Connection, application: str | None = None) -> Found:
+    """What there is of one application (or of all) for :func:`newest`."""
     behind = stale(connection, application)
-    fitted = refitted(connection, behind) if behind else ()
-    found = [(number, curve) for number, curve in _stored(connection, application) if number not in behind]
-    found += [(one.series_id, curve) for one in fitted for curve in one.curves]
-    return tuple(curve for _, curve in sorted(found, key=lambda pair: pair[0])), fitted
-
-
-def _stored(connection: Connection, application: str | None) -> Iterator[tuple[int, Curve]]:
     chosen = select(models.c.series_id, models.c.body).order_by(models.c.series_id, models.c.id)
     if application is not None:
         chosen = chosen.where(models.c.application == application)
-    for number, body in connection.execute(chosen):
-        yield number, Curve.model_validate_json(body)
+    stored = [(number, body) for number, body in connection.execute(chosen)]
+    return Found(stored, behind, list(cells(connection, {number: key for number, (key, _) in behind.items()})))
+
+
+def newest(found: Found) -> tuple[tuple[Curve, ...], tuple[Fitted, ...]]:
+    """The curves as the data stood, by series; and what was fitted for that just now. Nothing is stored."""
+    fitted = _refitted(found) if found.behind else ()
+    curves = [(number, Curve.model_validate_json(body)) for number, body in found.stored if number not in found.behind]
+    curves += [(one.series_id, curve) for one in fitted for curve in one.curves]
+    return tuple(curve for _, curve in sorted(curves, key=lambda pair: pair[0])), fitted
 
 
 def stale(connection: Connection, application: str | None = None) -> dict[int, tuple[SeriesKey, int]]:
@@ -54,12 +66,11 @@ def stale(connection: Connection, application: str | None = None) -> dict[int, t
     return {row.id: (from_row(row), row.changed) for row in connection.execute(chosen)}
 
 
-def refitted(connection: Connection, found: Mapping[int, tuple[SeriesKey, int]]) -> tuple[Fitted, ...]:
-    """The curves of these series, fitted now; nothing is stored."""
+def _refitted(found: Found) -> tuple[Fitted, ...]:
     by_series: dict[str, list[Curve]] = defaultdict(list)
-    for curve in fit_cells(cells(connection, {number: key for number, (key, _) in found.items()})):
+    for curve in fit_cells(found.cells):
         by_series[key_hash(curve.series)].append(curve)
-    return tuple(Fitted(number, changed, tuple(by_series[key_hash(key)])) for number, (key, changed) in found.items())
+    return tuple(Fitted(number, changed, tuple(by_series[key_hash(key)])) for number, (key, changed) in found.behind.items())
 
 
 def keep(connection: Connection, fitted: Sequence[Fitted]) -> None:

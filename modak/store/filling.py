@@ -18,5 +18,5 @@ def fill(connection: Connection) -> None:
         catalogue.add(connection, values, PRINCIPAL)
     if found.result_files:
         loading.load(connection, tables(found.result_files).tables, PRINCIPAL)
-        curves.keep(connection, curves.refitted(connection, curves.stale(connection)))
+        curves.keep(connection, curves.newest(curves.read(connection))[1])
     versions.bump(connection)

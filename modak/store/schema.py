@@ -135,7 +135,7 @@ results: Final = Table(
     Column("value", Double, nullable=False, doc="in the series' unit"),
     Column("source_id", Integer, ForeignKey("texts.id"), nullable=False),
     Column("suspect_id", Integer, ForeignKey("texts.id"), nullable=False, doc="why its file keeps the row out of fits; 0: it does not"),
-    Column("doubt_id", Integer, nullable=False, server_default="0", doc="why loading doubts it; 0: it does not, or it was confirmed"),
+    Column("doubt_id", Integer, nullable=False, server_default="0", doc="why loading or somebody doubts it; 0: nobody does (any more)"),
     Column("replaced_by", Integer, nullable=False, server_default="0", doc="the load whose row took its place; 0: it stands"),
     CheckConstraint("value > 0 AND value < 1e300", name="value"),
 )

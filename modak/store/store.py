@@ -113,9 +113,8 @@ class Store:
         """The version of the data and the curves of one application, in one consistent view; fitted now where results changed."""
         with reading(self.engine) as connection:
             version = versions.current(connection)
-            found, fitted = curves.newest(connection, application)
-        self._keep(fitted)
-        return version, found
+            found = curves.read(connection, application)
+        return version, self._newest(found)
 
     def snapshot(self, application: str | None = None) -> Facts:
         """All knowledge, and the curves of ``application``, in one consistent view.
@@ -123,7 +122,7 @@ class Store:
         Series that changed since they were fitted are fitted now, and the curves stored for the next time.
         """
         with reading(self.engine) as connection:
-            models, fitted = curves.newest(connection, application) if application is not None else ((), ())
+            found = curves.read(connection, application) if application is not None else None
             facts = Facts(
                 version=versions.current(connection),
                 systems={each.name: each for each in catalogue.read(connection, System)},
@@ -131,10 +130,8 @@ class Store:
                 accelerators={each.name: each for each in catalogue.read(connection, Accelerator)},
                 images=catalogue.read(connection, Image),
                 rules=catalogue.read(connection, Rule),
-                models=models,
             )
-        self._keep(fitted)
-        return facts
+        return dataclasses.replace(facts, models=self._newest(found)) if found else facts
 
     def add(
         self,
@@ -252,7 +249,12 @@ class Store:
     def models(self, application: str | None = None) -> tuple[Curve, ...]:
         """Curves of one application, or of all, fitted where their results changed."""
         with reading(self.engine) as connection:
-            found, fitted = curves.newest(connection, application)
+            found = curves.read(connection, application)
+        return self._newest(found)
+
+    def _newest(self, read: curves.Found) -> tuple[Curve, ...]:
+        """Fit what is behind, and keep it for the next time."""
+        found, fitted = curves.newest(read)
         self._keep(fitted)
         return found
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.amounts import counted
+from modak.decision import choice_of
 from modak.dsl import Request
 from modak.errors import ModakError
 from modak.facts import Facts, Result
 from modak.metrics import metric
-from modak.optimise import choice_of, decide
+from modak.optimise import decide
 from modak.perfmodel.matching import same_name
 from modak.tuning.asked import Aim
 from modak.tuning.setting import column, shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ import pytest
 
 from modak.builds.order import Order
 from modak.builds.worker import BuildRun
-from modak.errors import Conflict, NotFound
+from modak.errors import Conflict, NotFound, Unavailable
 from modak.store import open_store
 from modak.store.audit import Actor
 from modak.store.builds import KEPT, MOST_ATTEMPTS, Builds
@@ -145,6 +146,23 @@ def test_a_build_outlasts_a_database_that_others_hold(tmp_path: Path, monkeypatc
         Timer(0.5, other.rollback).start()
         BuildRun(store.builds, claimed, tmp_path, limit_s=60).run()
         assert store.builds.get(asked.id).state == "failed"
+
+
+def test_a_builder_that_is_to_end_does_not_wait_for_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor while it tidies up: whoever comes next finds the build."""
+    monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name in ("ch-image", "ch-convert", "ch-run"):
+        (tmp_path / name).write_text('#!/bin/sh\n[ "$1" = delete ] || kill -TERM $PPID\n')
+        (tmp_path / name).chmod(0o755)
+    order = Order("charliecloud", "FROM debian", "x", {"framework": "pytorch"})
+    with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store, held(tmp_path / "a.db") as other:
+        store.builds.ask(order.key, order.as_json(), ADA)
+        claimed = store.builds.claim(BUILDER)
+        assert claimed is not None
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable):
+            BuildRun(store.builds, claimed, tmp_path, limit_s=60).run()
 
 
 def held(file: Path) -> closing[sqlite3.Connection]:

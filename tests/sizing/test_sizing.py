@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 
 from modak.dsl import Request
 from modak.errors import RequestError, UnknownName
-from modak.facts import Facts
+from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.knowledge import packaged_root, read_guide
 from modak.normalise import normalise
+from modak.perfmodel import fit
 from modak.sizing.answer import Figure, Platform, Sizing
 from modak.sizing.demand import asked as questions
 from modak.sizing.guide import Guide
@@ -169,6 +171,23 @@ def test_the_rate_follows_from_data_epochs_and_time(sized: Callable[..., Sizing]
     read = 150 * 90
     assert (rate.value, rate.lower, rate.upper) == pytest.approx([read / (end or 0) for end in (time.value, time.upper, time.lower)])
     assert each.value == pytest.approx((rate.value or 0) / (one.at_nodes or 0))
+
+
+def test_all_systems_are_sized_for_one_data_set(known: Callable[[str | None], Facts], guide: Guide) -> None:
+    """Where the request names none: fewer nodes for an easier problem would be no better system."""
+    series = SeriesKey(application="resnet50", metric="epoch_time", unit="s")
+    runs = [("supermuc-ng", "whole", 1000.0), ("stampede2", "whole", 1000.0), ("stampede2", "tenth", 10.0), ("stampede2", "tenth", 11.0)]
+    models = fit(
+        Result(series=series.model_copy(update={"system": system, "dataset": dataset}), layout=Layout(nodes=1), value=value)
+        for system, dataset, value in runs
+    )
+    facts = replace(known(None), models=models)
+    unsaid = asked(target={"name": None}, workload={"application": "resnet50", "dataset": None})
+    warned = size(unsaid, facts, guide)
+    (warning,) = [one for one in warned.warnings if one.field == "optimisation.workload.dataset"]
+    taken = warning.message.split("those of ")[1].split("'")[1]
+    named = size(asked(target={"name": None}, workload={"application": "resnet50", "dataset": taken}), facts, guide)
+    assert warned.platforms == named.platforms
 
 
 def test_a_network_too_large_for_a_gpu_is_not_promised(sized: Callable[..., Sizing]) -> None:

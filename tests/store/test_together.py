@@ -7,16 +7,18 @@ import os
 import random
 import sqlite3
 import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import QueuePool, delete, func, select, text
 
 from modak.dsl import Texts
 from modak.errors import Unavailable
+from modak.perfmodel.curves import Cell, Curve, fit_cells
 from modak.store import Store, open_store, upgrade
 from modak.store.engine import MOST_WAITING, Locked, reading, writing
 from modak.store.schema import loads, results, series
@@ -143,6 +145,23 @@ def test_readers_do_not_wait_for_many_who_wait_to_write(store: Store, monkeypatc
             assert store.applications() == ()
         assert all(isinstance(each.exception(), Locked) for each in told)
         assert sum(each.exception() is None for each in waiting) == MOST_WAITING - 1
+
+
+def test_curves_are_fitted_without_a_connection(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long that takes, no transaction stays open for it, and nobody waits for the connection."""
+    pool, held = store.engine.pool, []
+    assert isinstance(pool, QueuePool)
+
+    def fitted(cells: Iterable[Cell]) -> tuple[Curve, ...]:
+        held.append(pool.checkedout())
+        return fit_cells(cells)
+
+    monkeypatch.setattr("modak.store.curves.fit_cells", fitted)
+    asks: tuple[Callable[[], object], ...] = (store.models, lambda: store.snapshot("3dgan"), lambda: store.fitted("3dgan"))
+    for repeat, ask in enumerate(asks):
+        store.load([csv_table(ROWS + f"3dgan,clic,supermuc-ng,64,4,12,epoch_time,{60 + repeat},s,,,,\n")], "me")
+        ask()
+    assert held == [0, 0, 0]
 
 
 def test_a_locked_database_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

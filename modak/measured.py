@@ -1,0 +1,108 @@
+"""Results -> the layouts under which an application was measured on a system, as far as a request allows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from modak.dsl import Request
+from modak.facts import HostMpi, Layout, Node
+from modak.frameworks.base import Carrier
+from modak.perfmodel import Curve
+from modak.perfmodel.matching import same_name
+from modak.shapes import ASSUMED, Shape
+from modak.target import Target
+from modak.wishes import allowed_compilers, carrier, is_single_threaded, library, precision
+
+
+def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], host: HostMpi | None) -> Iterable[Shape]:
+    """Shapes under which the application was measured on the target, as far as the request allows them.
+
+    Where it was not measured just so (with another data set, precision, batch or MPI, or without a compiler that is on), those of what was
+    measured: how it lies best on a node depends more on application and node than on these. ``host``: its MPI that would start the ranks.
+    """
+    allowed, found, places = allowed_compilers(request), carrier(request), target.names
+    here = [curve for curve in curves if same_name(curve.series.system) in places]
+    own = [curve for curve in here if _same_framework(curve, found) and (curve.series.compiler in allowed or None not in allowed)]
+    same = [curve for curve in own if _same_run(curve, request) and curve.series.compiler in allowed]
+    for curve in same or filter(_tells_layout, own):
+        for layout in _layouts(curve):
+            yield _as_asked(_shape_of(curve, layout, target.node, is_single_threaded(request)), request, allowed, host)
+
+
+def _tells_layout(curve: Curve) -> bool:
+    """Whether the results behind a curve say how it lay on a node."""
+    return curve.scale != "nodes" or bool(curve.layout.ranks_per_node or curve.layout.gpus_per_node)
+
+
+def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None], host: HostMpi | None) -> Shape:
+    """The shape with what the request says of precision, batch and MPI library, and with a compiler that it allows."""
+    work = request.optimisation.workload
+    mpi = shape.mpi if _same_mpi(shape.mpi, request) else _mpi_instead(shape, request, host)
+    compiler = shape.compiler if shape.compiler in allowed else min(name for name in allowed if name)
+    asked = precision(request) or shape.precision
+    return replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size, mpi=mpi)
+
+
+def _same_framework(curve: Curve, found: Carrier | None) -> bool:
+    """Whether a curve may have been measured in the framework of the request."""
+    return found is None or curve.series.framework in (None, found.framework)
+
+
+def _same_run(curve: Curve, request: Request) -> bool:
+    """Whether a curve agrees with what the request says of its workload and MPI library."""
+    series, work = curve.series, request.optimisation.workload
+    pairs = ((series.dataset, work.dataset), (series.precision, precision(request)), (curve.layout.batch_size, work.batch_size))
+    return _same_mpi(series.mpi, request) and all(wanted is None or known is None or known == wanted for known, wanted in pairs)
+
+
+def _same_mpi(label: str | None, request: Request) -> bool:
+    """Whether what results call their MPI (``intel-mpi 2019``) may be the library that the request names."""
+    asked = mpi_asked(request)
+    return asked is None or label is None or label.startswith(asked)
+
+
+def _mpi_instead(shape: Shape, request: Request, host: HostMpi | None) -> str | None:
+    """What starts the ranks of a run that was measured with another library: the one asked for, of the host's what it has."""
+    if shape.mpi_from != "host" or host is None:
+        return mpi_asked(request)
+    return shape.mpi if shape.mpi and shape.mpi.startswith(host.family) else host.family
+
+
+def mpi_asked(request: Request) -> str | None:
+    """The MPI library that the request names."""
+    asked = library(request)
+    return asked.framework if asked else None
+
+
+def _layouts(curve: Curve) -> tuple[Layout, ...]:
+    """The shapes that a curve was measured under: one, or one for each size within a node."""
+    if curve.scale == "nodes":
+        return (curve.layout,)
+    name = "ranks_per_node" if curve.scale == "ranks" else "gpus_per_node"
+    counts = {int(size / nodes) for size, nodes in zip(curve.sizes, curve.nodes, strict=True)}
+    return tuple(curve.layout.model_copy(update={name: count}) for count in sorted(counts) if count)
+
+
+def _shape_of(curve: Curve, layout: Layout, node: Node | None, mpi_alone: bool) -> Shape:
+    """A curve's shape; what it does not record follows from the node: of an MPI program without threads a rank on each core."""
+    series = curve.series
+    gpus = layout.gpus_per_node or 0
+    assumed = mpi_alone and node is not None and not _tells_layout(curve)
+    ranks = layout.ranks_per_node or gpus or (max(1, node.usable_cores // (layout.threads_per_rank or 1)) if node and assumed else 1)
+    cores = node.usable_cores if node else ranks
+    threads = layout.threads_per_rank or max(1, cores // ranks)
+    return Shape(
+        ranks_per_node=ranks,
+        threads_per_rank=threads,
+        gpus_per_node=gpus,
+        hyperthreads=bool(series.hyperthreads) or ranks * threads > cores,
+        numa_mode=series.numa_mode,
+        mpi=series.mpi,
+        mpi_from=series.mpi_from,
+        compiler=series.compiler,
+        framework_version=series.framework_version,
+        precision=series.precision,
+        batch_size=layout.batch_size,
+        origin=ASSUMED if assumed else "evidence",
+    )

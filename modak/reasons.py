@@ -1,0 +1,114 @@
+"""Why a decision is as it is: a line for each choice among its candidates, and for each alternative what speaks against it."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from modak.amounts import counted, span
+from modak.decision import Decision, choice_of
+from modak.dsl import Choice, Request
+from modak.effects import in_words
+from modak.sensitivity import lines as sensitivity
+from modak.shapes import Shape
+from modak.switching import OpenSwitch
+from modak.switching import lines as switch_lines
+from modak.workload import with_dataset
+
+
+def why(request: Request, decision: Decision) -> tuple[str, ...]:
+    """One line for each choice that was made among candidates."""
+    own = partial(_both_ways, decision)
+    asked = with_dataset(request, decision.candidates.dataset)
+    told = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own)
+    lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
+    if not decision.evidence.known:
+        return (*lines, "time: not predicted, no result of this application can be used")
+    choice = choice_of(decision, decision.best)
+    shape = decision.shape
+    lines.append(_layout_line(decision, shape))
+    lines.append(_nodes_line(decision, choice))
+    wanted = request.optimisation.objective
+    return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
+
+
+def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
+    """What the run's own curves say of a switch at the chosen size; ``None`` where it was not measured with and without."""
+    scored, best, shapes = decision.scored, decision.best, decision.candidates.shapes
+    rivals = np.array([switch.tells_apart(decision.shape, each) for each in shapes])
+    found = np.flatnonzero(rivals[scored.shape] & (scored.nodes == scored.nodes[best]) & np.isfinite(scored.time)).tolist()
+    if not found:
+        return None
+    pair = (best, min(found, key=lambda i: float(scored.time[i])))
+    on, off = pair if switch.is_on(decision.shape) else pair[::-1]
+    spread = math.hypot(float(scored.spread[on]), float(scored.spread[off]))
+    basis = " and ".join(dict.fromkeys(scored.basis[index] for index in (on, off)))
+    with_it, without = (decision.evidence.prediction(scored, index).results_used for index in (on, off))
+    rests = f"{basis}: {counted(with_it, 'result')} with it, {without} without"
+    return in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
+
+
+def _layout_line(decision: Decision, shape: Shape) -> str:
+    """Why this layout: how much faster it is than the next one at the same size."""
+    ranks, threads, nodes = shape.ranks_per_node, shape.threads_per_rank, decision.nodes
+    text = f"layout: {counted(ranks, 'rank')} x {counted(threads, 'thread')} a node{_mpi_text(shape)}"
+    scored, best = decision.scored, decision.best
+    laid_out = np.array([each.laid_out_as(shape) for each in decision.candidates.shapes])
+    rivals = np.flatnonzero(~laid_out[scored.shape] & (scored.nodes == nodes) & np.isfinite(scored.time)).tolist()
+    if not rivals:
+        return f"{text}, the only one with a prediction"
+    fastest: dict[str, float] = {}
+    for index in sorted(rivals, key=lambda i: scored.time[i]):
+        fastest.setdefault(_shape_text(decision, index), float(scored.time[index] / scored.time[best]))
+    described = ", ".join(f"{layout} takes {ratio:.2f} x as long" for layout, ratio in list(fastest.items())[:3])
+    return f"{text}: at {counted(nodes, 'node')} {described}"
+
+
+def _described(decision: Decision, index: int) -> str:
+    """A candidate in words: its nodes, its layout, and what is switched on."""
+    shape, nodes = decision.candidates.shapes[int(decision.scored.shape[index])], int(decision.scored.nodes[index])
+    on = [text for text in (shape.compiler, shape.precision, "opt-build" if shape.opt_build else None) if text]
+    return f"{counted(nodes, 'node')} x {_shape_text(decision, index)}{' with ' if on else ''}{', '.join(on)}"
+
+
+def _shape_text(decision: Decision, index: int) -> str:
+    shape = decision.candidates.shapes[int(decision.scored.shape[index])]
+    return f"{shape.ranks_per_node}x{shape.threads_per_rank}{_mpi_text(shape)}"
+
+
+def _mpi_text(shape: Shape) -> str:
+    parts = [f"{shape.mpi or 'MPI'} of the {shape.mpi_from}" if shape.mpi_from else "", "hyper-threads" if shape.hyperthreads else ""]
+    said = ", ".join(part for part in parts if part)
+    return f" ({said})" if said else ""
+
+
+def _nodes_line(decision: Decision, choice: Choice) -> str:
+    predicted, nodes = choice.prediction, choice.configuration.nodes
+    if decision.candidates.given.nodes or decision.candidates.given.ranks:
+        return f"nodes: {nodes}, as the request's counts say"
+    text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
+    excluded = missed(decision)
+    if not excluded:
+        return text
+    fewer, scored = excluded[0], decision.scored
+    return f"{text}; {counted(scored.nodes[fewer], 'node')} ({span(scored.time[fewer])} predicted) would not meet the constraints"
+
+
+def why_not(decision: Decision, index: int) -> str:
+    """What speaks against a candidate that was not chosen."""
+    scored, best = decision.scored, decision.best
+    if index not in decision.ranking.order:
+        return "does not meet the constraints"
+    time = scored.time[index] / scored.time[best]
+    hours = scored.node_hours[index] / scored.node_hours[best]
+    return f"{time:.2f} x the time, {hours:.2f} x the node-hours of the choice"
+
+
+def missed(decision: Decision) -> tuple[int, ...]:
+    """The candidate of the chosen shape with the next fewer nodes, if the constraints excluded it."""
+    scored, best = decision.scored, decision.best
+    smaller = np.flatnonzero((scored.shape == scored.shape[best]) & (scored.nodes < scored.nodes[best]))
+    nearest = smaller[-1:].tolist()
+    return tuple(index for index in nearest if index not in decision.ranking.order)
