@@ -78,12 +78,20 @@ class Slurm:
         while (seen := self._show(job)).get("JobState") not in DONE and time.monotonic() < deadline:
             if not satisfied and enough(_written(seen)):
                 deadline, satisfied = time.monotonic() + 5, True
+            if "DRAINED" in seen.get("Reason", ""):
+                self._resume()
             time.sleep(0.05)
         if seen["JobState"] not in DONE:
             self.run("scancel", job)
             if not satisfied:
                 raise AssertionError(f"job {job} is not done after {patience_s} s: {seen}")
         return Job(job, seen["JobState"], int(seen["ExitCode"].split(":")[0]), seen["NodeList"], _written(seen))
+
+    def _resume(self) -> None:
+        """Give nodes back to jobs: Slurm drains those of a cancelled step that does not end with signals, as MPICH's that never returns."""
+        drained = self.run("sinfo", "-h", "-N", "-t", "drain", "-o", "%N").stdout.split()
+        if drained:
+            self.run("scontrol", "update", f"NodeName={','.join(sorted(set(drained)))}", "State=RESUME")
 
     def _show(self, job: str) -> dict[str, str]:
         return dict(re.findall(r"(\w+)=(\S*)", self.run("scontrol", "show", "job", job).stdout))
@@ -235,6 +243,7 @@ def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> s
         "JobCompType": "jobcomp/none",
         "MinJobAge": 3600,
         "KillWait": 10,
+        "UnkillableStepTimeout": 20,  # then its nodes are drained, and can be given back
         "GresTypes": "gpu",
         "EnforcePartLimits": "ALL",  # else a time limit beyond the partition's is taken and never starts
         "ResumeProgram": "/bin/true",
