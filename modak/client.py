@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from modak.errors import Fault, Infeasible, ModakError, Unavailable
+from modak.numbering import Selection
 from modak.progress import Progress, silent
 from modak.settings import Settings
 
@@ -59,10 +60,10 @@ class Client(Protocol):
     def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> dict[str, Any]:
         """Load what was found: all rows or none. What changed."""
 
-    def confirm(self, chosen: Sequence[int] | str) -> int:
+    def confirm(self, chosen: Selection) -> int:
         """Let models rest on results that were doubted, by numbers or a file's name; how many of them were."""
 
-    def doubt(self, chosen: Sequence[int] | str, why: str) -> int:
+    def doubt(self, chosen: Selection, why: str) -> int:
         """Let no model rest on these results until they are confirmed; how many of them nobody had doubted."""
 
     def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
@@ -191,11 +192,11 @@ class Remote:
         report = self._call("POST", _path("/results", format=said.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
         return {**report, "notes": [*report["notes"], *found.notes]}
 
-    def confirm(self, chosen: Sequence[int] | str) -> int:
+    def confirm(self, chosen: Selection) -> int:
         """``POST /results/confirmations``."""
         return int(self._post("/results/confirmations", _chosen(chosen))["confirmed"])
 
-    def doubt(self, chosen: Sequence[int] | str, why: str) -> int:
+    def doubt(self, chosen: Selection, why: str) -> int:
         """``POST /results/doubts``."""
         return int(self._post("/results/doubts", {**_chosen(chosen), "why": why})["doubted"])
 
@@ -281,7 +282,7 @@ def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Iterator
     return columns, ({name: cell(item.get(name)) for name in columns} for item in items)
 
 
-def _chosen(chosen: Sequence[int] | str) -> dict[str, Any]:
+def _chosen(chosen: Selection) -> dict[str, Any]:
     return {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
 
 

@@ -9,6 +9,8 @@ LARGEST: Final = 2**63 - 1
 """The largest number that a database gives."""
 Numbers = tuple[int | tuple[int, int], ...]
 """Each a number, or the first and the last of several that follow each other."""
+Selection = Sequence[int] | str
+"""Numbers of results, or the name of a file: all that was new in it."""
 
 
 def shortened(numbers: Iterable[int]) -> Numbers:

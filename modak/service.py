@@ -25,7 +25,7 @@ from modak.grammar import sound
 from modak.kept import Kept
 from modak.knowledge import packaged_root, read_guide, unknown_variants
 from modak.normalise import Normalised, normalise
-from modak.numbering import Numbers
+from modak.numbering import Numbers, Selection
 from modak.optimise import Settled, optimise, plan_of, recommend, settle
 from modak.perfmodel import Curve
 from modak.perfmodel.matching import same_name
@@ -40,7 +40,6 @@ from modak.store import LoadReport, Page, Store, open_store
 from modak.store.access import Spent
 from modak.store.audit import Actor
 from modak.store.newest import Newest, Switches
-from modak.store.suspects import Chosen
 from modak.store.values import Item, Replaced
 from modak.switching import left_open
 from modak.target import Target, find_system
@@ -326,12 +325,12 @@ class Service:
         entries, following = self.store.access.audit(cursor, limit)
         return {"items": [{**asdict(entry), "at": entry.at.isoformat()} for entry in entries]} | ({"next": following} if following else {})
 
-    def confirm(self, chosen: Chosen, actor: Actor | None = None) -> int:
+    def confirm(self, chosen: Selection, actor: Actor | None = None) -> int:
         """Let models rest on results that were doubted; how many of them were."""
         by = actor or Actor(principal())
         return self.store.confirm(chosen, by.principal, request_id=by.request_id)
 
-    def doubt(self, chosen: Chosen, why: str, actor: Actor | None = None) -> int:
+    def doubt(self, chosen: Selection, why: str, actor: Actor | None = None) -> int:
         """Let no model rest on these results until they are confirmed; how many of them nobody had doubted.
 
         Raises :class:`~modak.errors.RequestError` for a reason that is none.

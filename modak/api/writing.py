@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Query, Request
@@ -15,9 +13,8 @@ from modak.api.native import Cursor, Limit, Wanted, service_of
 from modak.api.problems import answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
-from modak.numbering import LARGEST
+from modak.numbering import LARGEST, Selection
 from modak.service import LONGEST_REASON
-from modak.store.suspects import Chosen
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
 Replace = Annotated[bool, Query(description="take the place of what is there under the same name, or tells of the same run")]
@@ -33,15 +30,9 @@ def add_routes(app: FastAPI) -> None:
     """Add the addresses that change the data, and the one that shows who did, to ``app``."""
     add = app.add_api_route
     add("/results", load, methods=["POST"], tags=[TAG], summary="Load results", openapi_extra=TABLES)
-    add(
-        "/results/confirmations",
-        confirm,
-        methods=["POST"],
-        tags=[TAG],
-        summary="Confirm doubted results",
-        openapi_extra=_json(_chosen_of()),
-    )
-    add("/results/doubts", doubt, methods=["POST"], tags=[TAG], summary="Doubt results", openapi_extra=_json(_chosen_of(WHY)))
+    confirmed, doubted = _json(_selection_schema()), _json(_selection_schema(why=WHY))
+    add("/results/confirmations", confirm, methods=["POST"], tags=[TAG], summary="Confirm doubted results", openapi_extra=confirmed)
+    add("/results/doubts", doubt, methods=["POST"], tags=[TAG], summary="Doubt results", openapi_extra=doubted)
     for kind in KINDS:
         add_adding(app, kind)
     add("/plans/{id}/token", allow, methods=["POST"], tags=[TAG], summary="A token for the plan's result", status_code=201)
@@ -69,11 +60,11 @@ TABLES: Final = {
         },
     }
 }
-WHY: Final = {"why": {"type": "string", "description": "the reason, as the results show it", "minLength": 1, "maxLength": LONGEST_REASON}}
+WHY: Final = {"type": "string", "description": "the reason, as the results show it", "minLength": 1, "maxLength": LONGEST_REASON}
 
 
-def _chosen_of(also: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """The schema of what chooses results, with what else the document holds."""
+def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
+    """The schema of what selects results, with what else the document holds."""
     numbers = {"type": "integer", "minimum": 1, "maximum": LARGEST}
     ways = {
         "results": {"type": "array", "description": "`id` of each", "minItems": 1, "maxItems": MOST_NUMBERS, "items": numbers},
@@ -112,7 +103,7 @@ def load(
 
 def confirm(request: Request, body: Body) -> Response:
     """Models rest on these results from now on; `confirmed` says how many of them had been doubted."""
-    return answer({"confirmed": service_of(request).confirm(_chosen(document(body)), actor_of(request))})
+    return answer({"confirmed": service_of(request).confirm(_selected(document(body)), actor_of(request))})
 
 
 def doubt(request: Request, body: Body) -> Response:
@@ -122,10 +113,10 @@ def doubt(request: Request, body: Body) -> Response:
     if not isinstance(why, str):
         raise RequestError("why these results are doubted, as text", field="why")
     rest = {name: value for name, value in sent.items() if name != "why"}
-    return answer({"doubted": service_of(request).doubt(_chosen(rest), why, actor_of(request))})
+    return answer({"doubted": service_of(request).doubt(_selected(rest), why, actor_of(request))})
 
 
-def _chosen(sent: Any) -> Chosen:
+def _selected(sent: Any) -> Selection:
     """Numbers of results or a file's name, whichever the document gives."""
     if isinstance(sent, dict) and sent.keys() == {"file"} and isinstance(sent["file"], str) and 0 < len(sent["file"]) <= LONGEST_NAME:
         return str(sent["file"])

@@ -13,7 +13,7 @@ import typer
 from modak.amounts import counted
 from modak.cli import common, show
 from modak.errors import DataError, RequestError, unknown
-from modak.numbering import LARGEST
+from modak.numbering import LARGEST, Selection
 
 app = typer.Typer(help="Look at measured results, or take them out.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -144,13 +144,13 @@ def doubt(
     typer.echo(f"{_told(common.client().doubt(chosen, why), chosen)} are not used from now on")
 
 
-def _chosen(numbers: Sequence[int] | None, file: str | None) -> Sequence[int] | str:
+def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
     if (not numbers) == (file is None):
         raise typer.BadParameter("give numbers of results, or --file with the name of the file that they came in")
     return numbers or file or ()
 
 
-def _told(count: int, chosen: Sequence[int] | str) -> str:
+def _told(count: int, chosen: Selection) -> str:
     return f"{counted(count, 'result')} of {chosen}" if isinstance(chosen, str) else f"{count} of {len(chosen)} results"
 
 

@@ -19,7 +19,7 @@ from modak.dsl import Texts
 from modak.errors import Conflict, RequestError, Unavailable
 from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
 from modak.ingest.table import Table
-from modak.numbering import Numbers
+from modak.numbering import Numbers, Selection
 from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
 from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, versions
@@ -191,15 +191,15 @@ class Store:
         with reading(self.engine) as connection:
             return loading.loaded(connection, table) is not None
 
-    def confirm(self, chosen: suspects.Chosen, principal: str, *, request_id: str = "") -> int:
+    def confirm(self, chosen: Selection, principal: str, *, request_id: str = "") -> int:
         """Let models rest on results that were doubted; how many of them were."""
         return self._settle_doubt(chosen, None, Actor(principal, request_id))
 
-    def doubt(self, chosen: suspects.Chosen, why: str, principal: str, *, request_id: str = "") -> int:
+    def doubt(self, chosen: Selection, why: str, principal: str, *, request_id: str = "") -> int:
         """Let no model rest on these results until they are confirmed; how many of them nobody had doubted."""
         return self._settle_doubt(chosen, why, Actor(principal, request_id))
 
-    def _settle_doubt(self, chosen: suspects.Chosen, why: str | None, actor: Actor) -> int:
+    def _settle_doubt(self, chosen: Selection, why: str | None, actor: Actor) -> int:
         with writing(self.engine) as connection:
             count = suspects.settle(connection, chosen, why, lambda: versions.bump(connection, knowledge=False)[0])
             if count:

@@ -13,12 +13,10 @@ from modak import metrics, suspicion
 from modak.errors import DataError
 from modak.facts import SeriesKey
 from modak.ingest.table import LAYOUT
+from modak.numbering import Selection
 from modak.store.cells import STANDING, layout
 from modak.store.schema import loads, results, series, texts
 from modak.suspicion import Cell
-
-Chosen = Sequence[int] | str
-"""Numbers of results, or the name of a file: all that was new in it."""
 
 _AT_ONCE: Final = 200
 """Series in one query."""
@@ -34,7 +32,7 @@ def note(connection: Connection, touched: Mapping[int, SeriesKey], highest: int,
     return lines
 
 
-def settle(connection: Connection, chosen: Chosen, why: str | None, version: Callable[[], int]) -> int:
+def settle(connection: Connection, chosen: Selection, why: str | None, version: Callable[[], int]) -> int:
     """Doubt the chosen results for a reason, or no longer (``None``), as far as they stand; how many that changes.
 
     ``version`` counts the change and gives its number, which marks the series.
