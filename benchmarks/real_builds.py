@@ -22,7 +22,7 @@ from typing import Any, Final
 from urllib.request import urlopen
 
 from modak.builds import worker
-from modak.builds.desk import Desk
+from modak.builds.service import BuildService
 from modak.builds.order import Runtime, Site, of_recipe
 from modak.recipes.linux import INSTALLERS, LINUX
 from modak.recipes.plan import Recipe, Variant, recipe, toolchain
@@ -105,11 +105,11 @@ def _built(case: Case, form: Runtime, folder: Path) -> dict[str, Any]:
     site = _site(case, folder)
     order = of_recipe(case.recipe, form, site)
     with open_store(f"sqlite:///{folder}/modak.db", fill=False) as store:
-        desk = Desk(store, Settings(images_dir=f"{folder}/images"))
+        building = BuildService(store, Settings(images_dir=f"{folder}/images"))
         build = store.builds.ask(order.key, order.as_json(), Actor("benchmark"))
-        worker.work(store.builds, desk.folder, LONGEST_S)
-        told = desk.state(build.id)
-        (folder / f"{order.name}-{form}.log").write_text(desk.log(build.id))
+        worker.work(store.builds, building.folder, LONGEST_S)
+        told = building.state(build.id)
+        (folder / f"{order.name}-{form}.log").write_text(building.log(build.id))
         return told
 
 

@@ -17,19 +17,26 @@ from modak.dsl import Prediction
 from modak.facts import Rule
 from modak.grammar import clock
 from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.shapes import ASSUMED
+from modak.wishes import is_build, stated_nodes
 
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
     """Sentences on the chosen configuration: what it rests on first, then what the rules that hold say of it."""
     own = (
         _pilot(chosen),
+        _length(chosen),
         _far(chosen),
+        _grows(chosen),
         _numa(chosen),
         _source(chosen),
         *_unlike(chosen),
+        _assumed(chosen),
         _image(chosen),
+        _version(chosen),
         _islands(chosen),
         _precision(chosen),
+        _build(chosen),
     )
     told = [_told(rule, chosen) for rule in held]
     return tuple(dict.fromkeys(sentence for sentence in (*own, *told) if sentence))
@@ -81,7 +88,7 @@ def _told(rule: Rule, chosen: Chosen) -> str | None:
 
 def _pilot(chosen: Chosen) -> str | None:
     name = chosen.request.workload_name
-    if chosen.prediction.basis != "none" or name is None:
+    if chosen.prediction.basis != "none" or name is None or chosen.unsaid:
         return None
     if chosen.target.name is None:
         return f"results of {name!r} tell of the system that they are from: name it (target.name, or --system), and they are asked"
@@ -91,11 +98,34 @@ def _pilot(chosen: Chosen) -> str | None:
     return f"no result of {name!r} can be used: run a pilot job on {sizes} {short} first; {loaded}"
 
 
+def _length(chosen: Chosen) -> str | None:
+    """What the time is of, where the request and the results do not speak of one length of the run."""
+    work, per = chosen.request.optimisation.workload, chosen.prediction.per
+    if per == "step" and work.steps is None:
+        return "the time is that of one step: how many there are is said with workload.steps"
+    named = [f"{count:g} {word}" for count, word in ((work.epochs, "epochs"), (work.steps, "steps")) if count]
+    if per != "run" or not (named or work.amount):
+        return None
+    asked = " and ".join((*named, *((work.amount,) if work.amount else ())))
+    whole = f"the time is that of the whole run as it was measured, whatever its length: the request's {asked} do not change it"
+    return f"{whole}; results say theirs in the columns params.epochs or params.steps"
+
+
 def _far(chosen: Chosen) -> str | None:
     if chosen.prediction.extrapolation <= FAR_DOUBLINGS:
         return None
     doublings = f"{chosen.prediction.extrapolation:.1f} doublings beyond the measured ones"
     return f"the size is {doublings}: treat the time as a guess and measure in between first"
+
+
+def _grows(chosen: Chosen) -> str | None:
+    """In weak scaling the problem says how many nodes there are, and not the time."""
+    if chosen.curve is None or not chosen.curve.grows or chosen.prediction.basis == "none":
+        return None
+    larger = "on twice the nodes the problem is twice as large, and an equal time is perfect"
+    text = f"the results are of weak scaling (params.scaling weak): {larger}"
+    given = stated_nodes(chosen.request) or chosen.request.application.mpi_ranks
+    return text if given else f"{text}; the time chooses no size: give node_count as the problem asks for it"
 
 
 def _numa(chosen: Chosen) -> str | None:
@@ -131,12 +161,33 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
         yield f"{unsaid}: where it is known, load them again with 'modak load {options}'"
 
 
+def _assumed(chosen: Chosen) -> str | None:
+    """A time whose results do not say how the run lay on a node holds for that layout, which may be another one than is planned."""
+    shape = chosen.shape
+    if shape.origin != ASSUMED or chosen.prediction.basis == "none":
+        return None
+    layout = f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')}"
+    unsaid = (
+        f"the results do not say their ranks_per_node, and the time holds for the layout that they were measured in: {layout} is a guess"
+    )
+    how = "give process_count_per_node and threads, or load them again with 'modak load --set ranks_per_node=… --set threads_per_rank=…'"
+    return f"{unsaid}; {how}"
+
+
 def _image(chosen: Chosen) -> str | None:
     """An image that was chosen after the time was told, from results in another one."""
     measured = chosen.curve.series.image if chosen.curve else None
     if measured is None or chosen.image in (None, measured) or "image" in chosen.differences:
         return None
     return f"the time is that of results in the image {measured}; the job runs in {chosen.image}: measure it there"
+
+
+def _version(chosen: Chosen) -> str | None:
+    """An image whose framework has another version than the results."""
+    measured = chosen.curve.series.framework_version if chosen.curve else None
+    if measured is None or chosen.framework_version in (None, measured) or "framework_version" in chosen.differences:
+        return None
+    return f"the time is that of results with framework version {measured}; the image has {chosen.framework_version}: measure it there"
 
 
 def _said(value: object) -> str:
@@ -165,3 +216,11 @@ def _precision(chosen: Chosen) -> str | None:
     if used is None or used == chosen.request.optimisation.workload.precision or chosen.prediction.basis == "none":
         return None
     return f"the time is that of precision {used}: the program must run in it, and its accuracy must be looked at"
+
+
+def _build(chosen: Chosen) -> str | None:
+    """A time that was measured of one build of the application holds for that build."""
+    used = chosen.shape.compiler
+    if used is None or not is_build(used) or chosen.prediction.basis == "none" or chosen.request.optimisation.workload.compiler:
+        return None
+    return f"the time is that of the application built with {used}: run that build, or name yours (workload.compiler)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,11 +22,12 @@ from modak.errors import Infeasible
 from modak.facts import HostMpi, Node
 from modak.measured import evidence_shapes, mpi_asked
 from modak.perfmodel import Curve
+from modak.perfmodel.matching import same_name
 from modak.shapes import ASSUMED, Shape
 from modak.target import Target
 from modak.topology import topology_shapes
-from modak.wishes import is_distributed
-from modak.workload import of_one_dataset, with_dataset
+from modak.wishes import by_torchrun, is_distributed
+from modak.workload import Problem, of_one_problem, unknown_dataset, with_problem
 
 if TYPE_CHECKING:
     from modak.switching import SwitchEvidence
@@ -46,8 +47,10 @@ class Candidates:
     warnings: tuple[Notice, ...] = ()
     tried: tuple[SwitchEvidence, ...] = ()
     """Switches that are left to the evidence, with what results say of them."""
-    dataset: str | None = None
+    problem: Problem = field(default_factory=Problem)
     """The one whose results are asked: the request's, or one of several."""
+    distributed: bool = True
+    """Whether the run is of several processes."""
 
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
@@ -57,19 +60,22 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     """
     counts = stated_counts(request, target)
     _check_limits(counts, request, target)
-    dataset, notes = of_one_dataset(request, curves, target.names)
-    request = with_dataset(request, dataset)
+    problem, several = of_one_problem(request, curves, target.names)
+    notes = (*several, *unknown_dataset(request, curves))
+    request = with_problem(request, problem)
     host, other_mpi = _host_mpi(request, target)
     found = tuple(evidence_shapes(request, target, curves, host))
-    distributed = runs_distributed(request, found)
-    proven = tuple(dict.fromkeys(shape for shape in found if _agrees(shape, counts, distributed) and _fits(shape, target.node)))
+    distributed = _runs_distributed(request, target, found, curves)
+    whole = (each for shape in found for each in _completed(shape, request, target, counts, distributed, host))
+    proven = tuple(dict.fromkeys(shape for shape in whole if _agrees(shape, counts, distributed) and _fits(shape, target.node)))
     shapes, warnings = (proven, ()) if proven else topology_shapes(request, target, counts, distributed, host)
     fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(request, target, shape) is None)
     if not fitting:
         raise Infeasible(_nothing_fits(shapes, target, request), field="optimisation.workload")
     grids = tuple(_grid(shape, request, target, counts, curves, distributed) for shape in fitting)
     notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in fitting) else ()), *warnings, *notes)
-    return Candidates(fitting, grids, counts, _why(fitting, target), notices, dataset=dataset)
+    why = (*_why(fitting, target), *_why_one_node(request, target, counts))
+    return Candidates(fitting, grids, counts, why, notices, problem=problem, distributed=distributed)
 
 
 def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int64]:
@@ -108,10 +114,27 @@ def _check_limits(counts: StatedCounts, request: Request, target: Target) -> Non
         raise Infeasible(message, field="job_options.memory_limit")
 
 
-def runs_distributed(request: Request, shapes: Iterable[Shape]) -> bool:
+def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape], curves: Sequence[Curve]) -> bool:
     """Whether the run is of several processes: by the request, or by the evidence, where the request does not say that it is one."""
-    said = request.optimisation.config.distributed_training
-    return is_distributed(request) or (said is not False and any(shape.ranks_per_node > 1 for shape in shapes))
+    if is_distributed(request) or request.optimisation.config.distributed_training is False:
+        return is_distributed(request)
+    here = [curve for curve in curves if same_name(curve.series.system) in target.names]
+    unsaid = request.application.app_type is None and request.optimisation.framework is None
+    heard = here if here or not unsaid else curves
+    return any(shape.ranks_per_node > 1 for shape in shapes) or any(max(curve.nodes) > 1 for curve in heard)
+
+
+def _completed(
+    shape: Shape, request: Request, target: Target, counts: StatedCounts, distributed: bool, host: HostMpi | None
+) -> Iterable[Shape]:
+    """The shape; where results do not say how it lay on a node, as a rule of thumb would lay it."""
+    if shape.origin != ASSUMED:
+        return (shape,)
+    told = replace(counts, threads_per_rank=counts.threads_per_rank or shape.threads_per_rank or None)
+    layouts, _ = topology_shapes(request, target, told, distributed, host)
+    names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads")
+    counted = (replace(shape, **{name: getattr(layout, name) for name in names}) for layout in layouts)
+    return counted if distributed else (replace(each, origin="evidence") for each in counted)
 
 
 def _agrees(shape: Shape, counts: StatedCounts, distributed: bool) -> bool:
@@ -144,16 +167,28 @@ def _grid(
     """Node counts to predict for a shape: those given, else one where nothing says how it scales, else all that are allowed."""
     if counts.nodes or counts.ranks:
         return np.array([counts.nodes or math.ceil((counts.ranks or 1) / shape.ranks_per_node)], dtype=np.int64)
-    if not distributed or (shape.origin not in ("evidence", ASSUMED) and not any(_comparable(curve, target) for curve in curves)):
+    unsaid = shape.origin not in ("evidence", ASSUMED) and not any(_comparable(curve, target) for curve in curves)
+    if not distributed or _on_one_node(request, target) or unsaid:
         return np.array([1], dtype=np.int64)
     measured = [size for curve in curves if curve.scale == "nodes" for size in curve.sizes]
     limit = target.partition.job_nodes if target.partition else 2 * int(max(measured, default=1))
     return node_grid(min(limit, request.optimisation.objective.max_nodes or limit), measured)
 
 
+def _on_one_node(request: Request, target: Target) -> bool:
+    """Whether nothing could start the run on several nodes: torchrun needs Slurm for that."""
+    return by_torchrun(request) and target.scheduler != "slurm"
+
+
+def _why_one_node(request: Request, target: Target, counts: StatedCounts) -> tuple[str, ...]:
+    if counts.nodes or counts.ranks or not _on_one_node(request, target):
+        return ()
+    return (f"one node alone is considered: torchrun needs Slurm to start it on several, and {target.scheduler} has nothing alike here",)
+
+
 def _comparable(curve: Curve, target: Target) -> bool:
     """Evidence of how the application scales, from anywhere."""
-    return target.system is not None and curve.scale == "nodes" and len(curve.sizes) > 1
+    return target.system is not None and len(set(curve.nodes)) > 1
 
 
 def _why(shapes: Sequence[Shape], target: Target) -> tuple[str, ...]:

@@ -25,6 +25,10 @@ class Chosen:
     """Columns of the results table in which the evidence differs from the run, its layout aside."""
     image: str | None = None
     """What the job runs in; ``None``: no container, or none was chosen yet."""
+    framework_version: str | None = None
+    """The framework's version in it; ``None``: unknown."""
+    unsaid: bool = False
+    """Whether there are results that tell no time only for want of something that the request does not say."""
 
     @property
     def workers(self) -> int:

@@ -63,7 +63,7 @@ def _gpus(request: Request, target: Target, notes: list[Notice]) -> int | None:
     node = target.node
     wanted = asked if asked is not None else (0 if request.optimisation.opt_build.acc_type == "none" else None)
     if node is None:
-        return asked or 0
+        return wanted
     if wanted and wanted > node.accelerators:
         text = f"{wanted} GPUs a node asked for; nodes of {target.title} have {node.accelerators}: that many are used"
         notes.append(Notice(field="job_options.request_gpus", message=text))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from modak.batchsize import global_batch
 from modak.candidates import Candidates
-from modak.dsl import Choice, Configuration
+from modak.dsl import Choice, Configuration, Notice
 from modak.objective import Ranking, Scored
 from modak.scoring import Evidence
 from modak.shapes import Shape
@@ -26,6 +26,8 @@ class Decision:
     ranking: Ranking
     asked: tuple[Hashable, ...] = ()
     """The same for requests with the same target and essence."""
+    unsaid: tuple[Notice, ...] = ()
+    """What the request would have to say for a time, where there are results and no time."""
 
     @property
     def best(self) -> int:

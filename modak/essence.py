@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Final, TypeVar
 
-from modak.dsl import Document, Request
+from modak.dsl import Document, Request, Workload
+from modak.metrics import parse_amount
 
 JOB_OPTIONS: Final = (
     "node_count",
@@ -26,7 +27,7 @@ OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "f
 OUTFIT: Final = (*APPLICATION, "app_tag", "storage_class_pref")
 """Of the application, for what runs around it: image and rules."""
 OBJECTIVE: Final = ("max_nodes",)
-WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb")
+WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "compiler", "memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb")
 
 Part = TypeVar("Part", bound=Document)
 _NOTHING: Final = Request()
@@ -39,7 +40,7 @@ def key(request: Request) -> tuple[Hashable, ...]:
     values = [request.workload_name, *(getattr(part, name) for part, names in parts for name in names)]
     params = tuple(sorted(work.params.items()))
     asked = [getattr(work, name) for name in WORKLOAD if name != "params"]
-    return (*values, wanted.objective.max_nodes, *asked, params, bool(work.samples))
+    return (*values, wanted.objective.max_nodes, *asked, params, _counted(work), bool(work.samples), bool(work.epochs), bool(work.steps))
 
 
 def outfit_key(request: Request) -> tuple[Hashable, ...]:
@@ -48,9 +49,10 @@ def outfit_key(request: Request) -> tuple[Hashable, ...]:
 
 
 def essence(request: Request, application: Iterable[str] = APPLICATION) -> Request:
-    """The request with what counts; of a number of samples only that there is one."""
+    """The request with what counts; of numbers of samples, epochs and steps only that there are such, of an amount what it counts."""
     wanted, work = request.optimisation, request.optimisation.workload
-    known = {"application": request.workload_name, "samples": 1.0 if work.samples else None}
+    said = {name: 1.0 if getattr(work, name) else None for name in ("samples", "epochs", "steps")}
+    known = {"application": request.workload_name, "amount": f"1 {_counted(work)}" if work.amount else None, **said}
     optimisation = {
         "objective": _with(_NOTHING.optimisation.objective, wanted.objective, OBJECTIVE),
         "workload": _with(_NOTHING.optimisation.workload, work, WORKLOAD).model_copy(update=known),
@@ -68,6 +70,10 @@ def without_counts(request: Request) -> Request:
     options = request.job_options.model_copy(update={"node_count": None, "request_specific_nodes": None})
     application = request.application.model_copy(update={"mpi_ranks": None})
     return request.model_copy(update={"job_options": options, "application": application})
+
+
+def _counted(work: Workload) -> str | None:
+    return parse_amount(work.amount).counts if work.amount else None
 
 
 def _with(blank: Part, part: Part, names: Iterable[str]) -> Part:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -215,6 +215,19 @@ class HostMpi(Fact):
     """Where the directory is not public: the environment variable (set by the module) whose value is the installation's root."""
 
 
+_MPI_SPELLINGS: Final = {"openmpi": "openmpi", "mpich": "mpich", "intelmpi": "intel-mpi", "impi": "intel-mpi", "mvapich": "mvapich"}
+
+
+def mpi_family(label: str | None) -> str | None:
+    """The family of the MPI library that results call so; ``None`` where it is none of :class:`HostMpi`.
+
+    >>> mpi_family("Open MPI 4.1"), mpi_family("intel-mpi 2019"), mpi_family("MVAPICH2"), mpi_family("cray-mpich 8.1"), mpi_family("MPT")
+    ('openmpi', 'intel-mpi', 'mvapich', 'mpich', None)
+    """
+    folded = "".join(filter(str.isalpha, (label or "").lower())).removeprefix("cray")
+    return next((family for spelling, family in _MPI_SPELLINGS.items() if folded.startswith(spelling)), None)
+
+
 class FileSystem(Fact):
     """A file system that jobs see."""
 
@@ -402,6 +415,15 @@ class Layout(Fact):
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 """Labels of results: any printable text."""
+
+
+def parameter(value: float | str) -> str:
+    """The value of a parameter as results write it.
+
+    >>> parameter(100.0), parameter(0.5), parameter("1M")
+    ('100', '0.5', '1M')
+    """
+    return value if isinstance(value, str) else f"{value:.15g}"
 
 
 class SeriesKey(Fact):

@@ -66,6 +66,7 @@ _DENIED: Final = re.compile(
     r"|ENV|IFS|PATH|CDPATH|PS4|SHELLOPTS|PROMPT_COMMAND|GLIBC_TUNABLES|GCONV_PATH"
 )
 _MOST_NODES: Final = 10_000
+_UNSOUND: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def _text(name: str) -> StringConstraints:
@@ -110,7 +111,7 @@ def _no_dots(path: str) -> str:
 
 def sound(text: str) -> str:
     """Text that a script or answer can hold: no control characters but tab and line feed, no half of a surrogate pair."""
-    found = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", text)
+    found = _UNSOUND.search(text)
     if found:
         raise ValueError(f"character {found.start() + 1}: control characters are not allowed")
     return text

@@ -19,11 +19,11 @@ from typing import Final
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from modak.cache import Cache
 from modak.dsl import Notice
 from modak.facts import Image
 from modak.grammar import image_file, version_range
 from modak.imagefit import Wanted, allows, criteria, is_there, kind_of, obstacle, pinned, within_kind
-from modak.kept import Kept
 
 __all__ = ["Catalogue", "ImageChoice", "Wanted", "catalogue", "choose", "obstacle"]
 
@@ -88,7 +88,7 @@ class Catalogue:
 
     by_framework: Mapping[str, tuple[Kind, ...]] = field(default_factory=dict)
     by_reference: Mapping[str, Image] = field(default_factory=dict, repr=False)
-    kept: Kept[Wanted, ImageChoice] = field(default_factory=lambda: Kept(1024), compare=False)
+    cache: Cache[Wanted, ImageChoice] = field(default_factory=lambda: Cache(1024), compare=False)
 
     @property
     def frameworks(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def choose(images: Catalogue, wanted: Wanted) -> ImageChoice:
     if wanted.runtime == "none":
         return ImageChoice(exact=True, decisions=("image: none, the job runs without a container",))
     measured = [found for reference, _ in wanted.seconds if (found := images.by_reference.get(reference))]
-    return images.kept.get(wanted, lambda: _choose(images.by_framework.get(wanted.framework, ()), wanted, measured))
+    return images.cache.get(wanted, lambda: _choose(images.by_framework.get(wanted.framework, ()), wanted, measured))
 
 
 def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) -> ImageChoice:

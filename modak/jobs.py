@@ -11,15 +11,16 @@ from packaging.version import Version
 from modak import plugins
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
-from modak.facts import HostMpi
+from modak.facts import HostMpi, mpi_family
 from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources, Signal
 from modak.placing import report, staging, storage
 from modak.shapes import Shape
 from modak.software import Software, bound_mpi, gpu_vendor
+from modak.starters import starter, without_starter
 from modak.target import Target
 from modak.tuning.setting import exported, option_words
 from modak.wishes import by_torchrun, distribution
-from modak.words import Joined, Variable, Word
+from modak.words import Joined, Variable, Word, line
 
 TORCHRUN_SINCE: Final = Version("1.10")
 
@@ -40,14 +41,15 @@ def job_of(
     resources = _resources(request, target, shape, nodes)
     launcher, why = choose_launcher(request, target, resources.ranks)
     mpi = _mpi(target, shape)
-    command, missing = _command(request)
+    command, missing = _command(request, launcher)
     place = storage(request, target, software)
+    signal, early = _signal(request, wall_time_s)
     spec = JobSpec(
         command=command,
         resources=resources,
-        attributes=_attributes(request, target, nodes, wall_time_s),
+        attributes=_attributes(request, target, nodes, wall_time_s, signal),
         launcher=launcher,
-        launcher_flavour=mpi.family if mpi else shape.mpi,
+        launcher_flavour=mpi.family if mpi else mpi_family(shape.mpi) or shape.mpi,
         launcher_version=mpi.version if mpi else None,
         pmi=mpi.pmi if mpi else None,
         container=_container(target, software, bound_mpi(target, shape, request)),
@@ -68,7 +70,7 @@ def job_of(
         report=report(request, target, shape, nodes, software),
     )
     spec, ssh = _without_ssh(spec, target)
-    return Job(spec, (why, *ssh, *_numa(target, shape), *place.decisions), (*missing, *_too_old(spec, software), *place.warnings))
+    return Job(spec, (why, *ssh, *_numa(target, shape), *place.decisions), (*missing, *early, *_too_old(spec, software), *place.warnings))
 
 
 def build_of(request: Request, spec: JobSpec, definition: str) -> BuildSpec | None:
@@ -167,7 +169,16 @@ def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
     return asked if asked and asked < nodes * shape.ranks_per_node else None
 
 
-def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int | None) -> Attributes:
+def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, tuple[Notice, ...]]:
+    """The signal before the time limit, and a warning where the limit is too short for it: at its start it would end the job."""
+    asked = request.job_options.signal
+    if asked is None or wall_time_s is None or asked.seconds < wall_time_s:
+        return Signal(asked.name, asked.seconds) if asked else None, ()
+    why = f"{asked.seconds} s before a limit of {wall_time_s} s the job has not begun: the signal is left out"
+    return None, (Notice(field="job_options.signal", message=why),)
+
+
+def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int | None, signal: Signal | None) -> Attributes:
     options, application = request.job_options, request.application
     named = target.system is not None
     asked = target.asks_for(nodes)
@@ -189,18 +200,31 @@ def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int |
         begin=options.defer_job,
         exclusive=options.node_exclusive,
         requeue=options.requeue,
-        signal=Signal(options.signal.name, options.signal.seconds) if options.signal else None,
+        signal=signal,
         copy_environment=options.copy_environment,
         copy_variables=options.copy_environment_variable,
     )
 
 
-def _command(request: Request) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
+def _command(request: Request, launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
     """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script where it is not set."""
     if request.application.command:
-        return (*request.application.command, *option_words(request)), ()
+        command, notices = _started_once(request.application.command, launcher)
+        return (*command, *option_words(request)), notices
     text = "no executable is named; the script runs what the variable MODAK_COMMAND names, and stops where it is not set"
     return (Joined(parts=(Variable(variable="MODAK_COMMAND"),)),), (Notice(field="application.executable", message=text),)
+
+
+def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
+    """The command without a launcher of its own where torchrun starts the ranks; beside another launcher a warning."""
+    program = starter(command)
+    if program is None or launcher == "none":
+        return command, ()
+    found = without_starter(command, program) if launcher == "torchrun" else None
+    bare, out = found or (command, ())
+    how = f"{launcher} starts the ranks here, and {program} would start more in each"
+    done = f"{line(out)!a:.200} is left out" if out else "name the program alone"
+    return bare, (Notice(field="application.executable", message=f"{how}: {done}"),)
 
 
 def _mpi(target: Target, shape: Shape) -> HostMpi | None:

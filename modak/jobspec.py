@@ -1,7 +1,7 @@
 """One job, in words that no scheduler owns (PSI/J's where it has them).
 
 Everything here is a value: schedulers turn it into directives, launchers and runtimes into words, and
-:mod:`modak.script.job` into text.
+:mod:`modak.script.job` into text. What is large, or a mapping, is left out of hashes, which so cost little.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ class Container:
     """The catalogue's reference, for instance ``docker://…``; a file name for the caller's own."""
     file: str
     """The file (or, for Charliecloud, directory) name that callers put the image under."""
-    policy: RuntimePolicy | None = None
+    policy: RuntimePolicy | None = field(default=None, hash=False)
     """The site's policy on this runtime: version, module, binds."""
     gpu_vendor: str | None = None
-    host_mpi: HostMpi | None = None
+    host_mpi: HostMpi | None = field(default=None, hash=False)
     """The host MPI that is bound over the container's; ``None``: the container's own."""
     mpi: str | None = None
     """The MPI family in the image, where its label says."""
@@ -153,7 +153,7 @@ class Staging:
 class Report:
     """What the script writes about its own run."""
 
-    record: Mapping[str, str | float | bool] = field(default_factory=dict)
+    record: Mapping[str, str | float | bool] = field(default_factory=dict, hash=False)
     """The configuration in the columns of the results table; without ``application`` nothing can be loaded."""
     metric: str | None = None
     """A metric that the application prints; ``None``: its time alone."""
@@ -178,7 +178,7 @@ class JobSpec:
     launcher_version: str | None = None
     pmi: str | None = None
     container: Container | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Variables exported in the script, reaching every rank."""
     modules: tuple[str, ...] = ()
     rules: tuple[RuleText, ...] = ()
@@ -186,9 +186,9 @@ class JobSpec:
     post: tuple[Word, ...] = ()
     checkpoint: tuple[Word, ...] = ()
     """What runs when the signal before the limit comes; empty: the application gets the signal."""
-    system: System | None = None
+    system: System | None = field(default=None, hash=False)
     plan_id: str = ""
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What rule texts may read: ``MODAK_STORAGE``, ``MODAK_RANKS``, …; placeholders become these variables."""
     preflight: bool = True
     affinity: bool = False

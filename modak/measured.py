@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from modak.dsl import Request
-from modak.facts import HostMpi, Layout, Node
+from modak.facts import HostMpi, Layout, Node, mpi_family, parameter
 from modak.frameworks.base import Carrier
+from modak.grammar import version_range
 from modak.perfmodel import Curve
-from modak.perfmodel.matching import same_name
+from modak.perfmodel.matching import same_name, same_precision, same_value
 from modak.shapes import ASSUMED, Shape
 from modak.target import Target
-from modak.wishes import allowed_compilers, carrier, is_single_threaded, library, precision
+from modak.wishes import allowed_compilers, carrier, library, may_have, precision
 
 
 def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], host: HostMpi | None) -> Iterable[Shape]:
     """Shapes under which the application was measured on the target, as far as the request allows them.
 
-    Where it was not measured just so (with another data set, precision, batch or MPI, or without a compiler that is on), those of what was
-    measured: how it lies best on a node depends more on application and node than on these. ``host``: its MPI that would start the ranks.
+    Where it was not measured just so (with another data set, version, precision, batch or MPI, or without a compiler that is on), those of
+    what was measured: how it lies best on a node depends more on application and node than on these. ``host``: its MPI that would start
+    the ranks.
+    Those of origin :data:`ASSUMED` have 0 for the counts that results do not say.
     """
     allowed, found, places = allowed_compilers(request), carrier(request), target.names
     here = [curve for curve in curves if same_name(curve.series.system) in places]
-    own = [curve for curve in here if _same_framework(curve, found) and (curve.series.compiler in allowed or None not in allowed)]
-    same = [curve for curve in own if _same_run(curve, request) and curve.series.compiler in allowed]
+    own = [curve for curve in here if _same_framework(curve, found) and (may_have(curve.series.compiler, allowed) or None not in allowed)]
+    same = [curve for curve in own if _same_run(curve, request) and may_have(curve.series.compiler, allowed)]
     for curve in same or filter(_tells_layout, own):
         for layout in _layouts(curve):
-            yield _as_asked(_shape_of(curve, layout, target.node, is_single_threaded(request)), request, allowed, host)
+            yield _as_asked(_shape_of(curve, layout, target.node), request, allowed, host)
 
 
 def _tells_layout(curve: Curve) -> bool:
@@ -39,34 +42,51 @@ def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None], ho
     """The shape with what the request says of precision, batch and MPI library, and with a compiler that it allows."""
     work = request.optimisation.workload
     mpi = shape.mpi if _same_mpi(shape.mpi, request) else _mpi_instead(shape, request, host)
-    compiler = shape.compiler if shape.compiler in allowed else min(name for name in allowed if name)
+    compiler = shape.compiler if may_have(shape.compiler, allowed) else min(name for name in allowed if name)
     asked = precision(request) or shape.precision
     return replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size, mpi=mpi)
 
 
 def _same_framework(curve: Curve, found: Carrier | None) -> bool:
     """Whether a curve may have been measured in the framework of the request."""
-    return found is None or curve.series.framework in (None, found.framework)
+    label = curve.series.framework
+    return found is None or label is None or same_name(label) == same_name(found.framework)
 
 
 def _same_run(curve: Curve, request: Request) -> bool:
     """Whether a curve agrees with what the request says of its workload and MPI library."""
     series, work = curve.series, request.optimisation.workload
-    pairs = ((series.dataset, work.dataset), (series.precision, precision(request)), (curve.layout.batch_size, work.batch_size))
-    return _same_mpi(series.mpi, request) and all(wanted is None or known is None or known == wanted for known, wanted in pairs)
+    precisions = (same_precision(series.precision), same_precision(precision(request)))
+    pairs = ((series.dataset, work.dataset), precisions, (curve.layout.batch_size, work.batch_size))
+    return (
+        _same_mpi(series.mpi, request)
+        and _same_version(series.framework_version, carrier(request))
+        and _same_params(series.params, work.params)
+        and all(wanted is None or known is None or known == wanted for known, wanted in pairs)
+    )
+
+
+def _same_params(known: Mapping[str, str], asked: Mapping[str, float | str]) -> bool:
+    """Whether no parameter of the results is another one than is asked for."""
+    return all(name not in known or same_value(known[name], parameter(value)) for name, value in asked.items())
+
+
+def _same_version(label: str | None, found: Carrier | None) -> bool:
+    """Whether results may be of the framework's version that the request names."""
+    return label is None or found is None or found.version is None or version_range(found.version).contains(label)
 
 
 def _same_mpi(label: str | None, request: Request) -> bool:
     """Whether what results call their MPI (``intel-mpi 2019``) may be the library that the request names."""
     asked = mpi_asked(request)
-    return asked is None or label is None or label.startswith(asked)
+    return asked is None or label is None or mpi_family(label) == asked or label.startswith(asked)
 
 
 def _mpi_instead(shape: Shape, request: Request, host: HostMpi | None) -> str | None:
     """What starts the ranks of a run that was measured with another library: the one asked for, of the host's what it has."""
     if shape.mpi_from != "host" or host is None:
         return mpi_asked(request)
-    return shape.mpi if shape.mpi and shape.mpi.startswith(host.family) else host.family
+    return shape.mpi if mpi_family(shape.mpi) == host.family else host.family
 
 
 def mpi_asked(request: Request) -> str | None:
@@ -84,14 +104,14 @@ def _layouts(curve: Curve) -> tuple[Layout, ...]:
     return tuple(curve.layout.model_copy(update={name: count}) for count in sorted(counts) if count)
 
 
-def _shape_of(curve: Curve, layout: Layout, node: Node | None, mpi_alone: bool) -> Shape:
-    """A curve's shape; what it does not record follows from the node: of an MPI program without threads a rank on each core."""
+def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
+    """A curve's shape; threads that it does not record are those of the node's cores."""
     series = curve.series
     gpus = layout.gpus_per_node or 0
-    assumed = mpi_alone and node is not None and not _tells_layout(curve)
-    ranks = layout.ranks_per_node or gpus or (max(1, node.usable_cores // (layout.threads_per_rank or 1)) if node and assumed else 1)
+    told = _tells_layout(curve)
+    ranks = layout.ranks_per_node or gpus or int(told)
     cores = node.usable_cores if node else ranks
-    threads = layout.threads_per_rank or max(1, cores // ranks)
+    threads = layout.threads_per_rank or (max(1, cores // ranks) if told else 0)
     return Shape(
         ranks_per_node=ranks,
         threads_per_rank=threads,
@@ -104,5 +124,5 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None, mpi_alone: bool) 
         framework_version=series.framework_version,
         precision=series.precision,
         batch_size=layout.batch_size,
-        origin=ASSUMED if assumed else "evidence",
+        origin="evidence" if told else ASSUMED,
     )

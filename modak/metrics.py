@@ -48,6 +48,19 @@ class Unit:
     per: Per | None = None
 
 
+@dataclass(frozen=True)
+class Amount:
+    """So much of what a rate counts: ``number`` is in the unit that the rate's base unit has before its slash."""
+
+    number: float
+    counts: str
+
+    @property
+    def one(self) -> str:
+        """What one of it is called."""
+        return {"ns": "ns", "1": "unit"}.get(self.counts, self.counts.removesuffix("s"))
+
+
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
     {
         metric.name: metric
@@ -100,6 +113,33 @@ def metric(name: str, unit: str | None = None) -> Metric:
     if measured.kind == known.kind == "throughput":
         return Metric(name, measured.base, "higher", measured.per, "throughput")
     raise DataError(f"{unit!r} is no unit of {name}; allowed: {_allowed(known)}", field="unit")
+
+
+def counted(metric: Metric) -> tuple[str, float] | None:
+    """What a rate counts, and the seconds in its unit of time; ``None``: it is none.
+
+    >>> counted(metric("speed", "us/day")), counted(metric("throughput")), counted(metric("latency"))
+    (('ns', 86400.0), ('samples', 1.0), None)
+    """
+    if metric.kind != "throughput":
+        return None
+    what, _, time = metric.unit.rpartition("/")
+    return what, _TIMES[time]
+
+
+def parse_amount(text: str) -> Amount:
+    """An amount of work: a number and what a rate counts (nothing: plain units, as ``1/s`` counts them).
+
+    Raises :class:`modak.errors.DataError` for what is no positive number, or no rate counts.
+
+    >>> parse_amount("0.5 us"), parse_amount("3 GFLOP"), parse_amount("12")
+    (Amount(number=500.0, counts='ns'), Amount(number=3000000000.0, counts='FLOP'), Amount(number=12.0, counts='1'))
+    """
+    number, _, word = text.strip().partition(" ")
+    found = _rate_of(word.strip() or "1")
+    if found is None or not _NUMBER.fullmatch(number) or not 0 < float(number) <= _LARGEST_AMOUNT:
+        raise DataError(f"{text!r}: allowed: a positive number and what a rate counts, such as '500 ns', '2e6 steps', '3 PFLOP'")
+    return Amount(_scaled(float(number), found.factor), found.base.rpartition("/")[0])
 
 
 def misnamed(name: str, unit: str | None) -> str | None:
@@ -175,17 +215,17 @@ _FLOP_WORDS: Final = ("FLOP/s", "Flop/s", "flop/s", "FLOPS", "FLOPs", "flops")
 _FLOPS: Final = {f"{prefix}{word}": factor for prefix, factor in _SI.items() for word in _FLOP_WORDS}
 _COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
     **dict.fromkeys(("sample", "image", "img", "imgs", "sequence", "seq", "sentence", "example"), ("samples", "sample")),
-    **dict.fromkeys(("step", "iteration", "iter", "it", "batch", "batches"), ("steps", "step")),
+    **dict.fromkeys(("step", "timestep", "iteration", "iter", "it", "batch", "batches"), ("steps", "step")),
     "epoch": ("epochs", "epoch"),
     "token": ("tokens", None),
     "request": ("requests", None),
     "operation": ("operations", None),
     "op": ("operations", None),
     "item": ("items", None),
-    "update": ("updates", None),
-    "cell": ("cells", None),
-    "particle": ("particles", None),
-    "atom": ("atoms", None),
+    **dict.fromkeys(("update", "LUP"), ("updates", None)),
+    **{word: (f"{word}s", None) for word in ("cell", "zone", "point", "element", "particle", "photon", "atom", "lookup", "edge")},
+    **{f"{word}-step": (f"{word}-steps", None) for word in ("cell", "particle", "atom")},
+    **dict.fromkeys(("DOF", "dof"), ("DOF", None)),
     "1": ("1", None),
 }
 _UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
@@ -195,6 +235,9 @@ _UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
         **_units("B/s", "throughput", {f"{name}/s": factor for name, factor in _BYTES.items()}),
         **_units("FLOP/s", "throughput", _FLOPS),
         **_units("ns/day", "throughput", {"ns/day": 1.0, "ns/d": 1.0, "us/day": 1e3, "µs/day": 1e3, "ns/h": 24.0}),
+        **_units("years/day", "throughput", {"years/day": 1.0, "SYPD": 1.0}),
+        **_units("tau/day", "throughput", {"tau/day": 1.0}),
+        **_units("updates/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in "kMGT" for word in ("UPS", "LUPS")}),
         **_units("J", "other", {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9, "Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}),
         **_units("W", "other", {"mW": 1e-3, "W": 1.0, "kW": 1e3, "MW": 1e6}),
         **_units("1", "other", {"1": 1.0, "%": 0.01, "x": 1.0}),
@@ -216,19 +259,33 @@ def parse_unit(text: str) -> Unit:
 
 
 KNOWN_UNITS: Final = (
-    "ns, us, ms, s, min, h, days; samples/s, images/s, steps/s, epochs/h, tokens/s, …; FLOP/s, GFLOP/s, TFLOP/s, …; ns/day; "
+    "ns, us, ms, s, min, h, days; samples/s, images/s, steps/s, epochs/h, Mcells/s, tokens/s, …, 1/s (a figure of merit); "
+    "FLOP/s, GFLOP/s, TFLOP/s, …; ns/day, SYPD; "
     "B, MB, GB, KiB, MiB, …; B/s, GB/s, …; J, kWh; W; 1, %"
 )
 
 
 def _rate(text: str) -> Unit | None:
-    """Something counted in a time: ``images/s``, ``steps/day``."""
-    found = re.fullmatch(r"([A-Za-z1]+)/([a-z]+)", text)
+    """Something counted in a time: ``images/s``, ``steps/day``, ``Mcells/s``."""
+    found = re.fullmatch(r"([A-Za-z1-]+)/([a-z]+)", text)
     if not found or found[2] not in _TIMES or _TIMES[found[2]] < 1:
         return None
-    word = found[1]
-    counted = _COUNTS.get(word) or _COUNTS.get(word.removesuffix("s"))
-    return Unit(f"{counted[0]}/s", 1 / _TIMES[found[2]], "throughput", counted[1]) if counted else None
+    for prefix, word in (("", found[1]), (found[1][0], found[1][1:])):
+        known = _COUNTS.get(word) or _COUNTS.get(word.removesuffix("s"))
+        if known and prefix in _THOUSANDS:
+            return Unit(f"{known[0]}/s", _SI[prefix] / _TIMES[found[2]], "throughput", known[1])
+    return None
+
+
+def _rate_of(word: str) -> Unit | None:
+    """The rate that counts what the word says: a second's, or a day's."""
+    rates = (_UNITS.get(f"{word}/{time}") or _rate(f"{word}/{time}") for time in ("s", "day"))
+    return next((rate for rate in rates if rate is not None and rate.kind == "throughput"), None)
+
+
+_THOUSANDS: Final = ("", "k", "M", "G", "T")
+_NUMBER: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?")
+_LARGEST_AMOUNT: Final = 1e30
 
 
 def _allowed(metric: Metric) -> str:

@@ -32,8 +32,8 @@ from modak.scoring import Floats, columns, node_power, of_compiler, question, sc
 from modak.shapes import Shape
 from modak.target import resolve
 from modak.unmeasured import with_unmeasured
-from modak.wishes import switches
-from modak.workload import with_dataset
+from modak.wishes import is_build, switches
+from modak.workload import with_problem
 
 DRAWS = 256
 """One less than a prime."""
@@ -90,7 +90,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     """
     target = resolve(request, facts)
     found = enumerate_candidates(request, target, facts.models)
-    request = with_dataset(request, found.dataset)
+    request = with_problem(request, found.problem)
     candidates = with_unmeasured(request, target, found)
     scored = score(request, target, columns(request, target, candidates, facts))
     decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), (), ""))
@@ -115,7 +115,7 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
     ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
     free = {"core_count": None, "core_count_per_process": None}
-    wishes = {"objective": Objective(), "options": switched(request, shape.compiler)}
+    wishes = one_run(request, shape.compiler)
     fixed = request.model_copy(
         update={
             "job_options": request.job_options.model_copy(update={**counts, **free}),
@@ -166,7 +166,14 @@ def _effect(one: Proposal, today: float | None) -> dict[str, Any]:
     }
 
 
-def switched(request: Request, compiler: str | None) -> FrameworkOptions:
+def one_run(request: Request, compiler: str | None) -> dict[str, Any]:
+    """What the request wishes of one run: no constraints, and its compiler: a build by its name, graph compilers on or off."""
+    work = request.optimisation.workload
+    build = {"workload": work.model_copy(update={"compiler": compiler})} if is_build(compiler) else {}
+    return {"objective": Objective(), "options": _switched(request, compiler), **build}
+
+
+def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
     """The framework's options with every compiler that was left to the evidence off, but for the one given."""
     options, said = request.optimisation.options, switches(request)
     update: dict[str, Any] = {"scaling_efficiency": None} if hasattr(options, "scaling_efficiency") else {}

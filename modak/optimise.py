@@ -37,7 +37,7 @@ from modak.software import Software, choose_software
 from modak.switching import with_switches
 from modak.target import Target, place_of, resolve
 from modak.tuning.hint import hint
-from modak.workload import unsaid, with_dataset
+from modak.workload import unsaid, with_problem
 
 MOST_ALTERNATIVES = 6
 MOST_ON_FRONT = 10
@@ -100,7 +100,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
     software = known.software.get(
         (*decision.asked, *outfit_key(request), shape, nodes, launcher),
-        lambda: choose_software(with_dataset(essence(request, OUTFIT), decision.candidates.dataset), known, target, shape, nodes, launcher),
+        lambda: choose_software(with_problem(essence(request, OUTFIT), decision.candidates.problem), known, target, shape, nodes, launcher),
     )
     wall_time, why_wall_time = _wall_time(request, decision)
     plan_id = _plan_id(request, known)
@@ -123,7 +123,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             target.warnings,
             decision.candidates.warnings,
             _without_figures(request, target),
-            _without_samples(request, decision, known),
+            decision.unsaid,
             software.warnings,
             job.warnings,
             script.warnings,
@@ -149,7 +149,7 @@ def plan_of(settled: Settled) -> Plan:
         rules=software.rules.names,
         wall_time_s=settled.wall_time_s,
         decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
-        advice=(*advice.advise(_chosen(request, decision, software.reference), software.rules.held), *hint(request)),
+        advice=(*advice.advise(_chosen(request, decision, software), software.rules.held), *hint(request)),
         warnings=settled.warnings,
     )
 
@@ -180,7 +180,7 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
         raise UnknownName("system", target.name, facts.systems, field="target.name")
     first = (decision.best, *_best_of_other_shapes(decision, (decision.best,)))
     choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *_front(decision, MOST_ON_FRONT))))
-    figures = (*_without_figures(request, target), *_without_samples(request, decision, facts))
+    figures = (*_without_figures(request, target), *decision.unsaid)
     warnings = _each_once(target.warnings, decision.candidates.warnings, figures)
     counsel = (*advice.advise(_chosen(request, decision), ()), *advice.guesses([choice.prediction for choice in choices[1:]]))
     return Recommendation(choices, warnings, (*target.decisions, *why(request, decision)), counsel)
@@ -195,13 +195,14 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     predicted = known.columns.get(asked, lambda: _predicted(essence(request), target, known, place))
     scored, evidence = score(request, target, predicted)
     ranking = ranked(scored, request.optimisation.objective, least_efficiency(request))
-    return Decision(target, predicted.candidates, scored, evidence, ranking, asked)
+    missing = () if evidence.known else unsaid(request, known.needing_more)
+    return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing)
 
 
 def _predicted(request: Request, target: Target, facts: Prepared, place: Hashable) -> Columns:
     """Every configuration that can run there, and what a unit of the workload takes on it."""
     candidates = enumerate_candidates(request, target, facts.models)
-    request = with_dataset(request, candidates.dataset)
+    request = with_problem(request, candidates.problem)
     return columns(request, target, with_switches(candidates, request, target, facts.tried), facts, place)
 
 
@@ -262,11 +263,13 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[
     return wanted, (f"wall time: {clock(wanted)}, the upper bound of the prediction plus start-up",)
 
 
-def _chosen(request: Request, decision: Decision, image: str | None = None) -> Chosen:
+def _chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
     prediction = decision.evidence.prediction(decision.scored, decision.best)
     found = decision.evidence.predictions[int(decision.scored.shape[decision.best])]
     unlike = tuple(name for name in found.differences if name in SPREAD)
-    return Chosen(request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike, image)
+    unsaid = bool(decision.unsaid)
+    image, version = (software.reference, software.framework_version) if software else (None, None)
+    return Chosen(request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike, image, version, unsaid)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
@@ -280,16 +283,11 @@ def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
     return (Notice(field="optimisation.objective.minimise", message=text),)
 
 
-def _without_samples(request: Request, decision: Decision, facts: Facts) -> tuple[Notice, ...]:
-    """What the request would have to say for a time, where there is none."""
-    return () if decision.evidence.known else unsaid(request, prepared(facts).per_sample)
-
-
 def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:
     return tuple(dict.fromkeys(warning for group in groups for warning in group))
 
 
 def _plan_id(request: Request, facts: Facts) -> str:
     """The same request on the same data gives the same plan, under the same name."""
-    content = f"{__version__} {facts.version} {request.model_dump_json()}"
+    content = f"{__version__} {facts.version} {request.model_dump_json(exclude_none=True)}"
     return hashlib.sha256(content.encode()).hexdigest()[:20]

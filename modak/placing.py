@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice, Request
-from modak.facts import FileSystem
+from modak.facts import FileSystem, parameter
 from modak.jobspec import Copy, Report, Staging
 from modak.shapes import Shape
 from modak.software import Software, preferred_storage
@@ -66,7 +66,8 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
     has: dict[str, str | float | bool | None] = {
         "application": request.workload_name,
         "dataset": workload.dataset,
-        **{f"params.{name}": value for name, value in {**workload.params, **recorded(request)}.items()},
+        **{f"params.{name}": parameter(value) for name, value in workload.params.items()},
+        **{f"params.{name}": value for name, value in recorded(request).items()},
         "params.epochs": f"{workload.epochs:g}" if workload.epochs else None,
         "params.steps": f"{workload.steps:g}" if workload.steps else None,
         "framework": optimisation.framework if software.framework_version else None,

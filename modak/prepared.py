@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from modak.cache import Cache
 from modak.facts import Facts, Result
 from modak.images import Catalogue, catalogue
-from modak.kept import Kept
-from modak.metrics import metric
+from modak.metrics import Metric, counted, metric
 from modak.perfmodel.matching import same_name
 from modak.rules import Rulebook, rulebook
 
@@ -46,30 +47,31 @@ class Prepared(Facts):
         return frozenset(place for place in places if place[0] not in without)
 
     @cached_property
-    def per_sample(self) -> tuple[str, ...]:
-        """What was measured of a sample, in words: ``throughput in samples/s``."""
+    def needing_more(self) -> tuple[Metric, ...]:
+        """Metrics that were measured and tell a time only where the request says how much there is to do, by their names."""
         measured = {metric(curve.series.metric, curve.series.unit) for curve in self.models if curve.told is None}
-        return tuple(sorted(f"{one.name} in {one.unit}" for one in measured if one.per == "sample"))
+        asking = (one for one in measured if one.per == "sample" or (one.per is None and counted(one)))
+        return tuple(sorted(asking, key=attrgetter("name", "unit")))
 
     @cached_property
-    def targets(self) -> Kept[Hashable, Target]:
+    def targets(self) -> Cache[Hashable, Target]:
         """Targets that were resolved."""
-        return Kept(MOST_TARGETS)
+        return Cache(MOST_TARGETS)
 
     @cached_property
-    def columns(self) -> Kept[Hashable, Columns]:
+    def columns(self) -> Cache[Hashable, Columns]:
         """Predictions that were asked for."""
-        return Kept(MOST_COLUMNS)
+        return Cache(MOST_COLUMNS)
 
     @cached_property
-    def blocks(self) -> Kept[Hashable, Shaped]:
+    def blocks(self) -> Cache[Hashable, Shaped]:
         """Predictions of a shape at neighbouring sizes, for requests that give their own."""
-        return Kept(MOST_BLOCKS)
+        return Cache(MOST_BLOCKS)
 
     @cached_property
-    def software(self) -> Kept[Hashable, Software]:
+    def software(self) -> Cache[Hashable, Software]:
         """Images and rules that were chosen."""
-        return Kept(MOST_SOFTWARE)
+        return Cache(MOST_SOFTWARE)
 
     def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = ()) -> Prepared:
         """The same knowledge with other evidence (as in :class:`Facts`); the indexes are shared."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -15,13 +16,14 @@ from modak.sensitivity import lines as sensitivity
 from modak.shapes import Shape
 from modak.switching import OpenSwitch
 from modak.switching import lines as switch_lines
-from modak.workload import with_dataset
+from modak.wishes import is_build
+from modak.workload import with_problem
 
 
 def why(request: Request, decision: Decision) -> tuple[str, ...]:
     """One line for each choice that was made among candidates."""
     own = partial(_both_ways, decision)
-    asked = with_dataset(request, decision.candidates.dataset)
+    asked = with_problem(request, decision.candidates.problem)
     told = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own)
     lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
     if not decision.evidence.known:
@@ -29,6 +31,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     choice = choice_of(decision, decision.best)
     shape = decision.shape
     lines.append(_layout_line(decision, shape))
+    lines += _build_line(request, decision, shape)
     lines.append(_nodes_line(decision, choice))
     wanted = request.optimisation.objective
     return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
@@ -64,6 +67,23 @@ def _layout_line(decision: Decision, shape: Shape) -> str:
         fastest.setdefault(_shape_text(decision, index), float(scored.time[index] / scored.time[best]))
     described = ", ".join(f"{layout} takes {ratio:.2f} x as long" for layout, ratio in list(fastest.items())[:3])
     return f"{text}: at {counted(nodes, 'node')} {described}"
+
+
+def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:
+    """Of which build of the application the results are, and how long others take at the same size, each in its best layout."""
+    if not is_build(shape.compiler):
+        return
+    if request.optimisation.workload.compiler:
+        yield f"build: {shape.compiler}, as the request names it"
+        return
+    scored, best, fastest = decision.scored, decision.best, dict[str, float]()
+    for index in np.flatnonzero((scored.nodes == decision.nodes) & np.isfinite(scored.time)).tolist():
+        compiler = decision.candidates.shapes[int(scored.shape[index])].compiler
+        if compiler is not None and compiler != shape.compiler:
+            fastest[compiler] = min(fastest.get(compiler, math.inf), float(scored.time[index] / scored.time[best]))
+    others = [f"{name} takes {ratio:.2f} x as long" for name, ratio in sorted(fastest.items(), key=lambda one: one[1])[:3]]
+    said = f"at {counted(decision.nodes, 'node')} {', '.join(others)}" if others else "the only one with a prediction"
+    yield f"build: {shape.compiler}, {said}"
 
 
 def _described(decision: Decision, index: int) -> str:

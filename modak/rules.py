@@ -19,11 +19,11 @@ from typing import Final
 
 from packaging.version import InvalidVersion, Version
 
+from modak.cache import Cache
 from modak.errors import Fault, RequestError
 from modak.facts import Condition, Rule
 from modak.grammar import sound, version_range
 from modak.jobspec import RuleText
-from modak.kept import Kept
 from modak.script.parts import allowed
 from modak.script.shelltext import rule_fault
 
@@ -87,7 +87,7 @@ class Rulebook:
     """The names that each rule asks for, folded, by the key of its condition."""
     places: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
     """Where to find the rules that ask for a name; each rule stands under one key, those without a name under none."""
-    kept: Kept[tuple[int, ...], Applied] = field(default_factory=lambda: Kept(256), compare=False)
+    cache: Cache[tuple[int, ...], Applied] = field(default_factory=lambda: Cache(256), compare=False)
 
 
 _ANYWHERE: Final = ("", "")
@@ -112,7 +112,7 @@ def apply(rules: Rulebook, situation: Situation) -> Applied:
     places = [_ANYWHERE, *((key, name) for key, names in known.items() for name in names)]
     maybe = sorted({at for place in places for at in rules.places.get(place, ())})
     hold = tuple(at for at in maybe if _holds(rules.wants[at], rules.strongest_first[at].when, known, situation))
-    return rules.kept.get(hold, lambda: _applied([rules.strongest_first[at] for at in hold]))
+    return rules.cache.get(hold, lambda: _applied([rules.strongest_first[at] for at in hold]))
 
 
 def _applied(strongest_first: Sequence[Rule]) -> Applied:

@@ -37,8 +37,12 @@ def components(*kinds: str) -> dict[str, Schema]:
     found: dict[str, Schema] = {}
     for kind in kinds:
         main, parts = KINDS[kind](OPENAPI)
-        found |= {kind: main, **parts}
+        found |= {COMPONENTS.get(kind, kind): main, **parts}
     return found
+
+
+COMPONENTS: Final[Mapping[str, str]] = {"request": "request_document", "response": "response_document"}
+"""What kinds are called there: libraries of HTTP clients have a Request and a Response of their own."""
 
 
 def request_schema() -> Schema:
@@ -46,9 +50,10 @@ def request_schema() -> Schema:
     return schema("request")
 
 
+_YEAR_S: Final = 365 * 86_400
 _SECONDS: Final[Schema] = {
     "anyOf": [
-        {"type": "integer", "minimum": 60, "description": "seconds"},
+        {"type": "integer", "minimum": 60, "maximum": _YEAR_S, "description": "seconds"},
         {"type": "string", "pattern": r"^([0-9]{1,4}-)?[0-9]{1,5}:[0-5]?[0-9](:[0-5]?[0-9])?$", "description": "[d-]hh:mm:ss or hh:mm"},
     ]
 }
@@ -61,12 +66,13 @@ def _words(what: str) -> Schema:
 
 
 _AS_WRITTEN: Final[Mapping[str, Schema]] = {
-    "wall_time_limit": _SECONDS,
-    "deadline": _SECONDS,
+    "wall_time_limit": {**_SECONDS, "description": "not given: the prediction's upper bound plus start-up, within the partition's limit"},
+    "deadline": {**_SECONDS, "description": "the whole workload is done by then"},
+    "size_bytes": {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _SIZE], "description": "to read: a size, or bytes as a number"},
     "memory_limit": {**_SIZE, "title": "Memory per node"},
     "minimum_memory_per_processor": {**_SIZE, "title": "Memory per core"},
     "copy_environment_variable": {**_TEXTS, "description": "names of variables: a list, or text with commas"},
-    "request_event_notification": {**_TEXTS, "description": f"Torque's letters (abe, n) or {', '.join(get_args(dsl.Event))}"},
+    "request_event_notification": {**_TEXTS, "description": f"Torque's letters (abe, n) or {', '.join(get_args(dsl.Event))}, all"},
     "parallelisation": {**_TEXTS, "description": "mpi, openmp, openacc, opencl: one, or a list"},
     "executable": _words("the program"),
     "arguments": _words("its arguments"),
@@ -82,7 +88,7 @@ _HYPHENED: Final = ("pre_execution", "post_execution")
 
 def _request(refs: str) -> tuple[Schema, dict[str, Schema]]:
     main, parts = _model(dsl.Request)(refs)
-    parts = {name: _as_written(part) for name, part in parts.items()}
+    parts = {name: _as_written(part) for name, part in (parts | {"Job": main}).items()}
     optimisation = parts["Optimisation"]["properties"]
     for name in ("framework", "options", "further", "config", "data"):
         optimisation.pop(name)
@@ -90,18 +96,21 @@ def _request(refs: str) -> tuple[Schema, dict[str, Schema]]:
         parts.pop(name, None)
     for variant in plugins.all_of("frameworks"):
         options, more = _model(variant.options)(refs)
-        parts |= {variant.options.__name__: options, **more}
+        parts |= {variant.options.__name__: _described(options), **more}
     chosen = {kind: {"$ref": refs.format(model=f"Section_{kind}")} for kind in _KINDS_OF_APPLICATION}
     for kind, allowed in _KINDS_OF_APPLICATION.items():
         parts[f"Section_{kind}"] = _section(allowed, refs)
     optimisation |= chosen | {f"app_type-{kind}": section for kind, section in chosen.items()}
-    parts["Config"]["properties"]["ai_framework"] = {"enum": list(plugins.names("frameworks"))}
+    parts["Config"]["properties"]["ai_framework"] = {"enum": list(plugins.names("frameworks")), "description": "the framework"}
     parts["JobOptions"]["properties"]["signal"]["anyOf"].append(
-        {"type": "string", "pattern": r"^(B:)?(SIG)?[A-Z][A-Z0-9]{2,4}(@[0-9]{1,5})?$"}
+        {"type": "string", "pattern": rf"^(B:)?(SIG)?({'|'.join(get_args(dsl.SignalName))})(@[0-9]{{2,5}})?$", "description": "USR1@120"}
     )
-    parts["Job"] = main
+    parts["Job"] |= {"title": "Job", "description": "Every section, and every field of one, may be left out or null."}
+    for field, kind in (("job_scheduler_type", "schedulers"), ("container_runtime", "runtimes")):
+        described = parts["Target"]["properties"][field]["description"]
+        parts["Target"]["properties"][field] = {"enum": list(plugins.names(kind)), "description": described}
     top = {"type": "object", "required": ["job"], "additionalProperties": False}
-    return {**top, "properties": {"job": {"$ref": refs.format(model="Job")}}}, parts
+    return {**top, "properties": {"job": {"$ref": refs.format(model="Job")}}}, {name: _nullable(part) for name, part in parts.items()}
 
 
 _KINDS_OF_APPLICATION: Final[Mapping[str, tuple[str, ...]]] = {
@@ -131,13 +140,99 @@ def _as_written(part: Schema) -> Schema:
     return {**part, "properties": properties} if properties else part
 
 
+def _nullable(part: Schema) -> Schema:
+    """A model's schema that takes ``null`` for whatever may be left out, and names no default that is an object of a model's own."""
+    required = part.get("required", ())
+    fields = part.get("properties", {})
+    told = {name: field if name in required else _or_null(field) for name, field in fields.items()}
+    return {**part, "properties": told} if fields else part
+
+
+def _or_null(field: Schema) -> Schema:
+    kept: Schema = {
+        name: field[name] for name in ("title", "description", "default") if name in field and not isinstance(field[name], dict)
+    }
+    value = {name: inner for name, inner in field.items() if name not in ("title", "description", "default")}
+    ways = value["anyOf"] if value.keys() == {"anyOf"} else [value]
+    return {"anyOf": [*(way for way in ways if way != _NULL), _NULL], **kept}
+
+
+_NULL: Final[Schema] = {"type": "null"}
+
+
+def _count(what: str) -> Schema:
+    return {"type": "integer", "minimum": 1, "description": what}
+
+
+_FILLED: Final[Mapping[str, tuple[str, Mapping[str, Schema]]]] = {
+    "job_options": (
+        "JobOptions",
+        {
+            "node_count": _count("nodes"),
+            "process_count_per_node": _count("ranks per node"),
+            "request_gpus": {"description": "GPUs per node, a whole number, where any are used; else as sent"},
+        },
+    ),
+    "application": (
+        "Application",
+        {
+            "mpi_ranks": _count("ranks in total"),
+            "threads": _count("OpenMP threads per rank"),
+            "container_runtime": {"description": "the image's reference as text, where it runs in one; else as sent"},
+        },
+    ),
+}
+"""Sections that are filled in: the name of their schema, and the fields."""
+_TEXTS_OF_PLAN: Final[Mapping[str, str]] = {
+    "job_content": "text of the job script",
+    "job_script": "where the job script is: an address to download it from, a file's path under `-o`",
+    "build_content": "text of the job that builds the image; left out where nothing is built",
+    "build_script": "where that is",
+}
+
+
+_OPTIONS: Final[Mapping[str, str]] = {
+    "distribution": "how several processes train together",
+    "xla": "the compiler XLA: on, off, or what results say",
+    "ngraph": "the compiler nGraph, likewise",
+    "inductor": "torch.compile with Inductor: on, off, or what results say",
+    "glow": "the compiler Glow, likewise",
+    "jit": "TorchScript, likewise",
+    "backend": "what Keras runs on",
+    "fork": "whose Caffe",
+    "framework": "what Horovod distributes",
+    "framework_version": "its version, as `version` of a framework",
+    "library": "the MPI library",
+    "compiler": "its name",
+}
+"""Options that several frameworks have, for those that do not describe them themselves."""
+
+
+def _described(options: Schema) -> Schema:
+    told = {name: {"description": _OPTIONS[name], **field} if name in _OPTIONS else field for name, field in options["properties"].items()}
+    return {**options, "properties": told}
+
+
 def _response(refs: str) -> tuple[Schema, dict[str, Schema]]:
-    main, parts = _request(refs)
+    """What the caller wrote stays as it was written, in any spelling: only what is filled in can be described."""
     plan, more = _model(dsl.Plan)(refs)
-    texts = {name: {"type": "string"} for name in ("job_content", "job_script", "build_content", "build_script")}
-    job = parts["Job"]
-    parts["Job"] = {**job, "properties": {**job["properties"], **texts, "plan": {"$ref": refs.format(model="Plan")}}}
-    return main, {**parts, "Plan": plan, **more}
+    parts = {f"Filled{name}": _filled_section(fields) for name, fields in _FILLED.values()}
+    sections = {section: {"$ref": refs.format(model=f"Filled{name}")} for section, (name, _) in _FILLED.items()}
+    sections |= {section: {"description": "as sent"} for section in ("target", "optimisation")}
+    texts = {name: {"type": "string", "description": what} for name, what in _TEXTS_OF_PLAN.items()}
+    job = {
+        "type": "object",
+        "title": "FilledJob",
+        "required": [*_FILLED, "job_content", "plan"],
+        "properties": {**sections, **texts, "plan": {"$ref": refs.format(model="Plan")}},
+    }
+    top = {"type": "object", "required": ["job"], "additionalProperties": False}
+    return {**top, "properties": {"job": {"$ref": refs.format(model="FilledJob")}}}, {**parts, "FilledJob": job, "Plan": plan, **more}
+
+
+def _filled_section(fields: Mapping[str, Schema]) -> Schema:
+    always = [name for name, field in fields.items() if "type" in field]
+    return {"type": "object", "description": "as sent, and what was decided", "required": always, "properties": dict(fields)}
 
 
 def _model(model: type[BaseModel]) -> Callable[[str], tuple[Schema, dict[str, Schema]]]:
@@ -148,6 +243,37 @@ def _model(model: type[BaseModel]) -> Callable[[str], tuple[Schema, dict[str, Sc
         return main, main.pop("$defs", {})
 
     return made
+
+
+_COLUMNS: Final[Mapping[str, str]] = {
+    "application": "what ran",
+    "dataset": "the data set, or problem",
+    "framework": "tensorflow",
+    "framework_version": "as text: 2.1",
+    "compiler": "graph compilers or compiler switches: xla",
+    "image": "the image's reference",
+    "precision": "of numbers: fp32",
+    "system": "name of the system",
+    "partition": "its partition",
+    "nodes": "nodes",
+    "ranks_per_node": "ranks on each node",
+    "threads_per_rank": "threads of each rank",
+    "gpus_per_node": "GPUs used on each node",
+    "batch_size": "samples of a worker (a rank, or a GPU where there are GPUs) in a step",
+    "mpi": "MPI library and version: intel-mpi 2019",
+    "mpi_from": "whose MPI",
+    "hyperthreads": "whether a core's second thread was used",
+    "numa_mode": "NUMA domains of a node",
+    "runtime": "container runtime; none: no container",
+    "metric": "what was measured: epoch_time, throughput, wall_time",
+    "value": "in `unit`, or in the metric's own unit",
+    "unit": "of `value`; not given: the metric's own",
+    "repeat": "number of the repetition",
+    "measured_at": "ISO 8601 with offset",
+    "source": "citation or file",
+    "suspect": "why no model rests on it",
+    "params": "further parameters by name; also written as params.NAME each",
+}
 
 
 def _record(required: tuple[str, ...]) -> Callable[[str], tuple[Schema, dict[str, Schema]]]:
@@ -164,6 +290,7 @@ def _record(required: tuple[str, ...]) -> Callable[[str], tuple[Schema, dict[str
             "mpi_from": {"enum": ["host", "container", None]},
             "params": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
         }
+        kinds = {name: {**kind, "description": _COLUMNS[name]} for name, kind in kinds.items()}
         pattern = f"^{PARAMETER.pattern}$"
         return {
             "type": "object",

@@ -17,12 +17,12 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from modak.cache import Cache
 from modak.decision import Decision
 from modak.dsl import Request, Texts
 from modak.errors import DataError, Fault, ModakError, RequestError, Unavailable, unknown
-from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
+from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System, parameter
 from modak.grammar import sound
-from modak.kept import Kept
 from modak.knowledge import packaged_root, read_guide, unknown_variants
 from modak.normalise import Normalised, normalise
 from modak.numbering import Numbers, Selection
@@ -37,7 +37,7 @@ from modak.response import filled
 from modak.scoring import node_power
 from modak.settings import Settings
 from modak.store import LoadReport, Page, Store, open_store
-from modak.store.access import Spent
+from modak.store.access import UsedToken
 from modak.store.audit import Actor
 from modak.store.newest import Newest, Switches
 from modak.store.values import Item, Replaced
@@ -47,7 +47,7 @@ from modak.target import Target, find_system
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
     from modak.ingest.sources import Source
-    from modak.ingest.table import Options
+    from modak.ingest.table import Options, Point
     from modak.sizing.guide import Guide
 
 Json = dict[str, Any]
@@ -77,9 +77,9 @@ class Service:
     """Days for which plans are kept; ``None``: for good."""
 
     @cached_property
-    def _told(self) -> Kept[Hashable, Prepared]:
+    def _told(self) -> Cache[Hashable, Prepared]:
         """Facts with what parameters tell, by the data and the question."""
-        return Kept(MOST_TOLD)
+        return Cache(MOST_TOLD)
 
     @cached_property
     def _guide(self) -> Guide:
@@ -156,15 +156,16 @@ class Service:
         """
         from modak.ingest.reading import points
         from modak.ingest.sources import from_bytes
-        from modak.perfmodel.rows import ADDED, improve_rows, predict_rows
+        from modak.perfmodel.rows import ADDED, improve_rows, open_datasets, predict_rows
 
         asked = points(from_bytes(content, name), self.max_points)
         curves = {application: self.store.models(application) for application in sorted({point.series.application for point in asked})}
         questions = [_flat(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
         answered = predict_rows(questions, curves, level, node_power(self.facts()))
         answered = improve_rows(questions, answered, self._results_with_parameters(questions, answered), level)
-        rows = [{**point.cells, **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
-        return {"rows": rows, "level": level, "warnings": _weak(rows)}
+        rows = [{**_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
+        several = sum(len(open_datasets(question, curves[question["application"]])) > 1 for question in questions)
+        return {"rows": rows, "level": level, "warnings": [*_weak(rows), *_of_several(several, len(rows))]}
 
     def _results_with_parameters(self, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
         """Results, of any application, of the metrics of weakly answered rows that tell numeric parameters; up to a bound."""
@@ -286,7 +287,7 @@ class Service:
         *,
         dry_run: bool = False,
         replace: bool = False,
-        token: Spent | None = None,
+        token: UsedToken | None = None,
     ) -> Json:
         """Load tables that are at hand, in the actor's name, with a job's ``token`` where it has one; otherwise as :meth:`load`."""
         from modak.ingest.reading import table
@@ -306,7 +307,7 @@ class Service:
         until = self.store.access.allow_result(tokens.digest(token), plan_id, actor)
         return {"token": token, "expires_at": until.isoformat()}
 
-    def take_result(self, plan_id: str, document: Any, actor: Actor, token: Spent | None = None) -> Json:
+    def take_result(self, plan_id: str, document: Any, actor: Actor, token: UsedToken | None = None) -> Json:
         """Load what a job of the plan reports; what changed, as :meth:`load` says it.
 
         Raises :class:`~modak.errors.RequestError` for a report that the plan's script cannot have written.
@@ -375,7 +376,7 @@ class Service:
         places = _untried(request, facts, everywhere=everywhere)
         if not places:
             return facts
-        said = tuple(sorted((name, str(value)) for name, value in request.optimisation.workload.params.items()))
+        said = tuple(sorted((name, parameter(value)) for name, value in request.optimisation.workload.params.items()))
         key = (facts.version, request.workload_name, places, left, said)
         return self._told.get(key, lambda: self._with_parameters(request, facts, places))
 
@@ -585,6 +586,18 @@ def _model(identity: str, curve: Curve) -> Json:
 def _identity(curve: Curve) -> str:
     key = f"{curve.series.model_dump_json()}{curve.layout.model_dump_json()}{curve.scale}"
     return hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+def _of_several(count: int, rows: int) -> list[Json]:
+    """A warning for rows that leave open which of several data sets they mean."""
+    message = f"{count} of {rows} rows name none, and there are results of several: the column model says of which one each answer is"
+    return [{"field": "dataset", "message": message}] if count else []
+
+
+def _cells(point: Point) -> Json:
+    """The cells that a row came with: counts and switches as what they mean, nothing where they are empty."""
+    meant = point.layout.model_dump() | {name: getattr(point.series, name) for name in ("hyperthreads", "numa_mode")}
+    return {name: meant.get(name, text or None) for name, text in point.cells.items()}
 
 
 def _weak(rows: Sequence[Mapping[str, Any]]) -> list[Json]:

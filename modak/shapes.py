@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from modak.facts import Layout
 
 ASSUMED = "assumed"
-"""Origin of a shape that was measured, but whose results do not say how it lay on a node."""
+"""Origin of a shape that was measured, but whose results do not say how it lay on a node: its counts are a rule of thumb."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from modak import images, rules
 from modak.dsl import Notice, Request
-from modak.facts import Facts, HostMpi, Image, Vendor
+from modak.facts import Facts, HostMpi, Image, Vendor, mpi_family
 from modak.frameworks.base import Carrier
 from modak.grammar import image_file
 from modak.images import ImageChoice, Wanted
@@ -22,7 +22,7 @@ from modak.rules import Applied, Situation
 from modak.scoring import question, usable_curves
 from modak.shapes import Shape
 from modak.target import Target
-from modak.wishes import by_torchrun, carrier, distribution, library, switches
+from modak.wishes import by_torchrun, carrier, distribution, is_build, library, switches
 
 ARCHITECTURES: Final[Mapping[str | None, str]] = {"arm": "aarch64", "power": "ppc64le"}
 """Words of requests for processors that are not x86_64."""
@@ -147,9 +147,9 @@ def _choose(
 
 
 def _compilers_on(request: Request, shape: Shape) -> tuple[str, ...]:
-    """Graph compilers that the image must have: those switched on, and the one that the evidence chose."""
+    """Graph compilers that the image must have: those switched on, and the one that the evidence chose; a build is no part of it."""
     asked = tuple(name for name, value in switches(request).items() if value is True)
-    return tuple(dict.fromkeys((*asked, shape.compiler) if shape.compiler else asked))
+    return tuple(dict.fromkeys((*asked, shape.compiler) if shape.compiler and not is_build(shape.compiler) else asked))
 
 
 def _hardware(request: Request, target: Target, shape: Shape) -> Hardware:
@@ -190,7 +190,9 @@ def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
 def _situation(request: Request, target: Target, shape: Shape, nodes: int, launcher: str, chosen: Software) -> Situation:
     """What rules can ask about the job."""
     system, found = target.system, carrier(request)
-    family, _, version = (shape.mpi or "").partition(" ")
+    label, _, last = (shape.mpi or "").rpartition(" ")
+    version = last if last[:1].isdigit() else ""
+    family = mpi_family(shape.mpi) or label or last
     return Situation(
         application=request.application.app_tag or request.workload_name,
         app_type=request.optimisation.app_type,

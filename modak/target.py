@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from modak.amounts import counted
 from modak.dsl import Notice, Request
 from modak.errors import unknown
-from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, RuntimePolicy, System
+from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, RuntimePolicy, System, mpi_family
 from modak.perfmodel.matching import same_name
 from modak.prepared import prepared
 
@@ -35,13 +35,15 @@ class Target:
     """The container runtime and the site's policy on it; ``None``: no containers here."""
     scheduler_partition: str | None = None
     """What the script asks the scheduler for; ``None``: the site's default."""
+    on_gpus: bool = False
+    """Whether all results of the application here are of GPUs, and the request does not say otherwise."""
     decisions: tuple[str, ...] = field(default=())
     warnings: tuple[Notice, ...] = field(default=())
 
     def mpi_called(self, label: str | None) -> HostMpi | None:
         """The host's MPI that a label such as ``intel-mpi 2019`` means."""
         known = self.system.mpi if self.system else ()
-        return next((mpi for mpi in known if label and label.startswith(mpi.family)), None)
+        return next((mpi for mpi in known if mpi.family == mpi_family(label)), None)
 
     def asks_for(self, nodes: int) -> str | None:
         """The partition that a script for that many nodes names; ``None``: the site's default."""
@@ -108,6 +110,7 @@ def resolve(request: Request, facts: Facts) -> Target:
         accelerator=facts.accelerators.get(partition.node.accelerator or ""),
         runtime=runtime,
         scheduler_partition=asked,
+        on_gpus=request.optimisation.opt_build.acc_type is None and bool(_ran_on_gpus(system, facts)),
         decisions=(*why_there, *why),
         warnings=tuple(notes),
     )
@@ -165,8 +168,7 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     """The default partition, as :func:`_partition` gives it; where that has too few GPUs for the job, the one that has them."""
     default = system.default_partition
     asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
-    names = {same_name(name) for name in (system.name, *system.aliases)}
-    measured = {partition for name, partition in prepared(facts).ran_on_gpus if name in names}
+    measured = _ran_on_gpus(system, facts)
     wanted = asked if asked is not None else int(kind in ("nvidia", "amd") if kind else bool(measured))
     gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
     able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
@@ -176,6 +178,12 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     reason = f"all its results on {system.name} are of GPUs" if asked is None and kind is None else "the job asks for GPUs"
     why = f"partition: {found.name}, since {reason}; {default.name}, the default, has {counted(default.node.accelerators, 'GPU')} a node"
     return found, found.queue or (None if found.queues else found.name), (why,)
+
+
+def _ran_on_gpus(system: System, facts: Facts) -> set[str | None]:
+    """Partitions of the application's results on a system, where all of them had GPUs."""
+    names = {same_name(name) for name in (system.name, *system.aliases)}
+    return {partition for name, partition in prepared(facts).ran_on_gpus if name in names}
 
 
 def _gpus(partition: Partition, kind: str | None, facts: Facts) -> int:

@@ -21,6 +21,7 @@ from modak.schedulers import Scheduler
 from modak.schedulers.header import FIELDS
 from modak.script import gate as scriptgate
 from modak.script.bash import Line, run, together
+from modak.script.surroundings import of_any_run
 from modak.words import Word
 
 COMMAND: Final[tuple[Word, ...]] = (
@@ -107,7 +108,11 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
             _claim(inside[-len(COMMAND) + 1 :] == COMMAND[1:], f"{launcher.name} keeps the command's arguments as they are, at the end")
             _claim(before == launcher.words(job, scheduler, ("ONE",)), "the same job gives the same words")
             _claim(isinstance(launcher.needs_ssh(job, scheduler), bool), "needs_ssh says yes or no")
-            _check_lines((*launcher.setup(job, scheduler), *launcher.preflight(job, scheduler), run(*before, *inside)))
+            usual, once = of_any_run(job), "its environment, setup and preflight are the same for every run of one configuration"
+            _claim(launcher.environment(usual) == launcher.environment(job), once)
+            lines = (*launcher.setup(job, scheduler), *launcher.preflight(job, scheduler))
+            _claim(lines == (*launcher.setup(usual, scheduler), *launcher.preflight(usual, scheduler)), once)
+            _check_lines((*lines, run(*before, *inside)))
 
 
 def check_runtime(runtime: Runtime) -> None:
@@ -123,6 +128,8 @@ def check_runtime(runtime: Runtime) -> None:
         used = set(words.variables(wrapped)) - {"PWD"}
         made = {event[1] for line in setup for event in line.events if event[0] == "set"}
         _claim(used <= made, f"{sorted(used - made)} is used and set nowhere")
+        usual, once = of_any_run(has), "its setup and preflight are the same for every run of one configuration"
+        _claim((*setup, *runtime.preflight(has)) == (*runtime.setup(usual), *runtime.preflight(usual)), once)
         _check_lines((*setup, *runtime.preflight(has), run(*wrapped)))
 
 

@@ -19,13 +19,13 @@ def topology_shapes(
     """Shapes by the rules of thumb, and warnings: ranks on nodes, sockets, NUMA domains or GPUs; threads on the cores of each."""
     node, warnings = target.node, list[Notice]()
     shapes: list[Shape] = []
-    on = next((name for name, value in switches(request).items() if value is True), None)
+    on = request.optimisation.workload.compiler or next((name for name, value in switches(request).items() if value is True), None)
     family = host.family if host and distributed and not by_torchrun(request) else None
     work = request.optimisation.workload
     mpi_from = "host" if family else None
     base = Shape(1, 1, mpi=family, mpi_from=mpi_from, compiler=on, precision=precision(request), batch_size=work.batch_size)
     cores = node.usable_cores if node else 1
-    gpus = _topology_gpus(request, node, counts, distributed)
+    gpus = _topology_gpus(request, target, counts, distributed)
     for ranks, numa in _rank_counts(request, node, counts, gpus, distributed):
         threads = counts.threads_per_rank or _default_threads(request, cores, ranks)
         smt = bool(node) and ranks * threads > cores
@@ -38,14 +38,15 @@ def topology_shapes(
     return tuple(dict.fromkeys(shapes)), tuple(warnings)
 
 
-def _topology_gpus(request: Request, node: Node | None, counts: StatedCounts, distributed: bool) -> int:
+def _topology_gpus(request: Request, target: Target, counts: StatedCounts, distributed: bool) -> int:
+    node = target.node
     if counts.gpus_per_node is not None:
         return counts.gpus_per_node
     if node is None or not node.accelerators:
         return 0
     training = request.optimisation.app_type in ("ai_training", "ai_inference")
     offloads = "openacc" in request.optimisation.config.parallelisation or request.optimisation.framework == "openacc"
-    if not (training or offloads or request.optimisation.opt_build.acc_type in ("nvidia", "amd")):
+    if not (training or offloads or target.on_gpus or request.optimisation.opt_build.acc_type in ("nvidia", "amd")):
         return 0
     return node.accelerators if distributed else 1
 

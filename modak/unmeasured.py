@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak import memory
-from modak.candidates import Candidates, runs_distributed
+from modak.candidates import Candidates
 from modak.dsl import Request
 from modak.shapes import Shape
 from modak.target import Target
@@ -25,7 +25,7 @@ Pair = tuple[Shape, npt.NDArray[np.int64]]
 def with_unmeasured(request: Request, target: Target, found: Candidates) -> Candidates:
     """The candidates, and behind them what is not measured but may run: nothing that contradicts what the request gives."""
     more = [*_compilers(request, found), *_layouts(request, target, found)]
-    mpi = _host_mpi(target, found) if runs_distributed(request, found.shapes) else None
+    mpi = _host_mpi(target, found) if found.distributed else None
     new = {replace(shape, mpi=mpi, mpi_from="host") if mpi else shape: grid for shape, grid in more}
     pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
     shapes, grids = zip(*pairs, strict=True)
@@ -48,7 +48,7 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
     """One rank a node, a socket and a NUMA domain, with the cores shared among them, where the request leaves that open."""
     like, node, given = found.shapes[0], target.node, found.given
     fixed = given.ranks_per_node or given.threads_per_rank or given.ranks or is_single_threaded(request)
-    if node is None or fixed or like.gpus_per_node or not runs_distributed(request, found.shapes):
+    if node is None or fixed or like.gpus_per_node or not found.distributed:
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
     for ranks in sorted({1, node.sockets, node.standard_numa_domains}):
@@ -66,7 +66,7 @@ def _host_mpi(target: Target, found: Candidates) -> str | None:
 
 def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates) -> npt.NDArray[np.int64]:
     """The node counts with the powers of two between them; the first few where there is one alone and no count is given."""
-    if found.given.nodes or found.given.ranks or not runs_distributed(request, found.shapes):
+    if found.given.nodes or found.given.ranks or not found.distributed:
         return grid
     limit = target.partition.job_nodes if target.partition else max(FIRST)
     limit = min(limit, request.optimisation.objective.max_nodes or limit)

@@ -1,7 +1,8 @@
 """What an image is asked when it is run, and what its answers say of its labels.
 
-:func:`modak.probe.probe` writes a program for the image's own shell; :func:`read` reads what it printed, :func:`judge` holds the
-labels against it, and :func:`measured` makes labels of it. Running it is the shell's business (:mod:`modak.builds.verify`).
+:func:`modak.probe.probe` writes a program for the image's own shell; :func:`read` reads what it printed, :func:`hindrance` says what on
+the machine kept it from showing what it carries, :func:`judge` holds the labels against it, and :func:`measured` makes labels of it.
+Running it is the shell's business (:mod:`modak.builds.verify`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ _MPI: Final = {
     "mpich": re.compile(r"(?:MPICH|HYDRA build details:\s*)\s*Version:?\s+([0-9][0-9.]*[0-9])"),
 }
 """How each MPI's own programs tell their version; MVAPICH and Intel MPI also say MPICH."""
+_BROKEN: Final = re.compile(r"/bin/sh: no such file|image format not recognized|unknown image type", re.IGNORECASE)
+"""What runtimes say of an image that runs nowhere. What else they say may be the machine's fault: no user namespaces, no FUSE, another
+architecture, a kernel that does not know the compression."""
+_MACHINE: Final = re.compile(r"No space left on device|Disk quota exceeded|[Cc]an(?:no|')t allocate memory|MemoryError|no end within")
+"""What a check says that failed for want of room, memory or time."""
+_KILLED: Final = (-9, 137)
+_ILLEGAL: Final = (-4, 132)
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,15 @@ def _mpi(texts: list[str]) -> dict[str, str]:
                 found.setdefault(family, told[1])
                 break
     return found
+
+
+def hindrance(claims: Claims, seen: Seen) -> str:
+    """What on the machine kept an image from showing what it carries; empty: nothing. Such a run tells nothing of the image."""
+    if not seen.ran:
+        return "" if _BROKEN.search(seen.last_words) else seen.last_words or "its runtime ended without a word"
+    ends = (*_KILLED, *_ILLEGAL) if _lacking(claims, seen) else _KILLED
+    failed = ((name, check) for name, check in seen.checks.items() if check.status in ends or (check.status and _MACHINE.search(check.why)))
+    return next((f"{name}: {_ending(check)}" for name, check in failed), "")
 
 
 def judge(claims: Claims, seen: Seen) -> tuple[Finding, ...]:
@@ -221,8 +238,7 @@ def _processor(claims: Claims, seen: Seen) -> Iterator[Finding]:
         return
     import archspec.cpu
 
-    known = archspec.cpu.TARGETS.get(target)
-    lacking = sorted(set(known.features) - _features(seen.processor_flags)) if known else []
+    known, lacking = archspec.cpu.TARGETS.get(target), _lacking(claims, seen)
     flags = [word for word in re.split(r"[\s,]+", seen.says.get("flags", "")) if word.startswith(("-march=", "-mcpu="))]
     if known and flags and not _same_target(known, flags[0]):
         yield Finding("microarchitecture", "refuted", target, f"built with {flags[0]}")
@@ -230,6 +246,16 @@ def _processor(claims: Claims, seen: Seen) -> Iterator[Finding]:
         yield Finding("microarchitecture", "unknown", target, f"this machine lacks {' '.join(lacking[:4])}")
     else:
         yield Finding("microarchitecture", "holds" if flags else "unknown", target, f"it runs{', built with ' + flags[0] if flags else ''}")
+
+
+def _lacking(claims: Claims, seen: Seen) -> list[str]:
+    """What the processor that it ran on lacks of the one that it is said to be compiled for."""
+    if not claims.get("microarchitecture"):
+        return []
+    import archspec.cpu
+
+    known = archspec.cpu.TARGETS.get(claims["microarchitecture"])
+    return sorted(set(known.features) - _features(seen.processor_flags)) if known else []
 
 
 def _features(flags: frozenset[str]) -> set[str]:

@@ -24,6 +24,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "epochs": ("optimisation", "workload", "epochs"),
     "batch_size": ("optimisation", "workload", "batch_size"),
     "precision": ("optimisation", "workload", "precision"),
+    "compiler": ("optimisation", "workload", "compiler"),
     "opt_build": ("optimisation", "enable_opt_build"),
 }
 """Short names of what is changed most, and where it stands in the job; other fields go by their dotted path."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from modak import plugins
@@ -21,8 +22,29 @@ def switches(request: Request) -> Mapping[str, Any]:
     return {compiler.name: getattr(optimisation.options, compiler.option, None) for compiler in framework.compilers}
 
 
+@cache
+def graph_compilers() -> frozenset[str]:
+    """Names of the graph compilers of all frameworks."""
+    return frozenset(compiler.name.lower() for framework in plugins.all_of("frameworks") for compiler in framework.compilers)
+
+
+def is_build(compiler: str | None) -> bool:
+    """Whether what results call their compiler is what the application was built with (``gcc-8.3``), and no graph compiler.
+
+    A graph compiler is switched on; of builds there is always one, and results say which is the fastest.
+    """
+    return compiler is not None and compiler.lower() not in graph_compilers()
+
+
+def may_have(compiler: str | None, allowed: frozenset[str | None]) -> bool:
+    """Whether a run with that compiler is one of what is ``allowed``; where none has to be on, any build is."""
+    return compiler in allowed or (None in allowed and is_build(compiler))
+
+
 def allowed_compilers(request: Request) -> frozenset[str | None]:
-    """What ``compiler`` may be: the one that is on; else none, or any of those left to the evidence."""
+    """What ``compiler`` may be: the one that is named, or on; else none, or any of those left to the evidence."""
+    if request.optimisation.workload.compiler:
+        return frozenset([request.optimisation.workload.compiler])
     said = switches(request)
     on = frozenset(name for name, value in said.items() if value is True)
     return on or frozenset([None, *(name for name, value in said.items() if value == "auto")])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Annotated, Final
 
@@ -26,8 +26,10 @@ LONGEST_WORD: Final = 65_536
 MOST_WORDS: Final = 10_000
 
 _NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,127})\}")
-_ACTIVE: Final = frozenset(";&|<>(){}[]*?~#`\n")
 _PLAIN: Final = re.compile(r"[^ \t\\'\"$;&|<>(){}\[\]*?~#`\n]+")
+_BARE: Final = re.compile(r"[^\\'\"$;&|<>(){}\[\]*?~#`\n]*")
+"""A command line in which blanks alone mean something."""
+_BLANKS: Final = re.compile(r"[ \t]+")
 _RESERVED: Final = frozenset(
     {"if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do", "done", "in", "function", "time"}
     | {"coproc"}
@@ -83,7 +85,11 @@ def parse(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple[W
     ('./solve', '-n', '4', 'a b', Joined(parts=(Variable(variable='SCRATCH'), '/in')))
     """
     try:
-        found = tuple(_joined(parts) for parts in _words(sound(text), frozenset(names)))
+        found: tuple[Word, ...]
+        if _BARE.fullmatch(sound(text)):
+            found = tuple(part for part in _BLANKS.split(text) if part)
+        else:
+            found = tuple(_joined(parts) for parts in _words(text, frozenset(names)))
         if len(found) > MOST_WORDS or any(len(word) > LONGEST_WORD for word in found if isinstance(word, str)):
             raise ValueError(f"at most {MOST_WORDS} words of at most {LONGEST_WORD} characters")
     except ValueError as wrong:
@@ -142,6 +148,8 @@ def variables(words: tuple[Word, ...]) -> tuple[str, ...]:
 
 def _joined(parts: list[str | Variable]) -> Word:
     """Neighbouring literals as one; a word without variables is plain text."""
+    if len(parts) == 1 and isinstance(parts[0], str):
+        return parts[0]
     merged: list[str | Variable] = []
     for literal, run in groupby(parts, key=lambda part: isinstance(part, str)):
         if not literal:
@@ -162,18 +170,22 @@ def _words(text: str, names: frozenset[str]) -> Iterator[list[str | Variable]]:
             if word is not None:
                 yield word
             word, at = None, at + 1
-        elif text.startswith("\\\n", at):
+        elif text[at] == "\\" and text.startswith("\\\n", at):
             at += 2
         else:
             parts, at = _piece(text, at, names)
-            word = [] if word is None else word
-            word += parts
+            if word is None:
+                word = parts
+            else:
+                word += parts
     if word is not None:
         yield word
 
 
 def _piece(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variable], int]:
     """The quoted string, escape, expansion or plain run at ``at``, and where it ends."""
+    if run := _PLAIN.match(text, at):
+        return [run[0]], run.end()
     sign = text[at]
     if sign == "'":
         return _single(text, at)
@@ -185,13 +197,9 @@ def _piece(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variab
         if at + 1 == len(text):
             raise ValueError(f"character {at + 1}: a backslash with nothing after it")
         return [text[at + 1]], at + 2
-    if sign in _ACTIVE:
-        shown = "a line break" if sign == "\n" else repr(sign)
-        hint = "; write ${HOME} for '~'" if sign == "~" else ""
-        raise ValueError(f"character {at + 1}: a shell acts on {shown}; put it in single quotes where it is meant literally{hint}")
-    run = _PLAIN.match(text, at)
-    assert run  # noqa: S101 - every other character has been dealt with
-    return [run[0]], run.end()
+    shown = "a line break" if sign == "\n" else repr(sign)
+    hint = "; write ${HOME} for '~'" if sign == "~" else ""
+    raise ValueError(f"character {at + 1}: a shell acts on {shown}; put it in single quotes where it is meant literally{hint}")
 
 
 def _single(text: str, at: int) -> tuple[list[str | Variable], int]:
@@ -232,4 +240,9 @@ def _expansion(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Va
             f"character {at + 1}: ${{{found[1]}}} may not be expanded; allowed: MODAK_*, SLURM_*, PBS_*, {allowed}, "
             "and the names in copy_environment_variable"
         )
-    return [Variable(variable=found[1])], found.end()
+    return [_variable(found[1])], found.end()
+
+
+@lru_cache(maxsize=256)
+def _variable(name: str) -> Variable:
+    return Variable(variable=name)

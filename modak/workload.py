@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
 from modak.dsl import Notice, Request
-from modak.metrics import metric
+from modak.errors import unknown
+from modak.facts import parameter
+from modak.metrics import Metric, counted, metric, parse_amount
 from modak.perfmodel import Curve
-from modak.perfmodel.matching import same_name
+from modak.perfmodel.matching import same_name, same_value, tells_of_work
+
+Told = tuple[tuple[str, str], ...]
+"""What results say of their problem: names with values, in order."""
 
 
 @dataclass(frozen=True)
@@ -19,64 +25,158 @@ class Units:
     count: float
     per: str
     unit_scale: float = 1.0
-    """Units of the metric in one ``per``: samples in an epoch, where the metric is a throughput."""
+    """What the curve's cost is multiplied by for one ``per``: samples in an epoch, where the metric is a throughput of them."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is computed: a data set, and the parameters by which results tell problems apart."""
+
+    dataset: str | None = None
+    params: Mapping[str, float | str] = field(default_factory=dict)
 
 
 MOST_NAMED = 3
-"""Of more data sets than these the number is told."""
+"""Of more problems than these the number is told."""
+NO_PROBLEM: Final = ("build", "baseline")
+"""Parameters that say how results came about, not of which problem they are."""
 
 
 def units(request: Request, curve: Curve) -> Units | None:
     """The units that turn a curve's cost into the workload's time; ``None`` where the request does not say enough.
 
-    A time per epoch is multiplied by ``epochs`` (one where not said), one per step by ``steps``, one per sample (a
-    throughput of samples, too) by ``epochs`` x ``samples``; a time of a whole run stands as it is.
+    A rate is divided into the ``amount`` that the request states of what it counts. A time per epoch is multiplied by ``epochs`` (one
+    where not said), one per step by ``steps``, one per sample (a throughput of samples, too) by ``epochs`` x ``samples``; a time of a
+    whole run stands as it is, unless its results say how many epochs or steps it had (``params.epochs``, ``params.steps``).
     """
     work = request.optimisation.workload
-    per = metric(curve.series.metric, curve.series.unit).per
-    if per == "sample":
+    kind = metric(curve.series.metric, curve.series.unit)
+    amount, rate = parse_amount(work.amount) if work.amount else None, counted(kind)
+    if amount and rate and amount.counts == rate[0]:
+        return Units(amount.number, amount.one, rate[1])
+    if kind.per == "sample":
         return Units(work.epochs or 1.0, "epoch", work.samples) if work.samples else None
-    if per == "epoch":
+    if kind.per == "epoch":
         return Units(work.epochs or 1.0, "epoch")
-    if per == "step":
+    if kind.per == "step":
         return Units(work.steps or 1.0, "step")
-    return Units(1.0, "run") if per == "run" else None
+    return _of_run(request, curve) if kind.per == "run" else None
 
 
-def of_one_dataset(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[str | None, tuple[Notice, ...]]:
-    """The data set that is asked about: the request's, else one where results are of several, with a warning.
+def _of_run(request: Request, curve: Curve) -> Units:
+    """A whole run; where both the request and the results say how long, in epochs or steps, so many of these."""
+    work = request.optimisation.workload
+    for per, asked in (("epoch", work.epochs), ("step", work.steps)):
+        done = _number(curve.series.params.get(f"{per}s"))
+        if asked and done:
+            return Units(asked, per, 1 / done)
+    return Units(1.0, "run")
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if 0 < number < float("inf") else None
+
+
+def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:
+    """The problem that is asked about: the request's, else one where results are of several, with a warning.
 
     Times of different problems are never compared. Results in ``places`` (folded names) count, else all. The data set with the most of
-    them is taken; of equals, whatever they are called, the one in the middle by what it costs.
+    them is taken, and of it the parameters, where costs grow with the problem; of equals, whatever they are called, the one in the middle
+    by what it costs.
     """
+    work = request.optimisation.workload
+    known = [one for one in curves if one.told is None and has_params(one, work.params) and units(request, one) is not None]
+    known = [one for one in known if same_name(one.series.system) in places] or known
+    dataset, notes = work.dataset, list[Notice]()
+    if not dataset:
+        names = _by_problem((one, (("dataset", one.series.dataset),)) for one in known if one.series.dataset)
+        dataset = dict(_most(names)).get("dataset")
+        notes += _others(names, "dataset", ())
+    of_it = [one for one in known if dataset in (None, one.series.dataset)]
+    further = _by_problem((one, _further(one, work.params)) for one in of_it)
+    if () in further or not all(map(tells_of_work, of_it)):
+        return Problem(dataset, work.params), tuple(notes)
+    said = [name for name, count in (("epochs", work.epochs), ("steps", work.steps)) if count]
+    return Problem(dataset, {**work.params, **dict(_most(further))}), (*notes, *_others(further, "params", said))
+
+
+def unknown_dataset(request: Request, curves: Sequence[Curve]) -> tuple[Notice, ...]:
+    """A warning where the application has results, and none of the data set that the request names: a slip, or another amount of work."""
     asked = request.optimisation.workload.dataset
-    known = [] if asked else [one for one in curves if one.told is None and units(request, one) is not None]
-    by_name: dict[str, list[Curve]] = defaultdict(list)
-    for curve in [one for one in known if same_name(one.series.system) in places] or known:
-        if curve.series.dataset:
-            by_name[curve.series.dataset].append(curve)
-    if len(by_name) < 2:
-        return asked, ()
-    counts = {name: sum(one.results_used for one in of) for name, of in by_name.items()}
-    equal = [name for name, count in counts.items() if count == max(counts.values())]
-    equal.sort(key=lambda name: (max(one.costs[-1] * one.sizes[-1] for one in by_name[name]), name))
-    taken = equal[len(equal) // 2]
-    others = sorted(set(by_name) - {taken})
-    more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-    rest = ", ".join(map(repr, others[:MOST_NAMED])) + more
-    message = f"not said, and there are results of several: the times are those of {taken!r} (others: {rest})"
-    return taken, (Notice(field="optimisation.workload.dataset", message=message),)
+    known = {one.series.dataset for one in curves if one.told is None and one.series.dataset}
+    if asked is None or not known or asked in known:
+        return ()
+    message = f"{unknown('data set', asked, known)}; the times are carried over from those"
+    return (Notice(field="optimisation.workload.dataset", message=message),)
 
 
-def with_dataset(request: Request, dataset: str | None) -> Request:
-    """The request as one for that data set."""
-    work = request.optimisation.workload.model_copy(update={"dataset": dataset})
+def has_params(curve: Curve, params: Mapping[str, float | str]) -> bool:
+    """Whether a curve's results have these parameters."""
+    return all(same_value(curve.series.params.get(name), parameter(value)) for name, value in params.items())
+
+
+def _further(curve: Curve, asked: Collection[str]) -> Told:
+    """Parameters of a problem that are not asked for."""
+    return tuple(sorted((name, text) for name, text in curve.series.params.items() if name not in asked and name not in NO_PROBLEM))
+
+
+def _by_problem(pairs: Iterable[tuple[Curve, Told]]) -> dict[Told, list[Curve]]:
+    found: dict[Told, list[Curve]] = defaultdict(list)
+    for curve, told in pairs:
+        found[told].append(curve)
+    return found
+
+
+def _most(problems: Mapping[Told, Sequence[Curve]]) -> Told:
+    """Of several problems the one with the most results; nothing where they are fewer."""
+    if len(problems) < 2:
+        return ()
+    counts = {problem: sum(one.results_used for one in of) for problem, of in problems.items()}
+    equal = [problem for problem, count in counts.items() if count == max(counts.values())]
+    equal.sort(key=lambda problem: (max(one.costs[-1] * one.sizes[-1] for one in problems[problem]), problem))
+    return equal[len(equal) // 2]
+
+
+def _others(problems: Mapping[Told, Sequence[Curve]], what: str, said: Collection[str]) -> Iterator[Notice]:
+    """That one of several problems was taken; ``said`` are parameters that the request tells in another way."""
+    taken = _most(problems)
+    shared = set.intersection(*map(set, problems)) if problems else set()
+
+    def named(problem: Told) -> str:
+        parts = (
+            repr(text) if name == what else f"{name} {text}" for name, text in problem if (name, text) not in shared and name not in said
+        )
+        return ", ".join(parts)
+
+    others = sorted({named(problem) for problem in problems} - {named(taken)})
+    if taken and others:
+        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        rest = ", ".join(text or "nothing" for text in others[:MOST_NAMED])
+        of = f"the times are those of {named(taken) or 'nothing else'} (others: {rest}{more})"
+        yield Notice(field=f"optimisation.workload.{what}", message=f"not said, and there are results of several: {of}")
+
+
+def with_problem(request: Request, problem: Problem) -> Request:
+    """The request as one for that problem."""
+    work = request.optimisation.workload.model_copy(update={"dataset": problem.dataset, "params": problem.params})
     return request.model_copy(update={"optimisation": request.optimisation.model_copy(update={"workload": work})})
 
 
-def unsaid(request: Request, per_sample: Sequence[str]) -> tuple[Notice, ...]:
-    """What the request would have to say for results of a sample (in words) to tell a time; nothing where it says it, or there are none."""
-    if request.optimisation.workload.samples or not per_sample:
-        return ()
-    message = f"there are results ({', '.join(per_sample)}); how many samples an epoch has is needed to make a time of them"
-    return (Notice(field="optimisation.workload.samples", message=message),)
+def unsaid(request: Request, measured: Sequence[Metric]) -> tuple[Notice, ...]:
+    """What the request would have to say for results of these metrics to tell a time, where it does not say it."""
+    work = request.optimisation.workload
+    per_sample = [f"{one.name} in {one.unit}" for one in measured if one.per == "sample"]
+    rates = [(one, *rate) for one in measured if one.per is None and (rate := counted(one))]
+    notices = []
+    if per_sample and not work.samples:
+        message = f"there are results ({', '.join(per_sample)}); how many samples an epoch has is needed to make a time of them"
+        notices.append(Notice(field="optimisation.workload.samples", message=message))
+    for one, what, _ in rates:
+        example = "a number" if what == "1" else f"for instance '100 {what}'"
+        message = f"there are results ({one.name} in {one.unit}); how much of that the run does is needed to make a time of them, {example}"
+        notices.append(Notice(field="optimisation.workload.amount", message=message))
+    return tuple(notices)

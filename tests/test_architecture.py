@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 
 import pytest
 
@@ -212,16 +211,10 @@ def test_help_imports_no_heavy_library() -> None:
     assert names & HEAVY == set()
 
 
-def test_help_answers_in_half_a_second() -> None:
-    """Processor time of the fastest of four runs."""
-
-    def seconds() -> float:
-        before = getrusage(RUSAGE_CHILDREN)
-        python("-m", "modak", "--help")
-        after = getrusage(RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    assert min(seconds() for _ in range(4)) < 0.5
+def test_help_imports_few_modules() -> None:
+    """Their number is what its time depends on; it is 285 today."""
+    listed = python("-X", "importtime", "-m", "modak", "--help").stderr.splitlines()
+    assert 100 < sum(line.startswith("import time:") for line in listed) < 400
 
 
 def python(*words: str) -> subprocess.CompletedProcess[str]:

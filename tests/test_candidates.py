@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def test_runs_of_different_problems_are_not_compared() -> None:
     found = of_solver({})
     assert {shape.ranks_per_node for shape in found.shapes} == {2, 4, 8}
     (warning,) = [notice for notice in found.warnings if notice.field == "optimisation.workload.dataset"]
-    assert (found.dataset, "'large'" in warning.message) == ("small", True)
+    assert (found.problem.dataset, "'large'" in warning.message) == ("small", True)
 
 
 def test_data_sets_of_other_systems_are_not_taken_for_results_here_that_tell_none() -> None:
@@ -102,13 +103,62 @@ def test_data_sets_of_other_systems_are_not_taken_for_results_here_that_tell_non
         for place, dataset in places
     )
     request = normalise({"job": {"application": {"app_tag": "solver"}, "target": {"name": "here"}}}).request
-    assert enumerate_candidates(request, Target(system=None, name="here"), curves).dataset is None
+    assert enumerate_candidates(request, Target(system=None, name="here"), curves).problem.dataset is None
 
 
 def test_a_data_set_that_is_named_is_asked_without_a_warning() -> None:
     """As the request says it, however few its results are."""
     found = of_solver({"dataset": "large"})
-    assert ({shape.ranks_per_node for shape in found.shapes}, found.dataset, found.warnings) == ({16}, "large", ())
+    assert ({shape.ranks_per_node for shape in found.shapes}, found.problem.dataset, found.warnings) == ({16}, "large", ())
+
+
+@pytest.mark.parametrize(("kind", "gpus"), [(None, 4), ("none", 0)])
+def test_runs_on_gpus_keep_them_where_the_system_is_not_described(kind: str | None, gpus: int) -> None:
+    """Results are often loaded before anybody writes down what the machine is; a request without accelerators has none."""
+    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, gpus_per_node=4), value=10.0 / n) for n in (1, 2)])
+    wanted = {"opt_build": {"acc_type": kind}}
+    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
+    shapes = enumerate_candidates(request, Target(system=None, name="here"), curves).shapes
+    assert {shape.gpus_per_node for shape in shapes} == {gpus}
+
+
+@pytest.mark.parametrize(("asked", "found"), [("2.9.1", {"2.9.1"}), ("2.*", {"2.0.0", "2.9.1"}), ("3.0", {"2.0.0", "2.9.1"})])
+def test_results_of_the_version_that_is_asked_for_come_first(asked: str, found: set[str]) -> None:
+    """The time of the version that happened to be the fastest is not its own; where there is none of it, any will do."""
+    layout = Layout(nodes=1, gpus_per_node=4)
+    series = {"application": "net", "system": "here", "framework": "pytorch", "metric": "epoch_time", "unit": "s"}
+    curves = fit(
+        Result(series=SeriesKey.model_validate({**series, "framework_version": version}), layout=layout, value=time)
+        for version, time in (("2.0.0", 10.0), ("2.9.1", 12.0))
+    )
+    wanted = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {"version": asked}}}
+    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
+    shapes = enumerate_candidates(request, Target(system=None, name="here"), curves).shapes
+    assert {shape.framework_version for shape in shapes} == found
+
+
+def test_a_data_set_of_which_nothing_is_known_is_said() -> None:
+    """A slip would else show as a long limit on the time alone."""
+    (warning,) = of_solver({"dataset": "smal"}).warnings
+    assert (warning.field, "unknown data set 'smal'; did you mean 'small'?" in warning.message) == ("optimisation.workload.dataset", True)
+
+
+@pytest.mark.parametrize(("scheduler", "most"), [("slurm", 16), ("pbspro", 1)])
+def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, scheduler: str, most: int) -> None:
+    """Elsewhere a node was filled, then two: here all counts of nodes are candidates, but where nothing starts torchrun on them."""
+    facts = known("nobody-ran-this")
+    node = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
+    system = facts.systems["dgx-1-v100"].model_copy(update={"name": "new", "scheduler": scheduler, "partitions": (node,)})
+    facts = replace(facts, systems={**facts.systems, "new": system})
+    series = SeriesKey(application="net", system="elsewhere", framework="pytorch", metric="epoch_time", unit="s")
+    ways = [Layout(nodes=nodes, gpus_per_node=gpus) for nodes, gpus in ((1, 1), (1, 4), (2, 4))]
+    curves = fit([Result(series=series, layout=one, value=100.0 / ((one.nodes or 1) * (one.gpus_per_node or 1))) for one in ways])
+    wanted = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {}}}
+    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "new"}}}).request
+    found = enumerate_candidates(request, resolve(request, facts), curves)
+    assert [int(grid.max()) for grid in found.nodes] == [most]
+    assert any("one node alone" in line for line in found.decisions) == (most == 1)
 
 
 @pytest.mark.parametrize(("library", "ranks"), [("openmpi", {4, 8}), ("mpich", {2, 4})])

@@ -382,12 +382,22 @@ def test_an_output_that_a_full_disk_cuts_off_is_one_line(words: tuple[str, ...])
     assert "No space left on device" in told.stderr
 
 
-def test_a_reader_who_has_seen_enough_is_no_fault() -> None:
+@pytest.mark.parametrize("words", [("--help",), ("schema", "request")])
+def test_a_reader_who_has_seen_enough_is_no_fault(words: tuple[str, ...]) -> None:
     """As in ``modak … | head``: exit status 0, and not a word."""
     reader, writer = os.pipe()
     os.close(reader)
-    told = subprocess.run([sys.executable, "-m", "modak", "schema", "request"], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    told = subprocess.run([sys.executable, "-m", "modak", *words], stdout=writer, stderr=subprocess.PIPE, timeout=60)
     os.close(writer)
+    assert (told.returncode, told.stderr) == (0, b"")
+
+
+def test_an_output_that_nobody_wants_is_no_fault(packaged_database: Path) -> None:
+    """``modak … >&-``, as some supervisors start programs: the command does what it does, and says nothing."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
+    told = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m modak systems list <&- >&-"], env=environment, stderr=subprocess.PIPE, timeout=60
+    )
     assert (told.returncode, told.stderr) == (0, b"")
 
 

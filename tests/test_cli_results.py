@@ -87,6 +87,16 @@ def test_a_wrong_file_is_doubted_and_confirmed_by_its_name(run: Run) -> None:
     assert run("results", "doubt", "--why", "no reason")[0] == run("results", "confirm", "1", "--file", "t.csv")[0] == 2
 
 
+def test_a_file_that_nothing_came_in_cannot_be_doubted(run: Run) -> None:
+    """Whoever mistypes the name, or leaves out its folder, learns that nothing was taken back, and what it may have been."""
+    run("load", "t.csv")
+    run("load", str(DATA / "reframe-4.10.4.json"))
+    for name, meant in (("tt.csv", "t.csv"), ("reframe-4.10.4.json", str(DATA / "reframe-4.10.4.json"))):
+        status, out, err = run("results", "doubt", "--file", name, "--why", "the wrong compiler")
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert f"{name!r}; did you mean {meant!r}?" in err
+
+
 @pytest.mark.parametrize("why", ["", " ", "two\x1b[31mcolours", "x" * 301])
 def test_a_doubt_has_a_reason_that_can_be_shown(run: Run, why: str) -> None:
     """One line, with the field."""

@@ -83,8 +83,11 @@ def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Servic
 
 
 def test_doubts_reach_the_service(local: Service, remote: Client) -> None:
-    """By numbers and by a file's name that nothing came in; who may not is told so."""
-    assert local.doubt("no-such.csv", "nothing") == local.confirm("no-such.csv") == 0
+    """By numbers and by a file's name; who may not is told so, and who names a file that nothing came in."""
+    with pytest.raises(ModakError, match="nothing was loaded from a file called"):
+        local.doubt("no-such.csv", "nothing")
+    with pytest.raises(ModakError, match="nothing was loaded from a file called"):
+        local.confirm("no-such.csv")
     with pytest.raises(ModakError, match="token"):
         remote.doubt([1], "why")
     with pytest.raises(ModakError, match="token"):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from configparser import ConfigParser
 
+from modak.settings import Settings
 from tests.conftest import ROOT
 
+COMPOSE = (ROOT / "docker-compose.yml").read_text()
 GIVEN_UP = (5, 10)
 """systemd.unit(5): so many starts within so many seconds, and a unit stays failed (StartLimitBurst, StartLimitIntervalSec)."""
 
@@ -20,6 +23,26 @@ def test_systemd_waits_for_a_database_that_comes_later() -> None:
 
 def test_a_password_of_any_signs_reaches_postgresql() -> None:
     """In an address an @ or % would end it, or stand for something else: compose hands the password over beside it."""
-    lines = [line.strip() for line in (ROOT / "docker-compose.yml").read_text().splitlines() if "MODAK_DB_PASSWORD" in line]
+    lines = [line.strip() for line in COMPOSE.splitlines() if "MODAK_DB_PASSWORD" in line]
     assert not [line for line in lines if "://" in line]
     assert any(line.startswith("PGPASSWORD: ${MODAK_DB_PASSWORD}") for line in lines)
+
+
+def test_the_proxy_passes_on_what_the_service_takes_and_says() -> None:
+    """The largest load of results (the proxy's MiB are ours, its MB are not), and the 503 of a request that takes too long."""
+    settings = Settings()
+    assert int(found(r"max_size ([0-9]+)MiB\b")) << 20 == settings.max_load_bytes
+    assert int(found(r"write ([0-9]+)s\b")) > settings.request_s
+
+
+def test_docker_waits_until_a_service_that_stops_has_stopped() -> None:
+    """As long as systemd does; ten seconds, its default, are what requests alone may take."""
+    unit = ConfigParser(strict=False, interpolation=None)
+    unit.read(ROOT / "deploy" / "modak.service")
+    assert int(found(r"stop_grace_period: ([0-9]+)s\b")) == unit.getint("Service", "TimeoutStopSec")
+
+
+def found(pattern: str) -> str:
+    """What the only place in the compose file says that fits."""
+    (place,) = re.findall(pattern, COMPOSE)
+    return str(place)

@@ -95,6 +95,25 @@ def test_a_signal_that_comes_again_does_not_cut_the_report_short(tmp_path: Path)
     assert result(tmp_path)["exit_status"] == 143
 
 
+@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+def test_a_node_without_room_costs_the_metric_and_not_the_job(tmp_path: Path, signal: Signal | None) -> None:
+    """The copy of the output that the metric is read from cannot be finished: what half of it says is no result."""
+    stub(tmp_path, "tee", '/usr/bin/tee "$@"; exit 1')
+    job = replace(JOB, attributes=replace(JOB.attributes, signal=signal), post=parse("touch after"))
+    done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "rate: 5\nrate: 1.5e2 cells\n"), done.stderr
+    assert (tmp_path / "after").exists()
+    assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time"]
+
+
+def test_where_the_node_has_no_place_the_copy_lies_with_the_job(tmp_path: Path) -> None:
+    """And goes with it."""
+    done = ran(render(JOB, "shell").text, tmp_path, TMPDIR="/no/such/folder")
+    assert done.returncode == 0, done.stderr
+    assert len(result(tmp_path)["results"]) == 2
+    assert not list(tmp_path.glob("modak-notes*"))
+
+
 def test_a_run_that_never_began_has_no_time(tmp_path: Path) -> None:
     """A check ended the job."""
     done = ran(render(replace(JOB, storage="/proc/nowhere"), "shell").text, tmp_path)
@@ -137,10 +156,10 @@ def test_a_script_that_is_submitted_again_keeps_what_the_run_before_wrote(tmp_pa
 
 
 def test_a_file_that_the_request_names_is_the_one(tmp_path: Path) -> None:
-    """Below the folder that the job is submitted from."""
-    report = replace(JOB.report, file="mine") if JOB.report else None
+    """Below the folder that the job is submitted from, also in one that is not there yet."""
+    report = replace(JOB.report, file="runs/mine") if JOB.report else None
     assert ran(render(replace(JOB, report=report), "shell").text, tmp_path).returncode == 0
-    assert result(tmp_path, "mine.json")["plan"] == "abc-123"
+    assert result(tmp_path, "runs/mine.json")["plan"] == "abc-123"
 
 
 @contextmanager
@@ -242,6 +261,20 @@ def test_without_a_checkpoint_command_the_application_gets_the_signal(tmp_path: 
     assert (done.returncode, done.stdout) == (3, "told\n"), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("family", "signal", "told"),
+    [("openmpi", "TERM", False), ("openmpi", "USR1", True), ("mpich", "TERM", True), ("mpich", "USR2", False), ("intel-mpi", "TERM", True)],
+)
+def test_a_signal_that_mpirun_would_end_the_ranks_on_is_not_handed_on(family: str, signal: Any, told: bool) -> None:
+    """And a warning says so, but where a checkpoint command is there for it."""
+    asked = replace(ASKED.attributes, signal=Signal(signal, 120))
+    job = replace(ASKED, attributes=asked, launcher="mpirun", launcher_flavour=family, resources=Resources(ranks_per_node=2))
+    written = render(job, "slurm")
+    assert (f"kill -s {signal}" in written.text) == told
+    assert any("is not told" in each.message for each in written.warnings) != told
+    assert not any("is not told" in each.message for each in render(replace(job, checkpoint=("touch", "stop")), "slurm").warnings)
+
+
 def test_a_checkpoint_that_fails_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
     """The job has time left to save itself."""
     done = signalled(replace(ASKED, checkpoint=parse("bash -c 'touch stop; exit 5'")), tmp_path)
@@ -264,6 +297,14 @@ def test_a_run_that_ends_before_the_signal_is_a_result(tmp_path: Path) -> None:
     done = ran(render(replace(ASKED, report=JOB.report, command=JOB.command), "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time", "throughput"]
+
+
+def test_a_signal_after_the_run_ends_nothing(tmp_path: Path) -> None:
+    """What comes after the run has the rest of the time."""
+    stub(tmp_path, "late", 'kill -USR1 "$PPID"; touch done')
+    job = replace(ASKED, command=("true",), post=("late",))
+    done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert (done.returncode, (tmp_path / "done").exists()) == (0, True), done.stderr
 
 
 def test_the_script_s_own_timer_where_a_scheduler_sends_nothing(tmp_path: Path) -> None:
@@ -296,6 +337,27 @@ def test_data_goes_in_and_out_and_nothing_stays(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.split()[-1]) == (0, "700"), done.stderr
     assert (tmp_path / "results/b").read_text() == "1"
     assert list(disk.iterdir()) == []
+
+
+def test_jobs_of_an_array_that_copy_to_one_place_are_warned_about(tmp_path: Path) -> None:
+    """Unless the path has the index."""
+    job, _ = staged(tmp_path, "true")
+    many = replace(job, attributes=replace(job.attributes, array="1-3"))
+    assert "SLURM_ARRAY_TASK_ID" in next(said.message for said in render(many, "slurm").warnings if said.field == "application.stage_out")
+    own = Copy(Joined(parts=("results/", Variable(variable="SLURM_ARRAY_TASK_ID"))), "b")
+    each = replace(many, staging=replace(many.staging or Staging(), out=(own,)))
+    for without in (render(each, "slurm"), render(job, "slurm")):
+        assert not any(said.field == "application.stage_out" for said in without.warnings)
+
+
+def test_a_second_job_leaves_its_directory_where_the_first_did(tmp_path: Path) -> None:
+    """Not within what the first one left, which would pass for the newer one; the command finds its own directory by the variable, too."""
+    job, disk = staged(tmp_path, 'sh -c \'mkdir "$MODAK_SCRATCH"/b; date +%N >"$MODAK_SCRATCH"/b/at\'')
+    first, second = (
+        (ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk)).returncode, (tmp_path / "results/b/at").read_text()) for _ in range(2)
+    )
+    assert (first[0], second[0], [each.name for each in (tmp_path / "results/b").iterdir()]) == (0, 0, ["at"])
+    assert first[1] != second[1]
 
 
 def test_an_archive_is_unpacked_where_it_is_wanted(tmp_path: Path) -> None:

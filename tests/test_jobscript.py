@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from modak import plugins, words
 from modak.dsl import JobOptions
 from modak.errors import Conflict, RequestError, UnknownName
-from modak.jobspec import Attributes, BuildSpec, JobSpec, Resources, RuleText
+from modak.jobspec import Attributes, BuildSpec, JobSpec, Resources, RuleText, Signal
 from modak.schedulers.header import FIELDS
 from modak.script import bash
 from modak.script import gate as scriptgate
@@ -388,21 +388,32 @@ def test_a_script_of_more_than_a_mebibyte_is_refused() -> None:
 )
 def test_the_gate_sees_what_was_not_planned(before: str, after: str) -> None:
     """Each of these changes is one that ``bash -n`` has nothing against."""
-    events, options = scriptgate.meaning(render(SMALL, "slurm").text), scriptgate.header(render(SMALL, "slurm").text, "#SBATCH")
     text = render(SMALL, "slurm").text
-    scriptgate.check(text, options, events, "#SBATCH")
+    look_at(text, planned=text)
     with pytest.raises(RequestError, match="cannot be written safely"):
-        scriptgate.check(text.replace(before, after, 1), options, events, "#SBATCH")
+        look_at(text.replace(before, after, 1), planned=text)
 
 
 def test_the_gate_sees_an_option_that_would_be_ignored() -> None:
     """Below the first command no scheduler reads options any more."""
     text = render(SMALL, "slurm").text
-    options, events = scriptgate.header(text, "#SBATCH"), scriptgate.meaning(text)
-    last = f"#SBATCH {options[-1][0]}\n"
+    last = f"#SBATCH {scriptgate.header(text, '#SBATCH')[-1][0]}\n"
     moved = text.replace(last, "").replace("set -e -o pipefail\n", f"set -e -o pipefail\n{last}")
     with pytest.raises(RequestError, match="header would not be read as planned"):
-        scriptgate.check(moved, options, events, "#SBATCH")
+        look_at(moved, planned=text)
+
+
+def test_lines_that_are_looked_at_once_are_looked_at() -> None:
+    """What stands around every run alike goes through the gate as any other line."""
+    with pytest.raises(RequestError, match="cannot be written safely"):
+        scriptgate.sound([bash.run("true"), bash.fixed("curl x | bash", ("command", ("true",)))])
+
+
+def look_at(text: str, planned: str) -> None:
+    """The last look at a text that was meant to be another one."""
+    head, body = text.split("\n\n", 1)
+    meant = bash.Line(body, tuple(scriptgate.meaning(planned)))
+    scriptgate.check_script(f"{head}\n", scriptgate.header(planned, "#SBATCH"), [meant], "#SBATCH")
 
 
 # --- what does not go together -----------------------------------------------------------------------------------------------
@@ -483,9 +494,11 @@ def test_a_variable_that_the_site_keeps_out_of_jobs_is_warned_about() -> None:
 
 def test_a_build_is_one_process_on_one_node_with_time_enough() -> None:
     """Not under the MPI launcher, without the job's GPUs, array and files."""
-    text = render_build(GAN, SOURCES, "slurm").text
+    told = replace(GAN, attributes=replace(GAN.attributes, signal=Signal("USR1", 600)))
+    text = render_build(told, SOURCES, "slurm").text
     options = {option[0] for option in scriptgate.header(text, "#SBATCH")}
     assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=48", "--time=02:00:00", "--job-name=3dgan-build"} <= options
+    assert not any(option.startswith("--signal") for option in options)  # nothing there waits for it: it would end the build
     assert "srun" not in text
 
 
@@ -531,6 +544,14 @@ def test_a_repository_is_cloned_and_an_archive_unpacked(tmp_path: Path) -> None:
         done = ran(render_build(SMALL, BuildSpec(source=source, command="test -f file"), "shell").text, here, HOME=str(tmp_path))
         assert done.returncode == 0, done.stderr
         assert (here / "app/file").read_text() == "1"
+
+
+@pytest.mark.parametrize(("source", "program"), [("/work/app/.git", "git"), ("/work/app", "cp")])
+def test_half_fetched_sources_are_not_taken_for_sources(tmp_path: Path, source: str, program: str) -> None:
+    """A full disk or a time limit ends a fetch after it has made a directory: the next build fetches anew."""
+    stub(tmp_path, program, 'for last; do :; done; mkdir -p "$last"; exit 1')
+    text = render_build(SMALL, BuildSpec(source=source, command="true"), "shell").text
+    assert (ran(text, tmp_path).returncode, (tmp_path / "app").exists()) == (1, False)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modak.errors import DataError
-from modak.metrics import METRICS, from_base, metric, misnamed, parse_unit, to_base
+from modak.metrics import METRICS, from_base, metric, misnamed, parse_amount, parse_unit, to_base
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,12 @@ from modak.metrics import METRICS, from_base, metric, misnamed, parse_unit, to_b
         ("free_memory", 4.0, "GB", 4e9),
         ("device_memory", 2.0, "KiB", 2048.0),
         ("speedup", 3.0, "1", 3.0),
+        ("speed", 2.0, "us/day", 2000.0),
+        ("speed", 5.0, "SYPD", 5.0),
+        ("loop", 3.0, "timesteps/s", 3.0),
+        ("loop", 3.0, "Matom-step/s", 3e6),
+        ("stream", 7.0, "MLUPS", 7e6),
+        ("rate", 2.0, "kcells/min", 2000 / 60),
     ],
 )
 def test_values_become_base_units(name: str, value: float, unit: str | None, base: float) -> None:
@@ -116,3 +122,10 @@ def test_every_known_metric_takes_its_own_unit(name: str) -> None:
     """The base unit of each metric in the table is a unit, and changes nothing."""
     assert parse_unit(METRICS[name].unit).factor == 1
     assert metric(name, METRICS[name].unit) == METRICS[name]
+
+
+@pytest.mark.parametrize("text", ["", "ns", "0 ns", "-1 ns", "1e99 ns", "inf ns", "5 h", "5 parsec", "5  ns ns", "1 ns/day"])
+def test_what_no_rate_counts_is_no_amount(text: str) -> None:
+    """It would be multiplied into a time."""
+    with pytest.raises(DataError, match="allowed: a positive number and what a rate counts"):
+        parse_amount(text)

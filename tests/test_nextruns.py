@@ -210,3 +210,13 @@ def test_draws_are_spread_like_normal_numbers(columns: int) -> None:
     assert np.abs(draws.mean(axis=0)).max() < 1e-9
     assert np.abs(draws.std(axis=0) - 1).max() < 0.01
     assert np.abs(np.corrcoef(draws.T) - np.eye(columns)).max() < 0.25
+
+
+def test_a_run_of_a_build_is_planned_for_that_build() -> None:
+    """Its result would else be recorded as one of another program."""
+    document = {"job": {"application": {"app_tag": "solver", "app_type": "mpi"}}}
+    asked = normalise(document).request
+    kept = [
+        nextruns.one_run(asked, compiler).get("workload", asked.optimisation.workload).compiler for compiler in ("gcc-8.3", "xla", None)
+    ]
+    assert kept == ["gcc-8.3", None, None]

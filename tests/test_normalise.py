@@ -450,6 +450,12 @@ def test_options_of_a_framework_are_checked() -> None:
     assert set(faulty(document)) == {"optimisation.hpc.mpi.scaling_efficiency"}
 
 
+def test_a_number_without_a_fraction_is_whole() -> None:
+    """JSON has one kind of number, and many writers put ``.0`` behind each."""
+    document = {"job": {"job_options": {"node_count": 2.0}, "application": {"executable": "./solve"}}}
+    assert normalise(document, strict=True).request.job_options.node_count == 2
+
+
 def test_threads_given_twice_are_named() -> None:
     """The job's count holds against the framework's, with a warning."""
     section = {"openmp": {"number_of_threads": 8}}

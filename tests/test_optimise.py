@@ -72,9 +72,19 @@ def test_half_confidence_takes_the_mean(known: Known) -> None:
 def test_the_power_behind_a_run_is_that_of_what_it_uses(known: Known, system: str, whole: Any, part: Any, share: float) -> None:
     """GPUs by their number; processors by the cores that threads keep busy, of which hyper-threads make no more."""
     power = node_power(known(None))
-    found = [power(system, None, *used) for used in (part, whole)]
+    found = [power(system, None, *used)[1] for used in (part, whole)]
     assert None not in found
     assert (found[0] or 0) / (found[1] or 1) == pytest.approx(share)
+
+
+def test_the_gpus_of_a_run_are_not_held_against_processors_of_the_default_partition(known: Known) -> None:
+    """Results rarely name their partition: those with GPUs ran where GPUs are."""
+    facts = known(None)
+    cpu = facts.systems["zenith"].default_partition
+    gpu = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"name": "gpu", "default": False})
+    mixed = facts.systems["zenith"].model_copy(update={"name": "mixed", "partitions": (cpu, gpu)})
+    power = node_power(replace(facts, systems={**facts.systems, "mixed": mixed}))
+    assert list(power("mixed", None, 8, None)) == list(power("dgx-1-v100", None, 8, None)) == pytest.approx([7200, 125.6])
 
 
 @pytest.mark.parametrize("counts", [{}, {"process_count_per_node": 4, "node_count": 128}])
@@ -171,6 +181,16 @@ def test_the_wall_time_covers_the_upper_bound(training: Answer) -> None:
     assert training.plan.wall_time_s is not None
     assert training.plan.prediction.upper is not None
     assert training.plan.wall_time_s >= training.plan.prediction.upper + 120
+
+
+def test_a_signal_that_would_come_before_the_job_is_left_out(known: Known) -> None:
+    """It would end the script at its start."""
+    for limit, kept in ((700, True), (600, False)):
+        options = {"signal": "USR1@600", "wall_time_limit": limit}
+        found = answer(example("mpi-solver", **{f"job_options__{name}": value for name, value in options.items()}), known)
+        assert ("modak_signal" in found.texts.job_script) == kept
+        told = [each.message for each in found.plan.warnings if each.field == "job_options.signal"]
+        assert any("the job has not begun" in each for each in told) == (not kept)
 
 
 def test_a_runtime_that_the_site_refuses_is_answered_with_what_it_allows(known: Known) -> None:

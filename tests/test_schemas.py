@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from modak import dsl, plugins
-from modak.errors import UnknownName
-from modak.schemas import KINDS, OPENAPI, components, request_schema, schema
+from modak.errors import RequestError, UnknownName
+from modak.normalise import normalise
+from modak.schemas import COMPONENTS, KINDS, OPENAPI, components, request_schema, schema
 
 ROOT = Path(__file__).parent.parent
 
@@ -60,7 +62,7 @@ def test_a_schema_is_complete_in_itself(kind: str) -> None:
 def test_the_same_schema_serves_openapi(kind: str) -> None:
     """Its parts refer to each other as components."""
     found = components(kind)
-    assert kind in found
+    assert COMPONENTS.get(kind, kind) in found
     assert {name.removeprefix(OPENAPI.format(model="")) for name in references(found)} <= set(found)
 
 
@@ -85,28 +87,12 @@ def test_every_framework_and_its_options_are_in_the_request() -> None:
             assert set(variant.options.model_fields) <= set(resolved(sections[variant.name], found)["properties"])
 
 
-def test_fields_are_described() -> None:
-    """What stands below a field in the source is what an editor shows."""
-    options = request_schema()["$defs"]["JobOptions"]["properties"]
-    assert options["request_gpus"]["description"] == "GPUs per node."
-    assert "hh:mm" in json.dumps(options["wall_time_limit"])
-
-
-def test_a_response_is_a_request_with_a_plan() -> None:
-    """It has all of the request, the texts and the plan."""
+def test_a_response_has_the_sections_the_texts_and_the_plan() -> None:
+    """What was sent may stand there in any spelling, so the sections are open."""
     found = schema("response")
-    job = found["$defs"]["Job"]["properties"]
-    assert {
-        "job_options",
-        "application",
-        "target",
-        "optimisation",
-        "job_content",
-        "job_script",
-        "build_content",
-        "build_script",
-        "plan",
-    } == set(job)
+    job = found["$defs"]["FilledJob"]["properties"]
+    texts = {"job_content", "job_script", "build_content", "build_script"}
+    assert set(job) == {"job_options", "application", "target", "optimisation", "plan"} | texts
     assert set(resolved(job["plan"], found)["properties"]) == set(dsl.Plan.model_fields)
 
 
@@ -114,3 +100,81 @@ def test_an_unknown_kind_names_the_known_ones() -> None:
     """As any unknown name."""
     with pytest.raises(UnknownName, match="did you mean 'request'"):
         schema("requests")
+
+
+def read_strictly(path: Path) -> list[dict[str, Any]]:
+    """The request of a file without what an answer adds, where it is read without a warning."""
+    job = json.loads(path.read_text()).get("job", {})
+    document = {"job": {name: section for name, section in job.items() if name in dsl.Request.model_fields}}
+    try:
+        normalise(document, strict=True)
+    except RequestError:
+        return []
+    return [document]
+
+
+@pytest.mark.parametrize("folder", ["examples", "tests/requests"])
+def test_an_editor_accepts_what_strict_reading_accepts(folder: str) -> None:
+    """Nulls, sizes as text, durations: what is read without a warning is valid in the schema."""
+    checked = jsonschema_rs.validator_for(request_schema())
+    documents = [document for path in sorted((ROOT / folder).glob("*.json")) for document in read_strictly(path)]
+    assert len(documents) > 10
+    assert [error.message for document in documents for error in checked.iter_errors(document)] == []
+
+
+def test_whatever_may_be_left_out_may_be_null() -> None:
+    """As the page on the request says, of sections and of fields; the reader takes it without a warning."""
+    checked = jsonschema_rs.validator_for(request_schema())
+    found = request_schema()["$defs"]
+    parts = {"job_options": "JobOptions", "application": "Application", "target": "Target", "optimisation": "Optimisation"}
+    nulls = {section: dict.fromkeys(found[name]["properties"]) for section, name in parts.items()}
+    signal, tuned = {"name": None, "seconds": None}, {"space": {"layout": None}, "setting": {"environment": None, "options": None}}
+    for job in (
+        {**dict.fromkeys(parts), "application": {"executable": "./solve"}},
+        {**nulls, "application": {**nulls["application"], "executable": "./solve"}},
+        {"job_options": {"signal": signal}, "optimisation": {"enable_autotuning": True, "autotuning": tuned}},
+    ):
+        assert checked.is_valid({"job": job})
+        assert normalise({"job": job}, strict=True).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "value"),
+    [
+        ("target", "job_scheduler_type", "solaris"),
+        ("target", "container_runtime", "docker"),
+        ("job_options", "wall_time_limit", 366 * 86_400),
+        ("job_options", "signal", "KILL@60"),
+    ],
+)
+def test_an_editor_refuses_what_strict_reading_refuses(section: str, field: str, value: object) -> None:
+    """Names of variants are those that are there, and ranges those of the reader."""
+    document = {"job": {section: {field: value}}}
+    assert not jsonschema_rs.validator_for(request_schema()).is_valid(document)
+    with pytest.raises(RequestError):
+        normalise(document, strict=True)
+
+
+@pytest.mark.parametrize("kind", ["request", "response", "points", "result", "sizing"])
+def test_every_field_is_described(kind: str) -> None:
+    """What an editor shows beside it; a field that refers to a model is described there."""
+    found = schema(kind)
+    parts = {kind: found, **found.get("$defs", {})}
+    bare = [
+        f"{name}.{field}"
+        for name, part in parts.items()
+        for field, told in part.get("properties", {}).items()
+        if "description" not in told and not list(references(told))
+    ]
+    assert bare == []
+
+
+def test_no_default_of_the_schema_is_an_object() -> None:
+    """An editor writes defaults into documents; those of sections hold keys that a request does not have."""
+    defaults = [
+        field["default"]
+        for part in request_schema()["$defs"].values()
+        for field in part.get("properties", {}).values()
+        if "default" in field
+    ]
+    assert not any(isinstance(default, dict) for default in defaults)

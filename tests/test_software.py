@@ -126,7 +126,7 @@ TRAINING = {
 }
 
 
-def trained(facts: Facts, **pytorch: str) -> Answer:
+def trained(facts: Facts, executable: str = "train.py", **pytorch: str) -> Answer:
     """PyTorch's own distribution on two GPUs of a node, on a system whose MPI containers can be given."""
     found = facts.systems["supermuc-ng"]
     thin = next(part for part in found.partitions if part.name == "thin")
@@ -134,7 +134,7 @@ def trained(facts: Facts, **pytorch: str) -> Answer:
     system = found.model_copy(update={"partitions": (thin.model_copy(update={"node": node}),)})
     job = {
         "job_options": {"node_count": 1, "request_gpus": 2},
-        "application": {"app_tag": "net", "app_type": "python", "executable": "train.py"},
+        "application": {"app_tag": "net", "app_type": "python", "executable": executable},
         "target": {"name": "supermuc-ng"},
         "optimisation": {**TRAINING, "ai_training": {**TRAINING["ai_training"], "pytorch": pytorch}},  # type: ignore[dict-item]
     }
@@ -160,6 +160,30 @@ def test_results_with_the_hosts_mpi_bind_none_where_torchrun_starts_the_ranks(kn
     answer = trained(replace(known(None), models=fit([Result(series=key, layout=layout, value=60.0)])))
     assert answer.plan.prediction.basis == "measured"
     assert "I_MPI_ROOT" not in answer.texts.job_script
+
+
+def test_an_image_with_another_version_than_the_results_is_told(known: Known) -> None:
+    """The time is called measured, and it was not measured in that image."""
+    key = SeriesKey(application="net", system="supermuc-ng", framework="pytorch", framework_version="1.11.0", metric="wall_time", unit="s")
+    measured = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=2, gpus_per_node=2), value=60.0)])
+    plan = trained(replace(known(None), models=measured)).plan
+    assert f"results with framework version 1.11.0; the image has {plan.configuration.framework_version}" in " ".join(plan.advice)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "torchrun --nproc_per_node 4 --standalone train.py --lr 1",
+        "python3 -m torch.distributed.run --nnodes=1 train.py --lr 1",
+        "deepspeed --num_gpus 2 --no_ssh train.py --lr 1",
+        "accelerate launch --multi_gpu --num_processes 2 train.py --lr 1",
+    ],
+)
+def test_a_launcher_of_the_users_own_is_not_started_by_torchrun(known: Known, command: str) -> None:
+    """Each rank would start as many again; the warning says what is left out."""
+    answer = trained(known(None), executable=command)
+    assert "torchrun --nnodes=1 --nproc-per-node=2 --standalone train.py --lr 1\n" in answer.texts.job_script
+    assert [warning.field for warning in answer.plan.warnings if "would start more" in warning.message] == ["application.executable"]
 
 
 def test_an_image_from_before_torchrun_is_warned_about(known: Known) -> None:

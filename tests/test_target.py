@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Facts, Layout, Queue, Result, SeriesKey
+from modak.candidates import enumerate_candidates
+from modak.facts import Facts, HostMpi, Layout, Queue, Result, SeriesKey
 from modak.normalise import normalise
 from modak.perfmodel import Curve, fit
 from modak.target import Target, find_system, resolve
@@ -140,6 +141,17 @@ def test_results_on_gpus_alone_lead_to_the_partition_that_they_ran_in(known: Kno
     assert found.decisions[0].startswith("partition: big, since all its results on mixed are of GPUs")
 
 
+def test_a_layout_that_nobody_measured_has_gpus_where_all_results_are_of_gpus(known: Known) -> None:
+    """Two ranks a node were asked for, and four measured: the job is no less one of GPUs for that."""
+    key = SeriesKey(application="app", system="mixed", partition="big", metric="wall_time", unit="s")
+    measured = [Layout(nodes=n, ranks_per_node=4, gpus_per_node=4) for n in (1, 2)]
+    facts = mixed(known, *fit(Result(series=key, layout=one, value=100 / (one.nodes or 1)) for one in measured))
+    job = {"application": {"app_tag": "app", "app_type": "mpi"}, "job_options": {"process_count_per_node": 2}, "target": {"name": "mixed"}}
+    request = normalise({"job": job}).request
+    shapes = enumerate_candidates(request, resolve(request, facts), facts.models).shapes
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in shapes} == {(2, 4)}
+
+
 @pytest.mark.parametrize(
     "called", [{"queue": "accel"}, {"queues": (Queue(name="debug", min_nodes=2, max_nodes=2), Queue(name="accel", max_nodes=9))}]
 )
@@ -155,3 +167,12 @@ def test_the_partition_with_gpus_is_asked_for_as_the_scheduler_calls_it(called: 
 def test_a_partition_that_is_named_is_kept_without_gpus(known: Known) -> None:
     """What the request says comes before what it would need."""
     assert partition_of(mixed(known), job_options={"partition": "thin", "request_gpus": 4}) == "thin"
+
+
+@pytest.mark.parametrize(("label", "family"), [("MPICH", "mpich"), ("Open MPI 4.1", "openmpi"), ("mpich 4.0", "mpich"), ("MPT", None)])
+def test_a_library_of_the_host_is_found_however_results_write_it(label: str, family: str | None, known: Known) -> None:
+    """Else the job of a run that was measured with one library would start with another one."""
+    facts = known(None)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"mpi": (HostMpi(family="openmpi", default=True), HostMpi(family="mpich"))})
+    found = Target(system=system, name="hlrs-testbed").mpi_called(label)
+    assert (found.family if found else None) == family

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,16 +12,20 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 import modak
 from modak import schemas
-from modak.api import builds, native, published, sizings, writing
-from modak.api.access import guard
+from modak.api import answers, builds, native, published, sizings, writing
+from modak.api.access import guard, scope_of
 from modak.api.observe import add_observation
 from modak.api.problems import add_handlers
 from modak.service import Service, open_service
 from modak.settings import Settings, read_settings
 
+YOUNG: Final = 20_000
+"""New objects after which Python looks for cycles among them: some requests' worth. Its own 700 are reached several times in one request,
+where all are still in use."""
 SUMMARY: Final = "From measured results to a container, a configuration and a job script."
 
 
@@ -33,6 +39,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         docs_url=None,  # these pages load their scripts from a public server, which a site without internet cannot reach
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
         telemetry={"auto_configure": False, "logs": False},
         lifespan=database.lifespan,
     )
@@ -52,6 +59,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
 
 def app_from_environment() -> FastAPI:
     """The application as a server's worker makes it (``uvicorn --factory modak.api:app_from_environment``)."""
+    gc.set_threshold(YOUNG)
     return create_app(read_settings(os.environ))
 
 
@@ -81,7 +89,12 @@ class _Database:
 
     def is_open(self) -> bool:
         """Whether :meth:`service`, and what it has in memory, can be asked without waiting for a database server."""
-        return self._opened is not None and self._opened.store.pulse.local
+        return self._opened is not None and self._opened.store.watch.local
+
+
+def _operation_id(route: APIRoute) -> str:
+    """What generated clients call an operation: its method and the words of its address."""
+    return "_".join([min(route.methods or {""}).lower(), *re.findall(r"\w+", route.path_format)])
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
@@ -89,22 +102,34 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         components = document.setdefault("components", {}).setdefault("schemas", {})
-        components |= schemas.components("request", "response", "points", "sizing", "system", "image", "rule")
-        components |= {"problem": PROBLEM, **builds.schemas()}
+        components |= schemas.components("request", "response", "points", "result", "sizing", "system", "image", "rule")
+        components |= {"problem": PROBLEM, **answers.components(), **builds.schemas()}
+        document["components"]["securitySchemes"] = {"token": TOKEN}
+        document["security"] = [{}, {"token": []}] if app.state.settings.anonymous else [{"token": []}]
+        if app.state.settings.public_url:
+            document["servers"] = [{"url": app.state.settings.public_url}]
         error = {
             "description": "What is wrong",
             "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/problem"}}},
+            "headers": {"Retry-After": {"description": "of 429 and 503: seconds after which to try again", "schema": {"type": "integer"}}},
         }
-        for operations in document["paths"].values():
-            for operation in operations.values():
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                needed = scope_of(method.upper(), path)
                 operation["responses"] |= {"default": error}
                 operation["responses"].pop("422", None)
+                for response in operation["responses"].values():
+                    response["headers"] = {**response.get("headers", {}), "X-Request-ID": REQUEST_ID}
+                if needed not in ("read", "optimise"):
+                    operation["security"] = [{"token": []}] if needed else [{}]
         for unused in ("HTTPValidationError", "ValidationError"):
             components.pop(unused, None)
         app.openapi_schema = document
     return app.openapi_schema
 
 
+REQUEST_ID: Final = {"description": "names the request in logs; that of the request where it gave one", "schema": {"type": "string"}}
+TOKEN: Final = {"type": "http", "scheme": "bearer", "description": "a key of `modak token create`, or a token of the site's issuer"}
 PROBLEM: Final = {
     "type": "object",
     "description": "RFC 9457",

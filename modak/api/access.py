@@ -21,7 +21,7 @@ from modak.auth import REFUSED, SCOPES, Principal, oidc, tokens
 from modak.auth.ring import KeyRing
 from modak.errors import BadSyntax, Fault, Forbidden, ModakError, Unauthorised, Unavailable
 from modak.settings import Settings
-from modak.store.access import Spent
+from modak.store.access import UsedToken
 from modak.store.audit import Actor
 
 LOG: Final = logging.getLogger("modak.access")
@@ -148,11 +148,11 @@ def actor_of(request: Request) -> Actor:
     return Actor(request.scope["state"]["principal"], request_id(request.scope))
 
 
-def spent_token(request: Request, plan_id: str) -> Spent | None:
+def used_token(request: Request, plan_id: str) -> UsedToken | None:
     """The job's token that a request came with, to be used up by its load; ``None`` for a principal who may load anyway."""
     if request.scope["state"]["caller"].may("load"):
         return None
-    return Spent(tokens.digest(_bearer([request.headers["authorization"].encode("latin-1")])), plan_id)
+    return UsedToken(tokens.digest(_bearer([request.headers["authorization"].encode("latin-1")])), plan_id)
 
 
 def request_id(scope: Scope) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from starlette.requests import ClientDisconnect
 
 from modak.documents import strict_json
 from modak.errors import BadSyntax, ModakError
@@ -45,18 +44,21 @@ async def _read_load(request: Request) -> Raw:
 
 
 async def _read_to(request: Request, limit: int) -> Raw:
+    if request.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
+        raise WrongType("of no kind that is read; send the body as it is", field="Content-Encoding")
     declared = request.headers.get("content-length", "0")
     if not (declared.isascii() and declared.isdigit()) or int(declared[:18]) > limit or len(declared) > 18:
         raise TooLarge(f"at most {limit} bytes")
-    chunks, size = [], 0
-    try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > limit:
-                raise TooLarge(f"at most {limit} bytes")
-            chunks.append(chunk)
-    except ClientDisconnect:  # nobody hears the answer, but the log and the counts shall not call it a fault of ours
-        raise BadSyntax("the body is cut off") from None
+    chunks, size, more = [], 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":  # nobody hears the answer, but the log and the counts shall not call it a fault of ours
+            raise BadSyntax("the body is cut off")
+        chunk, more = message.get("body", b""), message.get("more_body", False)
+        size += len(chunk)
+        if size > limit:
+            raise TooLarge(f"at most {limit} bytes")
+        chunks.append(chunk)
     header = request.headers.get("content-type", "application/json")
     return Raw(header.split(";")[0].strip().lower(), b"".join(chunks), header)
 

@@ -8,8 +8,9 @@ from fastapi import FastAPI, Path, Query, Request
 from starlette.responses import Response
 
 from modak.api.access import actor_of
+from modak.api.answers import ref, told
 from modak.api.bodies import Body, document
-from modak.api.native import service_of
+from modak.api.native import address, service_of
 from modak.api.problems import answer
 
 Identity = Annotated[str, Path(max_length=64, description="the build's `id`")]
@@ -36,57 +37,62 @@ STATE: Final[dict[str, Any]] = {
 }
 
 
+LISTED: Final = {"type": "object", "required": ["items"], "properties": {"items": {"type": "array", "items": ref("build_state")}}}
+LOG: Final = {"type": "object", "required": ["log"], "properties": {"log": {"type": "string", "description": "at most 128 KiB"}}}
+
+
 def add_routes(app: FastAPI) -> None:
     """Add the addresses to ``app``."""
     add = app.add_api_route
-    told = {"description": "The build", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/build"}}}}
+    build_state = ref("build_state")
+    where = {"Location": {"description": "where to look how far it is", "schema": {"type": "string"}}}
     body = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/wanted_build"}}}}
     add("/builds", order, methods=["POST"], status_code=202, tags=["builds"], summary="Order an image",
-        responses={202: told}, openapi_extra={"requestBody": body})  # fmt: skip
-    add("/builds", builds, methods=["GET"], tags=["builds"], summary="The newest builds")
-    add("/builds/{id}", build, methods=["GET"], tags=["builds"], summary="How far a build is", responses={200: told})
-    add("/builds/{id}/log", log, methods=["GET"], tags=["builds"], summary="What a build's tools printed")
-    add("/builds/{id}", cancel, methods=["DELETE"], tags=["builds"], summary="Stop a build", responses={200: told})
+        responses=told(build_state, "The build", status=202, headers=where), openapi_extra={"requestBody": body})  # fmt: skip
+    add("/builds", builds, methods=["GET"], tags=["builds"], summary="The newest builds", responses=told(LISTED))
+    add("/builds/{id}", build, methods=["GET"], tags=["builds"], summary="How far a build is", responses=told(build_state))
+    add("/builds/{id}/log", log, methods=["GET"], tags=["builds"], summary="What a build's tools printed", responses=told(LOG))
+    add("/builds/{id}", cancel, methods=["DELETE"], tags=["builds"], summary="Stop a build", responses=told(build_state))
 
 
 def schemas() -> dict[str, Any]:
     """What the routes refer to, for the OpenAPI document."""
     from modak.builds.wanted import WantedBuild
 
-    return {"build": STATE, "wanted_build": WantedBuild.model_json_schema()}
+    return {"build_state": STATE, "wanted_build": WantedBuild.model_json_schema()}
 
 
 def order(request: Request, body: Body) -> Response:
     """Answers at once; the same recipe for the same runtime is one build, whoever asks. `Location` says where to look."""
     from modak.builds.wanted import wanted
 
-    asked, service, desk = wanted(document(body)), service_of(request), desk_of(request)
-    told = desk.ask(desk.order(asked, lambda job: service.optimise(job, keep=False)), actor_of(request))
-    return answer(told, status=202, headers={"Location": f"/builds/{told['id']}"})
+    asked, service, building = wanted(document(body)), service_of(request), building_of(request)
+    state = building.ask(building.order(asked, lambda job: service.optimise(job, keep=False)), actor_of(request))
+    return answer(state, status=202, headers={"Location": f"{address(request)}/builds/{state['id']}"})
 
 
 def builds(request: Request, limit: Limit = 100) -> Response:
     """`items`, the newest first."""
-    return answer({"items": desk_of(request).listing(limit)})
+    return answer({"items": building_of(request).listing(limit)})
 
 
 def build(request: Request, id: Identity) -> Response:
     """`state` is queued, running, done, failed or cancelled."""
-    return answer(desk_of(request).state(id))
+    return answer(building_of(request).state(id))
 
 
 def log(request: Request, id: Identity) -> Response:
     """`log`: the beginning and the end, at most 128 KiB."""
-    return answer({"log": desk_of(request).log(id)})
+    return answer({"log": building_of(request).log(id)})
 
 
 def cancel(request: Request, id: Identity) -> Response:
     """For everybody who waits for it. 409 where it has ended already."""
-    return answer(desk_of(request).cancel(id, actor_of(request)))
+    return answer(building_of(request).cancel(id, actor_of(request)))
 
 
-def desk_of(request: Request) -> Any:
+def building_of(request: Request) -> Any:
     """Building, on this application's store and settings."""
-    from modak.builds.desk import Desk
+    from modak.builds.service import BuildService
 
-    return Desk(service_of(request).store, request.app.state.settings)
+    return BuildService(service_of(request).store, request.app.state.settings)

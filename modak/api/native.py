@@ -9,13 +9,16 @@ from fastapi import FastAPI, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from modak import schemas
+from modak.api.answers import page as page_of
+from modak.api.answers import ref, told
 from modak.api.bodies import Body, document, read, table
+from modak.api.direct import add_direct, one_at_a_time
 from modak.api.problems import answer, answer_text
-from modak.api.straight import add_straight, one_at_a_time
-from modak.api.tags import TAGGED, unless_known
-from modak.errors import NotFound, UnknownName
+from modak.api.tags import tagged, unless_known
+from modak.errors import NotFound, RequestError, UnknownName
 from modak.response import job_of, locations, without_preflight
 from modak.service import Service
+from modak.store.series import FILTERS as FILTERED
 
 Strict = Annotated[bool, Query(description="turn every warning into an error")]
 Closest = Annotated[bool, Query(description="where nothing meets the constraints: what comes closest, with `missed`, not an error")]
@@ -35,7 +38,7 @@ def add_routes(app: FastAPI) -> None:
     """Add MODAK's own addresses to ``app``."""
     request = described("request")
     add = app.add_api_route
-    add_straight(
+    add_direct(
         app,
         "/optimise",
         optimise,
@@ -45,17 +48,35 @@ def add_routes(app: FastAPI) -> None:
         responses=FILLED,
         openapi_extra=request,
     )
-    add("/recommendations", recommendations, methods=["POST"], tags=["ask"], summary="Rank the configurations", openapi_extra=request)
-    add("/predictions", predictions, methods=["POST"], tags=["ask"], summary="Predict the rows of a result table", openapi_extra=POINTS)
+    ranked, predicted = told(ref("recommendation")), told(ref("predictions"))
+    add(
+        "/recommendations",
+        recommendations,
+        responses=ranked,
+        methods=["POST"],
+        tags=["ask"],
+        summary="Rank the configurations",
+        openapi_extra=request,
+    )
+    add(
+        "/predictions",
+        predictions,
+        responses=predicted,
+        methods=["POST"],
+        tags=["ask"],
+        summary="Predict the rows of a result table",
+        openapi_extra=POINTS,
+    )
     add("/plans/{id}", plan, responses=FILLED, methods=["GET"], tags=["plans"], summary="A plan that was made")
     add("/plans/{id}/script", script, methods=["GET"], tags=["plans"], summary="A plan's job script", response_class=PlainTextResponse)
     add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
-    add("/results", results, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
+    listed = told(page_of("measured_result"))
+    add("/results", results, responses=listed, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
     for kind, key in NAMES.items():
         add_listing(app, kind, key)
-    add("/schema/{kind}", schema, methods=["GET"], tags=["about"], summary="A JSON Schema")
-    add("/health", health, methods=["GET"], tags=["about"], summary="Whether the service runs")
-    add("/ready", ready, methods=["GET"], tags=["about"], summary="Whether the service can answer")
+    add("/schema/{kind}", schema, responses=told({"type": "object"}), methods=["GET"], tags=["about"], summary="A JSON Schema")
+    add("/health", health, responses=told(HEALTH), methods=["GET"], tags=["about"], summary="Whether the service runs")
+    add("/ready", ready, responses=told(READY), methods=["GET"], tags=["about"], summary="Whether the service can answer")
 
 
 def service_of(request: Request) -> Service:
@@ -66,25 +87,53 @@ def service_of(request: Request) -> Service:
 
 def described(name: str) -> dict[str, Any]:
     """The OpenAPI entry of a JSON body that we read ourselves."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}}}
+    return {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": ref(schemas.COMPONENTS[name]), "example": EXAMPLE}}}
+    }
 
 
-FILLED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "The document, filled in", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/response"}}}}
+EXAMPLE: Final = {
+    "job": {
+        "job_options": {"job_name": "3dgan", "account": "pr12ab"},
+        "application": {"app_tag": "3dgan", "app_type": "python", "executable": "python3 train.py", "arguments": "--epochs 20"},
+        "target": {"name": "supermuc-ng"},
+        "optimisation": {
+            "app_type": "ai_training",
+            "ai_training": {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod"}},
+            "workload": {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 20},
+            "objective": {"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.9},
+        },
+    }
+}
+"""A request that every address for requests answers."""
+
+
+FILLED: Final = told(ref(schemas.COMPONENTS["response"]), "The document, filled in")
+HEALTH: Final = {"type": "object", "required": ["status"], "properties": {"status": {"const": "ok"}}}
+READY: Final = {
+    "type": "object",
+    "required": ["status", "data"],
+    "properties": {"status": {"const": "ready"}, "data": {"type": "string", "description": "version of the data"}},
 }
 POINTS: Final = {
     "requestBody": {
         "required": True,
         "content": {
-            "text/csv": {"schema": {"type": "string", "description": "a result table without values: a header, then one row a line"}},
-            "application/json": {"schema": {"type": "array", "items": {"type": "object"}, "description": "its rows as objects"}},
+            "text/csv": {
+                "schema": {"type": "string", "description": "a result table without values: a header, then one row a line"},
+                "example": "application,system,nodes,ranks_per_node,threads_per_rank,metric\n3dgan,supermuc-ng,48,4,12,epoch_time\n",
+            },
+            "application/json": {
+                "schema": {"type": "array", "items": ref("points"), "description": "its rows as objects"},
+                "example": [{"application": "3dgan", "system": "supermuc-ng", "nodes": 48, "ranks_per_node": 4, "metric": "epoch_time"}],
+            },
         },
     }
 }
 FILTERS: Final = {
     "parameters": [
         {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": "exact text of that column"}
-        for name in ("application", "dataset", "framework", "system", "partition", "metric")
+        for name in FILTERED
     ]
 }
 
@@ -129,6 +178,9 @@ def results(request: Request, limit: Limit = 100, cursor: Cursor = "", used_by: 
     """`items` in the columns of the results table, and `next` where there are more. Any text column and `params.NAME` filters."""
     own = ("limit", "cursor", "used_by", "replaced")
     filters = {name: value for name, value in request.query_params.items() if name not in own}
+    twice = [name for name in filters if len(request.query_params.getlist(name)) > 1]
+    if twice:
+        raise RequestError("given twice; one value each", field=twice[0])
     service = service_of(request)
     if used_by:
         return answer(service.used_by(used_by, limit=limit, cursor=cursor))
@@ -153,11 +205,12 @@ def add_listing(app: FastAPI, kind: str, key: str) -> None:
             raise UnknownName(kind.removesuffix("s"), name, items)
         return items[name]
 
-    for path, endpoint, summary, called in (
-        (f"/{kind}", every, f"Known {kind}", kind),
-        (f"/{kind}/{{name:path}}", one, f"One of the {kind}", f"one of {kind}"),
+    single = kind.removesuffix("s")
+    for path, endpoint, summary, called, shown in (
+        (f"/{kind}", every, f"Known {kind}", kind, page_of(single)),
+        (f"/{kind}/{{name:path}}", one, f"One of the {kind}", f"one of {kind}", ref(single)),
     ):
-        app.add_api_route(path, endpoint, methods=["GET"], tags=["data"], summary=summary, name=called, responses=TAGGED)
+        app.add_api_route(path, endpoint, methods=["GET"], tags=["data"], summary=summary, name=called, responses=tagged(shown))
 
 
 def schema(request: Request, kind: Wanted) -> Response:

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from modak.errors import ModakError
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
+    from prometheus_client import CollectorRegistry, Counter, Histogram
     from prometheus_client.metrics_core import Metric
 
     from modak.store.state import State
@@ -61,11 +62,16 @@ class Observed:
         finally:
             self._note(scope, status, perf_counter() - began, name)
 
+    @lru_cache(maxsize=512)  # noqa: B019 - there is one of these, for as long as the process runs
+    def _figures(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self.requests.labels(method, route, status), self.seconds.labels(route)
+
     def _note(self, scope: Scope, status: int, took: float, name: str) -> None:
         route = getattr(scope.get("route"), "path", "unknown")  # never the path itself: callers choose that, and each would be a series
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self.requests.labels(method, route, status).inc()
-        self.seconds.labels(route).observe(took)
+        requests, seconds = self._figures(method, route, status)
+        requests.inc()
+        seconds.observe(took)
         if LOG.isEnabledFor(logging.INFO):
             fields = {"method": method, "route": route, "status": status, "ms": round(took * 1000, 2), "request_id": name}
             principal = scope["state"].get("principal")

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from modak.errors import Fault, ModakError
 
@@ -74,11 +75,20 @@ def _parameters(_: Request, error: Exception) -> Response:
     return problem(422, "the request is wrong", faults)
 
 
-def _http(_: Request, error: Exception) -> Response:
+def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     phrase = HTTPStatus(error.status_code).phrase.lower()
     detail = "no such address; /openapi.json lists all that there are" if error.status_code == HTTPStatus.NOT_FOUND else phrase
-    return problem(error.status_code, phrase, [Fault("", detail)], error.headers)
+    headers = error.headers
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the router names those of the first route that has the address
+        headers = {"Allow": ", ".join(_methods(request))}
+    return problem(error.status_code, phrase, [Fault("", detail)], headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """What the address of a request can be called with."""
+    routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in routes for method in route.methods})
 
 
 def _unexpected(_: Request, __: Exception) -> Response:

@@ -16,11 +16,12 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 
 from modak.api import shapes
+from modak.api.answers import ref
 from modak.api.bodies import document, read
+from modak.api.direct import SHORT, add_direct, is_open, one_at_a_time
 from modak.api.native import Strict, Wanted, described, service_of
 from modak.api.problems import answer_document
-from modak.api.straight import SHORT, add_straight, is_open, one_at_a_time
-from modak.api.tags import TAGGED, unless_known
+from modak.api.tags import tagged, unless_known
 from modak.dsl import Texts
 from modak.errors import NotFound
 from modak.response import with_image
@@ -72,7 +73,7 @@ def add_routes(app: FastAPI) -> None:
         ("/get_image", get_image, "The image for a request"),
         ("/get_build", get_build, "The build job for a request"),
     ):
-        add_straight(app, path, endpoint, methods=["POST"], tags=[TAG], summary=summary, responses=ANSWERED, openapi_extra=request)
+        add_direct(app, path, endpoint, methods=["POST"], tags=[TAG], summary=summary, responses=ANSWERED, openapi_extra=request)
     add_list(app, "/infrastructures", "infrastructure", infrastructures)
     add_list(app, "/scripts", "script", scripts)
     add_list(app, "/scaling_models", "scaling model", scaling_models)
@@ -132,9 +133,9 @@ def add_list(app: FastAPI, path: str, what: str, find: Callable[[Service], list[
                 return item
         raise NotFound(f"no {what} has that id", field="id")
 
-    add = app.add_api_route
-    add(path, every, methods=["GET"], tags=[TAG], summary=f"Every {what}", name=path, responses=TAGGED)
-    add(f"{path}/{{id}}", one, methods=["GET"], tags=[TAG], summary=f"One {what}", name=f"one of {path}", responses=TAGGED)
+    add, shown = app.add_api_route, ref(what.replace(" ", "_"))
+    add(path, every, methods=["GET"], tags=[TAG], summary=f"Every {what}", name=path, responses=tagged({"type": "array", "items": shown}))
+    add(f"{path}/{{id}}", one, methods=["GET"], tags=[TAG], summary=f"One {what}", name=f"one of {path}", responses=tagged(shown))
 
 
 async def _only(request: Request, strict: bool, name: str = "", text: Callable[[Texts], str] = lambda texts: "") -> Response:

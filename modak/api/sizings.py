@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
+from modak.api.answers import ref, told
 from modak.api.bodies import Body, document
 from modak.api.native import Strict, described, service_of
 from modak.api.problems import answer
 
-SIZED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {
-        "description": "The platforms, those that meet the goal first; every figure with unit, interval, basis and what it follows from",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/sizing"}}},
-    }
-}
+SIZED: Final = told(
+    ref("sizing"), "The platforms, those that meet the goal first; every figure with unit, interval, basis and what it follows from"
+)
 
 
 def add_routes(app: FastAPI) -> None:

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Final
 from fastapi import FastAPI, Query, Request
 from starlette.responses import Response
 
-from modak.api.access import actor_of, spent_token
+from modak.api.access import actor_of, used_token
+from modak.api.answers import Responses, ref, told
+from modak.api.answers import page as page_of
 from modak.api.bodies import Body, LoadBody, document
 from modak.api.native import Cursor, Limit, Wanted, service_of
 from modak.api.problems import answer
@@ -29,15 +31,54 @@ TAG: Final = "change"
 def add_routes(app: FastAPI) -> None:
     """Add the addresses that change the data, and the one that shows who did, to ``app``."""
     add = app.add_api_route
-    add("/results", load, methods=["POST"], tags=[TAG], summary="Load results", openapi_extra=TABLES)
+    loaded = told(ref("load_report"))
+    add("/results", load, responses=loaded, methods=["POST"], tags=[TAG], summary="Load results", openapi_extra=TABLES)
     confirmed, doubted = _json(_selection_schema()), _json(_selection_schema(why=WHY))
-    add("/results/confirmations", confirm, methods=["POST"], tags=[TAG], summary="Confirm doubted results", openapi_extra=confirmed)
-    add("/results/doubts", doubt, methods=["POST"], tags=[TAG], summary="Doubt results", openapi_extra=doubted)
+    add(
+        "/results/confirmations",
+        confirm,
+        responses=_counted("confirmed", "how many of them had been doubted"),
+        methods=["POST"],
+        tags=[TAG],
+        summary="Confirm doubted results",
+        openapi_extra=confirmed,
+    )
+    add(
+        "/results/doubts",
+        doubt,
+        responses=_counted("doubted", "how many of them nobody had doubted before"),
+        methods=["POST"],
+        tags=[TAG],
+        summary="Doubt results",
+        openapi_extra=doubted,
+    )
     for kind in KINDS:
         add_adding(app, kind)
-    add("/plans/{id}/token", allow, methods=["POST"], tags=[TAG], summary="A token for the plan's result", status_code=201)
-    add("/plans/{id}/result", result, methods=["POST"], tags=[TAG], summary="A job's measured result comes back", openapi_extra=REPORT)
-    add("/audit", audit, methods=["GET"], tags=["about"], summary="Who changed what")
+    allowed = told(ref("result_token"), status=201)
+    add(
+        "/plans/{id}/token",
+        allow,
+        responses=allowed,
+        methods=["POST"],
+        tags=[TAG],
+        summary="A token for the plan's result",
+        status_code=201,
+    )
+    add(
+        "/plans/{id}/result",
+        result,
+        responses=loaded,
+        methods=["POST"],
+        tags=[TAG],
+        summary="A job's measured result comes back",
+        openapi_extra=REPORT,
+    )
+    add("/audit", audit, responses=told(page_of("audit_entry")), methods=["GET"], tags=["about"], summary="Who changed what")
+
+
+def _counted(name: str, what: str) -> Responses:
+    count = {"type": "integer", "minimum": 0, "description": what}
+    return told({"type": "object", "required": [name], "properties": {name: count}})
 
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +181,10 @@ def add_adding(app: FastAPI, kind: str) -> None:
     several = {"type": "object", "required": [kind], "properties": {kind: {"type": "array", "items": reference}}}
     schema = _json({"anyOf": [reference, several]})
     summary = f"Add {kind}"
-    app.add_api_route(f"/{kind}", add, methods=["POST"], tags=[TAG], summary=summary, name=f"add {kind}", openapi_extra=schema)
+    answers = told(ref("changed"), "Everything was there already") | told(ref("changed"), "Something was added or replaced", status=201)
+    app.add_api_route(
+        f"/{kind}", add, responses=answers, methods=["POST"], tags=[TAG], summary=summary, name=f"add {kind}", openapi_extra=schema
+    )
 
 
 def allow(request: Request, id: Wanted) -> Response:
@@ -150,7 +194,7 @@ def allow(request: Request, id: Wanted) -> Response:
 
 def result(request: Request, id: Wanted, body: Body) -> Response:
     """Held against the plan, then loaded; with a job's own token only once. A run that failed stores nothing."""
-    return answer(service_of(request).take_result(id, document(body), actor_of(request), spent_token(request, id)))
+    return answer(service_of(request).take_result(id, document(body), actor_of(request), used_token(request, id)))
 
 
 def audit(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:

@@ -16,14 +16,14 @@ from modak.builds.tools import Builder, environment, find, version
 from modak.errors import Conflict, Unavailable
 from modak.facts import Image
 from modak.probe import Claims, probe
-from modak.verification import Finding, Seen, judge, read
+from modak.verification import Finding, Seen, hindrance, judge, read
 
 LONGEST_S: Final = 3600
 MOST_OUTPUT: Final = 4 << 20
 
 
 def look(builder: Builder, image: Path, claims: Claims, work: Path, *, watch: Callable[[], None], begun: Callable[[Process], None]) -> Seen:
-    """Run an image once and read what it says. Raises :class:`modak.errors.Unavailable` where its runtime is not there.
+    """Run an image once and read what it says. Raises :class:`modak.errors.Unavailable` where it cannot be run here.
 
     ``watch`` and ``begun`` as :func:`modak.builds.process.run` takes them.
     """
@@ -35,17 +35,33 @@ def look(builder: Builder, image: Path, claims: Claims, work: Path, *, watch: Ca
     words = (*builder.run(image, work), "/bin/sh", "-c", probe(claims))
     try:
         run(words, heard=heard, watch=watch, begun=begun, environment=environment(words[0], work), folder=work, limit_s=LONGEST_S)
+    except TimeoutError as late:
+        raise _not_here(str(late)) from None
     except OSError as error:
         raise Unavailable(f"{words[0]} cannot be started: {error.strerror}") from None
-    return read(told.decode("utf-8", "replace"))
+    seen = read(told.decode("utf-8", "replace"))
+    if not seen.ran and (why := hindrance(claims, seen)):
+        raise _not_here(why)
+    return seen
+
+
+def _not_here(why: str) -> Unavailable:
+    return Unavailable(f"cannot be run on this machine, which tells nothing of the image: {why}", field="image")
 
 
 def verified(image: Image, file: Path, builder: Builder) -> tuple[Image, tuple[Finding, ...]]:
-    """The catalogue's entry with what running the image showed: verified here and today, or refuted and never chosen again."""
+    """The catalogue's entry with what running the image showed: verified here and today, or refuted and never chosen again.
+
+    Raises :class:`modak.errors.Unavailable` where this machine keeps the image from showing what it carries.
+    """
     claims = image.labels.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"architecture": image.labels.architecture}
-    with TemporaryDirectory(prefix="modak-verify-") as work:
-        seen = look(builder, file, claims, Path(work), watch=lambda: None, begun=lambda process: None)
-    findings = (*_digest(image, file), *judge(claims, seen))
+    findings = _digest(image, file)
+    if not any(finding.verdict == "refuted" for finding in findings):
+        with TemporaryDirectory(prefix="modak-verify-") as work:
+            seen = look(builder, file, claims, Path(work), watch=lambda: None, begun=lambda process: None)
+        if why := hindrance(claims, seen):
+            raise _not_here(why)
+        findings += judge(claims, seen)
     return image.model_copy(update=standing(findings, builder)), findings
 
 

@@ -46,6 +46,10 @@ class Stopped(Exception):
     """Somebody wants the build, or the builder, to stop."""
 
 
+class Away(Unavailable):
+    """The database was out of reach for too long: nothing more can be told of the build, and whoever looks next begins it anew."""
+
+
 @contextmanager
 def builder_lock(folder: Path) -> Iterator[IO[str] | None]:
     """The lock that makes this process the folder's builder, or ``None``: another one has it. It goes with the process, however it ends.
@@ -141,6 +145,7 @@ class BuildRun:
     fault: str = ""
     beaten: float = 0.0
     begun: float = field(default_factory=time.monotonic)
+    held_s: float = HELD_S
 
     def run(self) -> None:
         """Build, convert, run, hash, name, enter; whatever happens, say so in the database and leave no half image."""
@@ -151,6 +156,8 @@ class BuildRun:
             with _ends_by_signal():
                 image, result = self._make(order, builder, place)
             self._end("done", result=result, image=image)
+        except Away:
+            raise
         except Stopped:
             wanted = self.builds.get(self.build.id).cancel
             if wanted:
@@ -246,10 +253,21 @@ class BuildRun:
                 self.fault = why[:300]
 
     def _work_of(self, group: process.Process) -> None:
-        _insist(lambda: self.builds.works(self.build.id, _here() | {"group": asdict(group)}))
+        self._insist(lambda: self.builds.works(self.build.id, _here() | {"group": asdict(group)}))
 
     def _end(self, state: State, **told: Any) -> None:
-        _insist(lambda: self.builds.finish(self.build.id, state, log=self.log.text(), **told))
+        self._insist(lambda: self.builds.finish(self.build.id, state, log=self.log.text(), **told))
+
+    def _insist(self, tell: Callable[[], None]) -> None:
+        """Tell the database what must not be lost, again and again where it is busy or away. Raises :class:`Away`."""
+        until = time.monotonic() + self.held_s
+        while True:
+            try:
+                return tell()
+            except Unavailable as away:
+                if time.monotonic() > until:
+                    raise Away(faults=away.faults) from None
+                time.sleep(BEAT_S)
 
     def _watch(self, *, at_once: bool = False) -> None:
         """Say that we live, and stop where somebody wants that. A database that is busy is asked again."""
@@ -268,18 +286,6 @@ class BuildRun:
             free = shutil.disk_usage(self.folder).free / 1e9
             return f"step {self.step!r}: the disk is full, or a limit on file sizes is reached ({free:.1f} GB free in {self.folder})"
         return f"step {self.step!r}: {' '.join(text.split())}"
-
-
-def _insist(tell: Callable[[], None]) -> None:
-    """Tell the database what must not be lost, again and again where it is busy or away."""
-    until = time.monotonic() + HELD_S
-    while True:
-        try:
-            return tell()
-        except Unavailable:
-            if time.monotonic() > until:
-                raise
-            time.sleep(BEAT_S)
 
 
 @contextmanager

@@ -10,7 +10,9 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -45,18 +47,31 @@ class _Commands(TyperGroup):
         with formatter.section("Exit status"):
             formatter.write_dl([(str(status), meaning) for status, meaning in EXITS])
 
+    def make_context(self, *arguments: Any, **named: Any) -> Any:
+        """Read the command line; ``--help`` and ``--version`` are answered while it is read."""
+        with _seen_enough():
+            return super().make_context(*arguments, **named)
+
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. A reader of its output who has seen enough (``head``) is no fault; typer would end with status 1."""
-        try:
+        """Run the command."""
+        with _seen_enough():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            _silence()
-            return 0
+
+
+@contextmanager
+def _seen_enough() -> Iterator[None]:
+    """A reader of the output who has seen enough (``head``) is no fault; typer would end with status 1."""
+    try:
+        yield
+    except BrokenPipeError:
+        _silence()
+        raise typer.Exit from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _fill_streams()
     try:
         with common.opened:
             status = app(args=words, prog_name="modak", standalone_mode=False)
@@ -78,6 +93,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report(
             "the output is cut off", [Fault("standard output", f"cannot be written: {error.strerror}")], 1, as_json="--json" in words
         )
+
+
+def _fill_streams() -> None:
+    """Let a stream that was closed before we began (``>&-``) lead nowhere: else the next file that is opened takes its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until we end)
 
 
 def _silence() -> None:

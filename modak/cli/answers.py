@@ -135,7 +135,7 @@ def _variant(configuration: Mapping[str, Any]) -> str:
 def predicted(prediction: Mapping[str, Any]) -> str:
     """A predicted time with its interval and what it rests on, in one line."""
     if prediction.get("value") is None:
-        return "unknown (basis: none; no results of this application)"
+        return "unknown (basis: none; no result of this application tells it)"
     per = f"; {span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
     rests = f"basis: {prediction['basis']}, {counted(prediction['results_used'], 'result')}"
     far = f", {counted(prediction['extrapolation'], 'doubling')} beyond the measured sizes" if prediction.get("extrapolation") else ""

@@ -35,6 +35,8 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

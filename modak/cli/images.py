@@ -16,8 +16,8 @@ from modak.cli.knowledge import Distribution, Gpu, Mpi, Offline, Rocm, Variant, 
 from modak.errors import RequestError, Unauthorised
 
 if TYPE_CHECKING:
-    from modak.builds.desk import Desk
     from modak.builds.order import Order
+    from modak.builds.service import BuildService
     from modak.client import Building
     from modak.service import Service
     from modak.store.audit import Actor
@@ -61,11 +61,11 @@ def build(
         wish["recipe"] = made.model_dump(mode="json", exclude_none=True)
     asked = {name: value for name, value in wish.items() if value}
     now = common.settings()
-    desk = _remote(own, again=again) if now.server else _Local(*_opened(), own, again)
-    told = desk.ask(asked)
+    building = _remote(own, again=again) if now.server else _Local(*_opened(), own, again)
+    told = building.ask(asked)
     if wait:
         with show.progress(f"building {told['name']}"):
-            told = _waited(desk, told)
+            told = _waited(building, told)
         _refuse(told)
         _copy(told, output)
     if as_json:
@@ -83,26 +83,26 @@ def builds(
     as_json: common.AsJson = False,
 ) -> None:
     """Show builds and how far they are."""
-    desk = _remote(None, again=False) if common.settings().server else _Local(*_opened())
+    building = _remote(None, again=False) if common.settings().server else _Local(*_opened())
     if identity is None:
-        items = desk.builds()
+        items = building.builds()
         if as_json:
             show.document(items)
         else:
             show.table(COLUMNS, [[item.get(name) for name in COLUMNS] for item in items])
     elif log:
-        typer.echo(desk.log(identity), nl=False)
+        typer.echo(building.log(identity), nl=False)
     else:
-        show.document(desk.cancel(identity) if cancel else desk.state(identity))
+        show.document(building.cancel(identity) if cancel else building.state(identity))
 
 
 def builder() -> None:
     """Build what waits, then end. Builds start one by themselves; a second one for the same folder ends at once."""
     from modak.builds.worker import Stopped, work
 
-    desk, _ = _opened()
+    building, _ = _opened()
     try:
-        done = work(desk.store.builds, desk.folder, desk.settings.build_hours * 3600)
+        done = work(building.store.builds, building.folder, building.settings.build_hours * 3600)
     except Stopped:
         return
     typer.echo(f"{done} builds")
@@ -113,8 +113,8 @@ def verify(
     as_json: common.AsJson = False,
 ) -> None:
     """Hold an image's labels against what running it shows. Status 1 where one is refuted: that image is never chosen again."""
-    desk, actor = _opened()
-    told = desk.verify(name, actor)
+    building, actor = _opened()
+    told = building.verify(name, actor)
     if as_json:
         show.document(told)
     else:
@@ -130,8 +130,8 @@ def bundle(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The archive to write.")],
 ) -> None:
     """Pack an image for a site that cannot pull. With recipe, entry and checksums; 'images add' takes it in there."""
-    desk, _ = _opened()
-    told = desk.bundle(name, output)
+    building, _ = _opened()
+    told = building.bundle(name, output)
     typer.echo(
         f"{told['bundle']}: {told['image']}, {told['digest']}{'' if told['recipe'] else ', without a recipe: it was not built here'}"
     )
@@ -141,7 +141,7 @@ def bundle(
 class _Local:
     """Building in the folder of this machine."""
 
-    desk: Desk
+    building: BuildService
     actor: Actor
     own: Path | None = None
     again: bool = False
@@ -150,32 +150,32 @@ class _Local:
         from modak.builds.wanted import wanted
 
         if self.own is None:
-            order = self.desk.order(wanted(document), lambda job: _service().optimise(job, keep=False))
+            order = self.building.order(wanted(document), lambda job: _service().optimise(job, keep=False))
         else:
-            order = _own(self.own, document, self.desk)
-        return self.desk.ask(order, self.actor, again=self.again)
+            order = _own(self.own, document, self.building)
+        return self.building.ask(order, self.actor, again=self.again)
 
     def state(self, build_id: str) -> dict[str, Any]:
-        return self.desk.state(build_id)
+        return self.building.state(build_id)
 
     def log(self, build_id: str) -> str:
-        return self.desk.log(build_id)
+        return self.building.log(build_id)
 
     def cancel(self, build_id: str) -> dict[str, Any]:
-        return self.desk.cancel(build_id, self.actor)
+        return self.building.cancel(build_id, self.actor)
 
     def builds(self) -> list[dict[str, Any]]:
-        return self.desk.listing()
+        return self.building.listing()
 
 
-def _own(recipe: Path, document: Mapping[str, Any], desk: Desk) -> Order:
+def _own(recipe: Path, document: Mapping[str, Any], building: BuildService) -> Order:
     """The order for a recipe of the user's own, converted where it is of the other runtime's kind."""
     from modak.builds.order import of_text
     from modak.builds.own import readable
 
     text, runtime = readable(recipe, document.get("runtime"))
     name = recipe.parent.resolve().name if recipe.name.lower() == "dockerfile" else recipe.stem
-    return of_text(text, runtime, name, recipe.parent, desk.site if document.get("offline") else None, document.get("also", ()))
+    return of_text(text, runtime, name, recipe.parent, building.site if document.get("offline") else None, document.get("also", ()))
 
 
 def _remote(own: Path | None, *, again: bool) -> Building:
@@ -191,20 +191,20 @@ def _service() -> Service:
     return common.local()
 
 
-def _opened() -> tuple[Desk, Actor]:
-    from modak.builds.desk import Desk
+def _opened() -> tuple[BuildService, Actor]:
+    from modak.builds.service import BuildService
     from modak.service import principal
     from modak.store.audit import Actor
 
-    return Desk(_service().store, common.settings()), Actor(principal())
+    return BuildService(_service().store, common.settings()), Actor(principal())
 
 
-def _waited(desk: Building, told: dict[str, Any]) -> dict[str, Any]:
+def _waited(building: Building, told: dict[str, Any]) -> dict[str, Any]:
     """The state at the end. An interrupt stops waiting, not the build: others may wait for it, too."""
     try:
         while told["state"] in ("queued", "running"):
             time.sleep(LOOK_S)
-            told = desk.state(told["id"])
+            told = building.state(told["id"])
     except KeyboardInterrupt:
         typer.echo(f"the build goes on: 'modak images builds {told['id']}' shows it, with --cancel stops it", err=True)
         raise typer.Exit(130) from None

@@ -147,11 +147,11 @@ def images_add(file: ImageFile, replace: Replace = False) -> None:
     from modak.knowledge import read_images
 
     if is_bundle(file):
-        from modak.builds.desk import Desk
+        from modak.builds.service import BuildService
         from modak.service import principal
         from modak.store.audit import Actor
 
-        entry = Desk(common.local().store, common.settings()).unbundle(file, Actor(principal()), replace_old=replace)
+        entry = BuildService(common.local().store, common.settings()).unbundle(file, Actor(principal()), replace_old=replace)
         typer.echo(f"image {entry.reference} is in the database")
         return
     found = read_images(file)
@@ -177,8 +177,8 @@ def images_recipe(
     text, _ = made.text(runtime)
     show.warn({"message": line} for line in made.cautions(runtime))
     if offline:
-        from modak.builds.desk import site
         from modak.builds.order import builder_of
+        from modak.builds.service import site
         from modak.recipes.forms import form_of
         from modak.recipes.offline import hosts
         from modak.recipes.offline import offline as without_internet

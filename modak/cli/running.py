@@ -38,7 +38,7 @@ def serve(
 
     from modak.api import logs
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # the server, when it has ended well, sends itself once more what ended it
+    signal.signal(signal.SIGTERM, _end)  # the server, when it has ended well, sends itself once more what ended it
     with _counted_together(workers):
         uvicorn.run(
             "modak.api:app_from_environment",
@@ -55,6 +55,13 @@ def serve(
             limit_concurrency=now.max_connections,
             proxy_headers=False,  # the application itself believes those proxies that the settings name
         )
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _end(*_: object) -> None:
+    """End with status 0; who is impatient and asks again while Python ends changes nothing."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit()
 
 
 def _warn(host: str, settings: Settings) -> None:

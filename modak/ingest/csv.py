@@ -2,6 +2,9 @@
 
 Structure is checked on the bytes, all lines of a block at once, before anything is cut into cells: a row that is too short
 or a quote that is never closed must not shift the cells of others. No type is guessed: ``NA`` and ``007`` stay text.
+
+Spreadsheets of countries with decimal commas separate cells with semicolons: a header with semicolons and without a comma is of such a
+file, and ``12,5`` in it is a number.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Final, TextIO
 
 import numpy as np
@@ -25,9 +28,11 @@ MOST_FAULTS: Final = 20
 SMALL: Final = 2**20
 """Below this many bytes the standard library cuts faster than pandas can be imported."""
 
-_COMMA, _QUOTE, _LINE_FEED = b',"\n'
+_QUOTE, _LINE_FEED = b'"\n'
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
 _FORMULA: Final = re.compile(r"'*[=+\-@]")
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?")
+_THOUSANDS: Final = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+")
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 
 
@@ -38,8 +43,9 @@ class Csv:
     name: str = "csv"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the ending of its name, or by a comma in the first line of a text."""
-        return name.lower().endswith(".csv") or (b"\0" not in head and head[:1] not in b"[{" and b"," in head.partition(b"\n")[0])
+        """By the ending of its name, or by a comma or semicolon in the first line of a text."""
+        first = head.partition(b"\n")[0]
+        return name.lower().endswith(".csv") or (b"\0" not in head and head[:1] not in b"[{" and (b"," in first or b";" in first))
 
     def read(self, source: Source) -> Iterator[Raw]:
         """Blocks of rows."""
@@ -47,13 +53,15 @@ class Csv:
             blocks = _blocks(stream, source.name)
             first = next(blocks, b"").removeprefix(b"\xef\xbb\xbf")
             head, _, body = _clean(first, 1, source.name).partition(b"\n")
-            names = _header(head.decode(), source.name)
+            mark = ";" if b";" in head and b"," not in head else ","
+            names = _header(head.decode(), mark, source.name)
             line = 2
-            yield _raw(body, names, line, source.name)
+            notes = (f"{source.name}: semicolons separate its cells, commas are decimal",) if mark == ";" and body.strip() else ()
+            yield replace(_raw(body, names, mark, line, source.name), notes=notes)
             line += body.count(b"\n")
             for block in blocks:
                 body = _clean(block, line, source.name)
-                yield _raw(body, names, line, source.name)
+                yield _raw(body, names, mark, line, source.name)
                 line += body.count(b"\n")
 
 
@@ -98,18 +106,20 @@ def _place(block: bytes, position: int, line: int, name: str) -> str:
     return f"{name}:{line + block.count(_LINE_FEED, 0, position)}"
 
 
-def _header(text: str, name: str) -> list[str]:
+def _header(text: str, mark: str, name: str) -> list[str]:
     if not text.strip():
         raise DataError("no header: the file is empty, or its first line is", field=f"{name}:1")
     if len(text) > LONGEST_LINE:
         raise DataError(f"the header is longer than {LONGEST_LINE} characters", field=f"{name}:1")
-    _lines(text.encode() + b"\n", None, 1, name)
-    names = next(csv.reader([text], strict=True))
+    _lines(text.encode() + b"\n", None, mark, 1, name)
+    names = next(csv.reader([text], delimiter=mark, strict=True))
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}", field=f"{name}:1")
     if len(names) == 1:
-        mark = next((mark for mark in ";\t|" if mark in text), None)
-        raise DataError(f"cells are separated by commas, not by {mark!r}" if mark else "the header has one column only", field=f"{name}:1")
+        other = next((other for other in "\t|" if other in text), None)
+        raise DataError(
+            f"cells are separated by commas, not by {other!r}" if other else "the header has one column only", field=f"{name}:1"
+        )
     faults = [
         Fault(f"{name}:1", f"column {number} has no name" if not each else f"two columns are called {each!r}")
         for number, each in enumerate(names, 1)
@@ -120,26 +130,29 @@ def _header(text: str, name: str) -> list[str]:
     return names
 
 
-def _raw(body: bytes, names: Sequence[str], line: int, name: str) -> Raw:
-    lines = _lines(body, len(names), line, name)
-    columns = _cut_small(body, len(names)) if len(body) < SMALL else _cut(body, len(names))
-    return Raw(dict(zip(names, map(_unguarded, columns), strict=True)), lines)
+def _raw(body: bytes, names: Sequence[str], mark: str, line: int, name: str) -> Raw:
+    lines = _lines(body, len(names), mark, line, name)
+    columns = map(_unguarded, _cut_small(body, len(names), mark) if len(body) < SMALL else _cut(body, len(names), mark))
+    found = dict(zip(names, columns, strict=True))
+    if mark == ";":
+        found = {column: _with_points(cells, column, lines, name) for column, cells in found.items()}
+    return Raw(found, lines)
 
 
-def _lines(body: bytes, columns: int | None, first: int, name: str) -> Int64:
+def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -> Int64:
     """The numbers of the lines that hold a row. Raises where a line has not as many cells as the header, or a quote is astray.
 
-    A comma is a separator, and a line feed the end of a row, where the number of quotes before it is even.
+    ``mark`` is a separator, and a line feed the end of a row, where the number of quotes before it is even.
     """
     octets = np.frombuffer(body, dtype=np.uint8)
     ends = np.flatnonzero(octets == _LINE_FEED)
-    commas = np.flatnonzero(octets == _COMMA)
+    marks = np.flatnonzero(octets == ord(mark))
     quotes = np.flatnonzero(octets == _QUOTE)
     numbers = first + np.arange(ends.size, dtype=np.int64)
     if quotes.size:
-        _check_quotes(octets, quotes, ends, first, name)
-        commas = commas[np.searchsorted(quotes, commas) % 2 == 0]
-    cells = np.diff(np.searchsorted(commas, ends), prepend=0) + 1
+        _check_quotes(octets, quotes, ends, mark, first, name)
+        marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
+    cells = np.diff(np.searchsorted(marks, ends), prepend=0) + 1
     lengths = np.diff(ends, prepend=-1) - 1
     if lengths.size and lengths.max() > LONGEST_LINE:
         raise DataError(f"a line of more than {LONGEST_LINE} bytes", field=f"{name}:{numbers[lengths.argmax()]}")
@@ -150,13 +163,13 @@ def _lines(body: bytes, columns: int | None, first: int, name: str) -> Int64:
     return numbers[lengths > 0]
 
 
-def _check_quotes(octets: np.ndarray[tuple[int], np.dtype[np.uint8]], quotes: Int64, ends: Int64, first: int, name: str) -> None:
+def _check_quotes(octets: np.ndarray[tuple[int], np.dtype[np.uint8]], quotes: Int64, ends: Int64, mark: str, first: int, name: str) -> None:
     """Quotes stand around whole cells; within them a quote is written twice, and a line does not break."""
     before = np.where(quotes > 0, octets[quotes - 1], _LINE_FEED)
     after = octets[quotes + 1]
     opening = np.arange(quotes.size) % 2 == 0
-    starts = np.isin(before, (_COMMA, _LINE_FEED, _QUOTE))
-    stops = np.isin(after, (_COMMA, _LINE_FEED, _QUOTE))
+    starts = np.isin(before, (ord(mark), _LINE_FEED, _QUOTE))
+    stops = np.isin(after, (ord(mark), _LINE_FEED, _QUOTE))
     astray = quotes[np.where(opening, ~starts, ~stops)]
     unclosed = ends[np.searchsorted(quotes, ends) % 2 == 1]
     if not astray.size and not unclosed.size:
@@ -166,18 +179,33 @@ def _check_quotes(octets: np.ndarray[tuple[int], np.dtype[np.uint8]], quotes: In
     raise DataError(what, field=f"{name}:{first + np.searchsorted(ends, at)}")
 
 
-def _cut_small(body: bytes, columns: int) -> Iterable[Cells]:
-    rows = [row for row in csv.reader(io.StringIO(body.decode(), newline=""), strict=True) if row]
+def _cut_small(body: bytes, columns: int, mark: str) -> Iterable[Cells]:
+    rows = [row for row in csv.reader(io.StringIO(body.decode(), newline=""), delimiter=mark, strict=True) if row]
     return map(Cells.of, zip(*rows, strict=True)) if rows else [Cells.of(()) for _ in range(columns)]
 
 
-def _cut(body: bytes, columns: int) -> Iterable[Cells]:
+def _cut(body: bytes, columns: int, mark: str) -> Iterable[Cells]:
     import pandas as pd
 
-    frame = pd.read_csv(io.BytesIO(body), header=None, names=list(range(columns)), dtype=object, na_filter=False, low_memory=False)
+    frame = pd.read_csv(
+        io.BytesIO(body), sep=mark, header=None, names=list(range(columns)), dtype=object, na_filter=False, low_memory=False
+    )
     for column in frame:
         codes, texts = pd.factorize(frame[column].to_numpy())
         yield Cells(codes.astype(np.int32), texts.tolist())
+
+
+def _with_points(cells: Cells, column: str, lines: Int64, name: str) -> Cells:
+    """Numbers with a decimal comma, with a point instead. Raises where points in the same column may stand between thousands."""
+    commas = [bool(_DECIMAL_COMMA.fullmatch(text.strip())) for text in cells.texts]
+    if not any(commas):
+        return cells
+    doubtful = next((code for code, text in enumerate(cells.texts) if _THOUSANDS.fullmatch(text.strip())), None)
+    if doubtful is not None:
+        line, text = lines[np.flatnonzero(cells.codes == doubtful)[0]], cells.texts[doubtful].strip()
+        message = f"column {column!r}: {text!a} beside numbers with a decimal comma: write thousands without a point"
+        raise DataError(message, field=f"{name}:{line}")
+    return Cells(cells.codes, [text.replace(",", ".") if comma else text for text, comma in zip(cells.texts, commas, strict=True)])
 
 
 def _unguarded(cells: Cells) -> Cells:

@@ -46,11 +46,13 @@ class Json:
 
 
 def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
-    """Each record with the line that it starts in."""
+    """Each record with the line that it starts in; with its number where all stand in one line, as programs write them."""
     decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_object)
     at, line, counted = _expect("[", text, _skip(text, 0), name), 1, 0
+    in_one_line, number = "\n" not in text.strip(), 0
     while text[at : at + 1] != "]":
-        line += text.count("\n", counted, at)
+        number += 1
+        line = number if in_one_line else line + text.count("\n", counted, at)
         counted = at
         try:
             value, at = decoder.raw_decode(text, at)

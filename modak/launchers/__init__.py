@@ -22,7 +22,10 @@ from modak.words import Word
 
 
 class Launcher(Protocol):
-    """How processes are started."""
+    """How processes are started.
+
+    Its environment, setup and preflight see the job without what one run alone has (:func:`modak.script.surroundings.of_any_run`).
+    """
 
     @property
     def name(self) -> str:

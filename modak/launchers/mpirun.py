@@ -12,7 +12,7 @@ from modak.jobspec import JobSpec
 from modak.launchers.family import OTHER_MPI, TITLES, VERSION_SAYS, compatible, library_family
 from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
-from modak.script.bash import Line, either, holds, need, run, variable, word
+from modak.script.bash import Line, comment, either, fixed, holds, need, run, variable, word
 from modak.words import Word
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class Mpirun(Plain):
         if _unbound(job):
             threads = {"OMP_NUM_THREADS": threads["OMP_NUM_THREADS"]}
         return {**threads, **(_intel_environment() if flavour(job) == "intel-mpi" else {})}
+
+    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """Under Slurm its helpers on other nodes get this script's environment, even where the job was submitted without one."""
+        return _HELPERS if scheduler.name == "slurm" and job.resources.nodes > 1 else ()
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """``mpirun`` is there, and of the family whose library the ranks use: else each rank would think that it is alone."""
@@ -117,6 +121,10 @@ _FLAVOURS: Final[Mapping[str, Words]] = {"openmpi": _openmpi, "mpich": _mpich, "
 _NOT_NAMED: Final = (
     "mpirun is missing, or not of Open MPI, whose options stand here: "
     "nothing is known of this system's MPI; name it in the system's file, [[mpi]]"
+)
+_HELPERS: Final = (
+    comment("mpirun starts its helpers by srun, which would not find them after --export=NONE"),
+    fixed("unset SLURM_EXPORT_ENV", ("unset", "SLURM_EXPORT_ENV")),
 )
 _STARTED_BY: Final = {"slurm": "slurm", "lsf": "lsf"}
 """Schedulers whose daemons start mpirun's helpers on other nodes, and what Intel MPI calls that."""

@@ -130,8 +130,10 @@ WORKLOAD: Final[Mapping[str, Reader]] = {
     "epochs": number,
     "steps": number,
     "samples": number,
+    "amount": text,
     "batch_size": whole,
     "precision": text,
+    "compiler": text,
     "params": _parameters,
     "memory_per_rank_gb": number,
     "memory_per_gpu_gb": number,
@@ -149,8 +151,9 @@ def _tuner(value: Any, path: str) -> Read:
 
 
 def _as_it_is(value: Any, path: str) -> Read:
-    """An object whose keys are names of the caller's own: the model checks them."""
-    return as_object(value, path)
+    """An object whose values the model checks; what is ``null`` is not said."""
+    got = as_object(value, path)
+    return got._replace(value={key: each for key, each in got.value.items() if each is not None}) if isinstance(got.value, Mapping) else got
 
 
 def _switch(value: Any, path: str) -> Read:

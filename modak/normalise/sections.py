@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from modak.documents import strict_json
 from modak.errors import BadSyntax, Fault
@@ -38,14 +39,20 @@ def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, 
         opened = as_object(value, path)
         if not isinstance(opened.value, Mapping):
             return opened
-        keys, notes = spelt(opened.value, fields, path, others)
-        found = {name: fields[name](opened.value[key], join(path, key if key == name else label(key))) for name, key in keys.items()}
-        values = {name: got.value for name, got in found.items() if got.value is not LEFT_OUT}
-        notes = opened.notes + notes + tuple(note for got in found.values() for note in got.notes)
-        faults = tuple(fault for got in found.values() for fault in got.faults)
+        keys, odd = spelt(opened.value, fields, path, others)
+        before = f"{path}." if path else ""
+        values: dict[str, Any] = {}
+        notes: list[Fault] = [*opened.notes, *odd]
+        faults: list[Fault] = []
+        for name, key in keys.items():
+            got = fields[name](opened.value[key], before + (name if key == name else label(key)))
+            if got.value is not LEFT_OUT:
+                values[name] = got.value
+            notes += got.notes
+            faults += got.faults
         if model is None:
-            return Read(values, notes, faults)
-        return checked(model, values, path, keys, Read(LEFT_OUT, notes, faults))
+            return Read(values, tuple(notes), tuple(faults))
+        return checked(model, values, path, keys, Read(LEFT_OUT, tuple(notes), tuple(faults)))
 
     return read
 
@@ -54,14 +61,22 @@ def remembered(reader: Reader) -> Reader:
     """The reader, which keeps what it made of short objects: many requests say the same of their target or framework."""
 
     @lru_cache(maxsize=512)
-    def once(text: str, path: str) -> Read:
+    def once(text: bytes, path: str) -> Read:
         return reader(json.loads(text), path)
 
     def read(value: Any, path: str) -> Read:
-        text = json.dumps(value) if isinstance(value, dict) else ""
+        text = _as_json(value)
         return once(text, path) if 0 < len(text) <= LONGEST_KEPT else reader(value, path)
 
     return read
+
+
+def _as_json(value: Any) -> bytes:
+    """An object as JSON; nothing for another value, and where JSON cannot say it."""
+    try:
+        return to_json(value) if isinstance(value, dict) else b""
+    except ValueError:
+        return b""
 
 
 def spellings(known: Iterable[str], also: Mapping[str, str] | None = None) -> Mapping[str, str]:
@@ -71,7 +86,7 @@ def spellings(known: Iterable[str], also: Mapping[str, str] | None = None) -> Ma
 
 def as_object(value: Any, path: str) -> Read:
     """An object as it is, ``null`` and blank text as an empty one, the text of an object as that object."""
-    if value is None or isinstance(value, Mapping):
+    if value is None or isinstance(value, dict | Mapping):
         return Read(value or {})
     if isinstance(value, str):
         try:

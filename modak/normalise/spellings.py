@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from modak import words
@@ -61,7 +62,12 @@ def shown(value: Any) -> str:
 
 def fold(text: object) -> str:
     """A key or word without regard to case, blanks around it, and hyphens against underscores; at most 200 characters of it."""
-    return str(text)[:200].strip().lower().replace("-", "_").replace(" ", "_")
+    return _folded(str(text)[:200])
+
+
+@lru_cache(maxsize=4096)
+def _folded(text: str) -> str:
+    return text.strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def text(value: Any, path: str) -> Read:
@@ -77,11 +83,11 @@ def text(value: Any, path: str) -> Read:
 
 
 def whole(value: Any, path: str) -> Read:
-    """A whole number, also as text (``"4"``) or as a float without a fraction."""
+    """A whole number (in JSON ``4.0`` is one: many writers know no other numbers), also as text (``"4"``)."""
     if isinstance(value, int) and not isinstance(value, bool):
         return Read(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return noted(path, int(value), f"read as the number {int(value)}")
+        return Read(int(value))
     if isinstance(value, str) and not value.strip():
         return left_out(path, "empty text is left out")
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}(?:\.0{1,6})?\s*", value, re.ASCII):
@@ -261,7 +267,7 @@ def signal(value: Any, path: str) -> Read:
     if isinstance(value, Mapping):
         known = {"name": value.get("name"), "seconds": value.get("seconds")}
         given = {key: each for key, each in known.items() if each is not None}
-        return Read(given) if len(given) == len(value) else wrong(path, "an object with name and seconds, or USR1@120")
+        return Read(given) if value.keys() <= known.keys() else wrong(path, "an object with name and seconds, or USR1@120")
     found = _SIGNAL.fullmatch(value.strip().upper()) if isinstance(value, str) else None
     if not found:
         return wrong(path, "NAME@SECONDS before the limit, for instance USR1@120")
@@ -355,8 +361,3 @@ def prose(value: Any, path: str) -> Read:
     if isinstance(value, str):
         return Read(value)
     return noted(path, json.dumps(value, default=str), "kept as JSON text")
-
-
-def nothing(value: Any, path: str) -> Read:
-    """A key that is known and means nothing here."""
-    return Read(LEFT_OUT)

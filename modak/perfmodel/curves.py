@@ -101,6 +101,14 @@ class Curve(Fact):
         return True if self.scale == "gpus" else None if gpus is None else gpus > 0
 
     @property
+    def grows(self) -> bool:
+        """Whether it is of times in weak scaling: the problem grows with the size, and a constant time is a perfect one.
+
+        Rates are of the work that is done, and scale in one way whether the problem grows or not.
+        """
+        return self.series.params.get("scaling", "").lower() == "weak" and not _is_rate(self.series)
+
+    @property
     def measured(self) -> scaling.Series:
         """What was measured, as the models take it."""
         return _measured(self, self.scale)

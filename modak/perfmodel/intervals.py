@@ -10,8 +10,8 @@ half-width (a conformal score). Bounds are exponentials of log costs, and so nev
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -127,7 +127,8 @@ def fit_shape(relative: Array, weights: Array) -> tuple[float, ...]:
     return tuple(float(value) for value in np.maximum.accumulate(knots / knots[KNOTS.index(0.9)]))
 
 
-def stretch(level: float, shape: Sequence[float] = PUBLISHED.shape) -> float:
+@lru_cache(maxsize=256)
+def stretch(level: float, shape: tuple[float, ...] = PUBLISHED.shape) -> float:
     """Half-width at ``level`` over that at 0.9: between knots and beyond the last linear in ``-ln(1 - level)``, an exponential tail."""
     if not 0 <= level < 1:
         raise ValueError("level: from 0 to below 1")

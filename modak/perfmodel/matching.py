@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from modak.facts import Layout
@@ -45,16 +46,28 @@ DEVICE_SPREAD = 1.2
 are faster by about an order of magnitude, and by how much depends on the program."""
 NORMAL = 1.645
 """Half-widths at 90 % in one standard deviation, for the spreads above."""
+REDUCED_SPREAD = 0.2
+"""The same between precisions of half the width (:data:`REDUCED`): they run on the same units. Judgement."""
 USUAL_PRECISION = "fp32"
 """What results that do not name their precision are taken to have run in."""
+REDUCED = ("fp16", "bf16", "amp")
+"""Precisions of half the width, by themselves or mixed with single."""
+PRECISIONS: Mapping[str, str] = {
+    **dict.fromkeys(("float16", "half"), "fp16"),
+    "bfloat16": "bf16",
+    **dict.fromkeys(("float32", "single"), "fp32"),
+    **dict.fromkeys(("float64", "double"), "fp64"),
+    **dict.fromkeys(("mixed", "mixed-float16", "mixed-bfloat16", "16-mixed", "fp16-mixed", "bf16-mixed"), "amp"),
+}
+"""Other words for a precision, as :func:`same_name` folds them: those of PyTorch, TensorFlow and Lightning."""
 SWITCHES = ("params", "compiler", "precision")
 """What a run has none of, or the usual, where it does not name it: as soon as there are results that do not name it, either."""
 SAME = 0.05
 """Differences that add up to less than this leave the evidence the run's own."""
 
-Power = Callable[[str | None, str | None, int | None, int | None], float | None]
-"""Compute power of a system's and partition's node: of so many of its GPUs (``None``: all; 0: of its processors, with so many threads,
-``None``: all cores), in any unit that is the same for all; ``None``: unknown."""
+Power = Callable[[str | None, str | None, int | None, int | None], Sequence[float | None]]
+"""Figures of the power of a system's and partition's node: of so many of its GPUs (``None``: all; 0: of its processors, with so many
+threads, ``None``: all cores), each in a unit of its own. Nodes are compared by the first that is known (not ``None``) of both."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +138,7 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
     different = _different(curve, question)
-    spreads = _spreads(different, curve)
+    spreads = _spreads(different, curve, question)
     factor = 1.0
     if "system" in different:
         factor = _power_ratio(curve, question, power)
@@ -137,9 +150,18 @@ def _match(curve: Curve, question: Question, power: Power | None) -> Match:
     return Match(curve, math.sqrt(sum(s * s for s in spreads)), tuple(different + shape), factor, tuple(shape))
 
 
-def _spreads(different: Sequence[str], curve: Curve) -> list[float]:
-    of_work = not WORK_SPREAD.keys().isdisjoint(different) and metric(curve.series.metric, curve.series.unit).per not in ("sample", "epoch")
-    return [WORK_SPREAD.get(name, SPREAD[name]) if of_work else SPREAD[name] for name in different]
+def _spreads(different: Sequence[str], curve: Curve, question: Question) -> list[float]:
+    of_work = not WORK_SPREAD.keys().isdisjoint(different) and tells_of_work(curve)
+    spreads = [WORK_SPREAD.get(name, SPREAD[name]) if of_work else SPREAD[name] for name in different]
+    both = (curve.series.precision, question.attributes.get("precision"))
+    if "precision" in different and all(same_precision(name) in REDUCED for name in both):
+        spreads[different.index("precision")] = REDUCED_SPREAD
+    return spreads
+
+
+def tells_of_work(curve: Curve) -> bool:
+    """Whether the cost grows with the problem: of a whole run, a step or simulated time it does, of a sample or an epoch hardly."""
+    return metric(curve.series.metric, curve.series.unit).per not in ("sample", "epoch")
 
 
 def _different(curve: Curve, question: Question) -> list[str]:
@@ -152,7 +174,7 @@ def _on(evidence: Any, asked: Any) -> bool:
     """Whether the evidence has a switch on that was not asked for."""
     if isinstance(evidence, Mapping):
         return bool(set(evidence) - set(asked or {}))
-    return asked is None and evidence not in (None, USUAL_PRECISION)
+    return asked is None and evidence not in (None, USUAL_PRECISION) and same_precision(evidence) != USUAL_PRECISION
 
 
 def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
@@ -168,15 +190,36 @@ def _differs(name: str, evidence: Any, asked: Any) -> bool:
     Evidence without a partition, an image or a word on hyper-threads or precision is taken for the usual ones.
     """
     if isinstance(asked, Mapping):
-        return any(str(evidence.get(key)) != str(value) for key, value in asked.items())
+        return any(not same_value(evidence.get(key), value) for key, value in asked.items())
+    if name == "precision":
+        evidence, asked = same_precision(evidence), same_precision(asked)
     if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):
         return False
-    return bool(same_name(evidence) != same_name(asked) if name == "system" else evidence != asked)
+    return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "mpi") else evidence != asked)
+
+
+def same_value(one: str | None, other: str) -> bool:
+    """Whether two parameters are equal, as text or as numbers: ``1e6`` is ``1000000``."""
+    try:
+        return one is not None and (one == other or float(one) == float(other))
+    except ValueError:
+        return False
 
 
 def same_name(name: Any) -> str:
-    """Underscores, hyphens and case do not tell systems apart."""
+    """Underscores, hyphens and case do not tell systems or frameworks apart."""
     return str(name).lower().replace("_", "-")
+
+
+@lru_cache(maxsize=1024)
+def same_precision(name: str | None) -> str | None:
+    """One word for a precision, however it is written; ``None``: it is not named.
+
+    >>> same_precision("FP16"), same_precision("bfloat16"), same_precision("int8")
+    ('fp16', 'bf16', 'int8')
+    """
+    folded = same_name(name) if name else None
+    return PRECISIONS.get(folded, folded) if folded else None
 
 
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
@@ -221,7 +264,8 @@ def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float
     gpus, threads = _gpus(curve, question.layout.gpus_per_node), _threads(curve, question.layout)
     there = power(curve.series.system, curve.series.partition, gpus[0], threads[0])
     here = power(question.attributes.get("system"), question.attributes.get("partition"), gpus[1], threads[1])
-    return there / here * _share(curve, question.layout) if there and here else 1.0
+    ratio = next((one / other for one, other in zip(there, here, strict=True) if one and other), None)
+    return ratio * _share(curve, question.layout) if ratio else 1.0
 
 
 def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:

@@ -12,9 +12,9 @@ Throughputs are natural logs, in samples/s or any other unit; arrays hold one ro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,10 +70,6 @@ class ParameterModel:
     length: float
     half_width: float
     """90th percentile of the absolute leave-one-out error of log throughput."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain lists and numbers."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from modak.facts import Layout
 from modak.perfmodel import intervals, layouts, relatives, scaling
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, seen, shape_spread
+from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, same_name, seen, shape_spread
 
 NOISE = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most: replicates of published runs differ by about 5 %."""
@@ -70,14 +70,20 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
 
 def _kin(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
     """Other curves over the same kind of size and of the same metric, as far as they are alike so far."""
-    comparable = [one for one in curves if one is not curve and (one.scale, one.series.metric) == (curve.scale, curve.series.metric)]
+    comparable = [one for one in curves if one is not curve and _comparable(one, curve)]
     same, others = ([one.measured for one in comparable if _other_program(curve, one) == apart] for apart in (False, True))
     return relatives.compare(curve.measured, same, others)
 
 
+def _comparable(one: Curve, other: Curve) -> bool:
+    """Whether costs of two curves are of one thing: the same metric, over the same kind of size."""
+    return (one.scale, one.series.metric, one.series.unit) == (other.scale, other.series.metric, other.series.unit)
+
+
 def _other_program(curve: Curve, other: Curve) -> bool:
     """Whether two curves are known to be of different frameworks."""
-    return None not in (curve.series.framework, other.series.framework) and curve.series.framework != other.series.framework
+    known = (curve.series.framework, other.series.framework)
+    return None not in known and same_name(known[0]) != same_name(known[1])
 
 
 def _answer(match: Match, layout: Layout, nodes: Array, kin: Sequence[relatives.Kin]) -> Predictions:
@@ -93,11 +99,10 @@ def _answer(match: Match, layout: Layout, nodes: Array, kin: Sequence[relatives.
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.where(heard, pooled.value, own.value)) * match.factor
     width = np.where(heard, intervals.half_width(pooled), intervals.half_width(own))
     spread = np.hypot(np.where(measured, np.minimum(width, NOISE), width), NORMAL * match.doubt)
-    kinds = zip(measured.ravel(), beyond.ravel(), heard.ravel(), strict=True)
+    doublings = own.doublings if curve.scale == "nodes" else np.maximum(own.doublings, np.log2(nodes / max(curve.nodes)))
+    kinds = zip(measured.ravel(), (doublings > 0).ravel(), heard.ravel(), strict=True)
     basis = tuple(_basis(match, few, bool(m), bool(d), bool(h)) for m, d, h in kinds)
-    return Predictions(
-        value, spread, basis, own.doublings, curve, match.differences, tuple(one.relative for one in kin) if heard.any() else ()
-    )
+    return Predictions(value, spread, basis, doublings, curve, match.differences, tuple(one.relative for one in kin) if heard.any() else ())
 
 
 def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
@@ -106,7 +111,7 @@ def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Pow
     alike = [
         one
         for one in matches(curves, question, power)
-        if one.shape and set(one.differences) - set(one.shape) == apart and one.curve.scale == match.curve.scale
+        if one.shape and set(one.differences) - set(one.shape) == apart and _comparable(one.curve, match.curve)
     ]
     near = sorted(alike, key=lambda one: (layouts.distance(one.curve.layout, question.layout), *seen(one)))
     return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from modak.facts import Layout, Result
-from modak.metrics import metric, to_base
+from modak.metrics import metric, parse_unit, to_base
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
-from modak.perfmodel.matching import SPREAD, Power, Question
+from modak.perfmodel.matching import SPREAD, Power, Question, same_name
 from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.unseen import Guess, Run, guesses, run_of
 
@@ -57,20 +57,33 @@ def predict_rows(
     questions: dict[tuple[Any, ...], Question] = {}
     for index, row in enumerate(rows):
         question = _question(row)
-        key = (row["application"], str(sorted(question.attributes.items(), key=str)), question.layout.model_dump_json(), question.metric)
+        said = str(sorted(question.attributes.items(), key=str))
+        key = (row["application"], said, question.layout.model_dump_json(), question.metric, _counted(row))
         groups[key].append(index)
         questions[key] = question
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
     for key, members in groups.items():
         nodes = np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
-        known = curves.get(str(key[0]), ())
+        known = [curve for curve in curves.get(str(key[0]), ()) if key[4] in (None, curve.series.unit)]
         predictions = predict(known, questions[key], nodes, power)
         origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
+        of_one = _of_one(predictions, len(open_datasets(rows[members[0]], known)))
         for place, index in enumerate(members):
             answered[index].update(_columns(predictions, place, rows[index], level))
             if answered[index]["basis"] == "transferred":
                 answered[index]["model"] += origin
+            if answered[index]["model"]:
+                answered[index]["model"] += of_one
     return answered
+
+
+def open_datasets(row: Mapping[str, Any], curves: Sequence[Curve]) -> set[str]:
+    """The data sets of which a row may be, where it names none: those of its application's results on its system, else on any."""
+    if row.get("dataset"):
+        return set()
+    asked = [curve for curve in curves if curve.told is None and row.get("metric") in (None, "", curve.series.metric)]
+    here = [curve for curve in asked if same_name(curve.series.system) == same_name(row.get("system"))]
+    return {curve.series.dataset for curve in here or asked if curve.series.dataset}
 
 
 def describe(curve: Curve | None) -> str | None:
@@ -98,6 +111,14 @@ def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
     return "".join(f"; {part}" for part in parts)
 
 
+def _of_one(found: Predictions, datasets: int) -> str:
+    """Of which of several data sets an answer is, where the question names none."""
+    if datasets < 2 or found.curve is None:
+        return ""
+    name = found.curve.series.dataset
+    return f"; of dataset {name}, one of {datasets} that the row may mean" if name else "; of results that name no dataset, either"
+
+
 def _apart(curve: Curve, other: Curve) -> tuple[str, ...]:
     """Attributes and counts in which two curves differ."""
     series = tuple(name for name in SPREAD if getattr(curve.series, name) != getattr(other.series, name))
@@ -119,6 +140,12 @@ def _question(row: Mapping[str, Any]) -> Question:
     if params:
         attributes["params"] = params
     return Question(attributes, Layout(**{name: _count(row.get(name)) for name in COUNTS}), row.get("metric") or None)
+
+
+def _counted(row: Mapping[str, Any]) -> str | None:
+    """The base unit that a row asks for (``tokens/s`` is not ``samples/s``); ``None``: any."""
+    unit = row.get("unit")
+    return parse_unit(str(unit)).base if unit else None
 
 
 def _count(value: Any) -> int | None:

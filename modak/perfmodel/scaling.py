@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -72,10 +72,6 @@ class Mixture:
     least_error: float | None = None
     """As ``error``, of the form that has foretold best."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain lists and numbers; :func:`from_json` reads them."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Forecast:
@@ -101,23 +97,6 @@ class Forecast:
     def value(self) -> Array:
         """Cost; positive."""
         return np.exp(self.log_value)
-
-
-def from_json(document: Mapping[str, Any]) -> Mixture:
-    """The mixture that :meth:`Mixture.as_json` wrote, or what JSON made of it."""
-    return Mixture(
-        sizes=tuple(document["sizes"]),
-        coefficients=tuple(tuple(row) for row in document["coefficients"]),
-        outside=tuple(document["outside"]),
-        inside=tuple(document["inside"]),
-        error=document["error"],
-        error_inside=document["error_inside"],
-        step=document["step"],
-        single_node=document["single_node"],
-        steepest=document["steepest"],
-        doubt=document["doubt"],
-        least_error=document["least_error"],
-    )
 
 
 def fit_many(series: Sequence[Series]) -> tuple[Mixture, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from modak.facts import Layout, Result
+from modak.facts import Layout, Result, parameter
 from modak.metrics import metric
 from modak.perfmodel.curves import Curve, Told, fit
 from modak.perfmodel.matching import same_name
@@ -46,7 +46,7 @@ def _curve(application: str, params: Mapping[str, Any], example: Result, guess: 
     value = float(np.exp(-guess.log_cost if kind.kind == "throughput" else guess.log_cost))
     words = {name: text for name, text in example.series.params.items() if not numbers_of({name: text})}
     series = example.series.model_copy(
-        update={"application": application, "params": {**words, **{name: str(value) for name, value in params.items()}}}
+        update={"application": application, "params": {**words, **{name: parameter(value) for name, value in params.items()}}}
     )
     layout = example.layout.model_copy(update={"batch_size": None})
     (curve,) = fit([Result(series=series, layout=layout, value=value)])

@@ -37,7 +37,10 @@ class Runtime(Protocol):
         """How the image comes from its registry, or is made: a few words, with the command. Empty: nothing is known of that."""
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
-        """Variables of the script that :meth:`wrap` uses, ``MODAK_IMAGE`` among them."""
+        """Variables of the script that :meth:`wrap` uses, ``MODAK_IMAGE`` among them.
+
+        This and :meth:`preflight` see the job without what one run alone has (:func:`modak.script.surroundings.of_any_run`).
+        """
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Checks that end the job early with a sentence."""

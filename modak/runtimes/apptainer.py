@@ -66,4 +66,4 @@ class Apptainer:
         return (runtime_present(self.name), image_present("-r", origin(job, "SINGULARITY_DIR", self.fetching(job))))
 
     def _genuine(self, job: JobSpec) -> tuple[Line, ...]:
-        return genuine(job, self._present(job), quiet(run(self.name, "verify", word(IMAGE))))
+        return genuine(job, self._present(job), quiet(run(self.name, "verify", "--local", word(IMAGE))))

@@ -32,6 +32,7 @@ from modak.runtimes.image import (
     part,
     places_in,
     runtime_present,
+    unproven,
 )
 from modak.script.bash import Expansion, Line, assign, need, run, variable, word
 from modak.script.shelltext import ours
@@ -69,13 +70,14 @@ class Charliecloud:
     aliases: tuple[str, ...] = ("ch-run",)
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """GPUs need an image that was prepared for them, unless the nodes describe theirs; ranks share the mount of a file."""
+        """GPUs need an image that was prepared for them, unless the nodes describe theirs; ranks share the mount of a file. A directory
+        has no digest."""
         said = []
         if container(job).gpu_vendor and not _cdi(job):
             said.append(_PREPARE)
         if _squashed(job) and _peers(job):
             said.append(_TOGETHER)
-        return tuple(Notice(field="target.container_runtime", message=each) for each in said)
+        return (*unproven(job, self._genuine(job)), *(Notice(field="target.container_runtime", message=each) for each in said))
 
     def fetching(self, job: JobSpec) -> str:
         """Pulled into Charliecloud's own storage, then converted."""

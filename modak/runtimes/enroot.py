@@ -21,6 +21,7 @@ from modak.runtimes.image import (
     origin,
     part,
     runtime_present,
+    unproven,
 )
 from modak.script.bash import Line, holds, need, run, variable, word
 from modak.words import Word
@@ -38,9 +39,9 @@ class Enroot:
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A host MPI cannot be bound in by an option that everybody has."""
         if not container(job).host_mpi:
-            return ()
+            return unproven(job)
         advice = "Enroot takes MPI from the image: the host's is not bound in"
-        return (Notice(field="target.container_runtime", message=advice),)
+        return (*unproven(job), Notice(field="target.container_runtime", message=advice))
 
     def fetching(self, job: JobSpec) -> str:
         """Imported into a file."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from modak import words
+from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobspec import Container, JobSpec
 from modak.script.bash import Expansion, Line, Part, assign, need, quiet, run, variable, word
@@ -105,6 +106,15 @@ def genuine(job: JobSpec, present: tuple[Line, ...], verify: Line | None = None)
     check = compare or verify
     advice = " is not the image that the catalogue means, or bears no signature that is known here: the site requires one"
     return (*present, need(check, NOT_GENUINE, IMAGE, advice)) if check else ()
+
+
+def unproven(job: JobSpec, compared: tuple[Line, ...] = ()) -> tuple[Notice, ...]:
+    """A warning where the site asks for a comparison and none (of :func:`genuine`) is made: the job must not look as if it were."""
+    has = container(job)
+    if compared or has.to_build or not (has.policy and has.policy.require_signature):
+        return ()
+    why = f"the site requires that images are compared before they run, and {has.runtime} has nothing here to compare {has.reference} with"
+    return (Notice(field="application.container_runtime", message=f"{why}: it runs as it is"),)
 
 
 def origin(job: JobSpec, folder: str, fetched: str) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present
+from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present, unproven
 from modak.script.bash import Line, assign, need, quiet, run, variable, word
 from modak.words import Word
 
@@ -25,9 +25,9 @@ class PodmanHpc:
         """The host's MPI comes by a module of the site's, never by a bind."""
         has = container(job)
         if not (has.host_mpi and has.host_mpi.library_dir):
-            return ()
+            return unproven(job)
         advice = "Podman-HPC brings the host's MPI in by a module of the site's (--mpich, --openmpi-pmix): its library is not bound by hand"
-        return (Notice(field="target.container_runtime", message=advice),)
+        return (*unproven(job), Notice(field="target.container_runtime", message=advice))
 
     def fetching(self, job: JobSpec) -> str:
         """Pulled into its own store."""

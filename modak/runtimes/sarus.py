@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present
+from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present, unproven
 from modak.script.bash import Line, assign, holds, need, run, variable, word
 from modak.words import Word
 
@@ -21,11 +21,11 @@ class Sarus:
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """The host's MPI comes by a hook, which wants one of MPICH's interface in the image."""
         if container(job).mpi != "openmpi" or job.resources.ranks == 1:
-            return ()
+            return unproven(job)
         advice = (
             "Sarus' MPI hook replaces libraries of MPICH's interface; the image holds Open MPI, whose ranks use the image's own library"
         )
-        return (Notice(field="target.container_runtime", message=advice),)
+        return (*unproven(job), Notice(field="target.container_runtime", message=advice))
 
     def fetching(self, job: JobSpec) -> str:
         """Pulled into its own store."""
@@ -50,11 +50,12 @@ class Sarus:
         return (self.name, "run", *hook, *mounts, word("--workdir=", variable("PWD")), word(IMAGE), *command)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """Sarus builds nothing: Podman does, and Sarus reads what it saves."""
+        """Sarus builds nothing: Podman does, and Sarus reads what it saves. Podman refuses to save over the archive of a build before."""
         archive = word(context, "/image.tar") if isinstance(context, str) else "image.tar"
         return (
             runtime_present("podman"),
             runtime_present(self.name),
+            run("rm", "-f", "--", archive),
             run("podman", "build", "-t", word(IMAGE), "-f", definition, context),
             run("podman", "save", "-o", archive, word(IMAGE)),
             run(self.name, "load", archive, word(IMAGE)),

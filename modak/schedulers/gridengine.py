@@ -108,9 +108,10 @@ def _array(array: str | None) -> str | None:
 
 
 def _holds(dependency: str | None) -> str | None:
-    """Jobs that must have ended, however."""
-    found = re.fullmatch(r"afterany((?::[A-Za-z0-9_.-]+)+)", dependency or "")
-    return found[1][1:].replace(":", ",") if found else None
+    """Jobs that must have ended. To wait for those that should have succeeded, too, is nearer to what was asked than not to wait."""
+    kinds = [part.split(":") for part in (dependency or "").split(",")]
+    known = "?" not in (dependency or "") and all(kind in {"afterany", "afterok"} and numbers for kind, *numbers in kinds)
+    return ",".join(number for _, *numbers in kinds for number in numbers) if known else None
 
 
 def _start(begin: str | None) -> str | None:
@@ -148,6 +149,9 @@ def _start_warnings(job: JobSpec) -> tuple[Notice, ...]:
         found.append(note("array", "Grid Engine takes one range of indices from 1 on, for instance 1-99:2: it is left out"))
     if says.dependency and not _holds(says.dependency):
         found.append(note("dependency", f"{says.dependency} is left out: Grid Engine waits for the end of jobs alone (afterany)"))
+    elif "afterok" in (says.dependency or ""):
+        why = "Grid Engine waits for the end of jobs alone (afterany)"
+        found.append(note("dependency", f"{why}: the job begins even if those of {says.dependency} fail"))
     if says.begin and not _start(says.begin):
         found.append(note("begin", "Grid Engine takes a date with a time: it is left out"))
     found += joined_streams(job, "Grid Engine")

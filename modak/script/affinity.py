@@ -23,12 +23,12 @@ test "$count" -ge "$1"
 _SET: Final = assign("MODAK_PROBE", _PROBE)
 
 
-def affinity(job: JobSpec, launcher: Launcher, door: Scheduler) -> tuple[Line, ...]:
+def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Line, ...]:
     """One line for each set of CPUs that ranks are bound to, with the number of ranks; the job ends where a rank has fewer than planned."""
     has = launcher.asks(job.resources)
     if not job.affinity or has.oversubscribed or has.nodes > MOST_NODES:
         return ()
-    before = launcher.words(job, door, ())
+    before = launcher.words(job, scheduler, ())
     program: tuple[Word, ...] = ("bash", "-c", word(variable("MODAK_PROBE")), "probe", str(has.cores_per_rank))
     starts = command_line((*before, *program), (len(before),))
     advice = "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"

@@ -55,14 +55,14 @@ class Line:
         return hash(self.text)
 
 
-kept: Final = lru_cache(maxsize=2048)
+cached: Final = lru_cache(maxsize=2048)
 """For what makes lines of our own words: most are the same in every script. Not for words of a request, which may be long."""
 
 
 BLANK: Final = Line("")
 
 
-@kept
+@cached
 def word(*parts: str | Variable) -> Word:
     """A word of literals and variables.
 
@@ -74,7 +74,7 @@ def word(*parts: str | Variable) -> Word:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-@kept
+@cached
 def variable(name: str) -> Variable:
     """``${NAME}``; the script stops where it is not set."""
     return Variable(variable=name)
@@ -87,7 +87,7 @@ def parts(of: Word) -> Parts:
     return merged([_expanded(part.variable) if isinstance(part, Variable) else part for part in of.parts])
 
 
-@kept
+@cached
 def _expanded(name: str) -> Expansion:
     return Expansion(f"{name}:?")
 
@@ -105,7 +105,7 @@ def merged(of: Sequence[Part]) -> Parts:
     return tuple(found)
 
 
-@kept
+@cached
 def run(*command: Word) -> Line:
     """A command of our own words."""
     line = command_line(command)
@@ -120,30 +120,31 @@ def command_line(command: Sequence[Word], breaks: Sequence[int] = ()) -> Line:
 
 def assign(name: str, *value: Part) -> Line:
     """``NAME=value``."""
-    return Line(f"{name}={_quoted(value)}", (("set", name, merged(value)),))
+    meant = merged(value)
+    return Line(f"{name}={_quoted(meant)}", (("set", name, meant),))
 
 
-@kept
+@cached
 def export(name: str, *value: Part) -> Line:
     """``export NAME=value``."""
     line = assign(name, *value)
     return Line(f"export {line.text}", (("export",), *line.events))
 
 
-@kept
+@cached
 def quiet(line: Line) -> Line:
     """The line with its output thrown away."""
     nowhere: tuple[Event, ...] = (("redirect", "", ">", ("/dev/null",)), ("redirect", "2", ">&", ("1",)))
     return Line(f"{line.text} >/dev/null 2>&1", (*line.events, *nowhere))
 
 
-@kept
+@cached
 def either(first: Line, second: Line) -> Line:
     """``first || second``."""
     return Line(f"{first.text} || {second.text}", (*first.events, ("||",), *second.events))
 
 
-@kept
+@cached
 def piped(first: Line, second: Line) -> Line:
     """``first | second``."""
     return Line(f"{first.text} \\\n    | {second.text}", (*first.events, ("|",), *second.events))
@@ -154,7 +155,7 @@ def both(line: Line) -> Line:
     return Line(f"{line.text} 2>&1", (*line.events, ("redirect", "2", ">&", ("1",))))
 
 
-@kept
+@cached
 def holds(line: Line, text: str) -> Line:
     """Whether the line writes a text, on either stream. All of it is read: a pipe that is closed early would fail the line."""
     found = run("grep", "-F", "-e", text)
@@ -177,7 +178,7 @@ def behind(line: Line) -> Line:
     return Line(f"{line.text} &", (*line.events, ("&",)))
 
 
-@kept
+@cached
 def need(check: Line, status: int, *message: str | Variable) -> Line:
     """A check of ours, or the job ends with ``status`` and a sentence that says what to do."""
     return needed(check, status, *message)
@@ -190,13 +191,13 @@ def needed(check: Line, status: int, *message: str | Variable) -> Line:
     return Line(f"{check.text} ||\n    {said}", (*check.events, ("||",), *stop.events))
 
 
-@kept
+@cached
 def require(name: str, why: str) -> Line:
     """Stops with ``why`` (plain words of ours) where the variable is not set."""
     return Line(f': "${{{name}:?{why}}}"', (("command", (":",), (Expansion(f"{name}:?{why}"),)),))
 
 
-@kept
+@cached
 def comment(text: str) -> Line:
     """A remark of our own: it does nothing."""
     return Line(f"# {text}")
@@ -257,7 +258,7 @@ def _quoted_word(of: Word, first: bool) -> str:
     return f"'{of}'" if special else text
 
 
-_shown_once: Final = kept(_quoted_word)
+_shown_once: Final = cached(_quoted_word)
 
 
 def _flowed(shown: Sequence[str], breaks: set[int]) -> str:
@@ -273,9 +274,8 @@ def _flowed(shown: Sequence[str], breaks: set[int]) -> str:
     return " \\\n".join(lines)
 
 
-def _quoted(value: Sequence[Part]) -> str:
-    shown = "".join(f'"${{{part.text}}}"' if isinstance(part, Expansion) else shlex.quote(part) for part in merged(value))
-    return shown or "''"
+def _quoted(value: Parts) -> str:
+    return "".join([f'"${{{part.text}}}"' if isinstance(part, Expansion) else shlex.quote(part) for part in value]) or "''"
 
 
 def _prose(message: Sequence[str | Variable]) -> str:

@@ -17,8 +17,9 @@ from modak.errors import RequestError
 from modak.grammar import SourceText
 from modak.jobspec import BuildSpec, JobSpec
 from modak.runtimes import Runtime
+from modak.runtimes.image import PART
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, command_line, either, named, run, word, write
+from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, named, run, word, write
 from modak.script.parts import Script, exports, finish, modules, preamble, section, valid
 from modak.script.shelltext import substituted
 from modak.words import Word
@@ -31,20 +32,20 @@ _ARCHIVE: Final = re.compile(r"\.(tar(\.[a-z0-9]+)?|tgz|tbz2|txz)$")
 _OTHER_ARCHIVE: Final = re.compile(r"\.(zip|7z|rar|gz|bz2|xz|zst)$")
 
 
-def render_build(job: JobSpec, build: BuildSpec, scheduler: str) -> Script:
+def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
     """The script that makes the job's image, its application, or both. Raises as :func:`modak.script.job.render` does."""
-    door: Scheduler = plugins.find("schedulers", scheduler)
+    scheduler: Scheduler = plugins.find("schedulers", scheduler_name)
     runtime: Runtime = plugins.find("runtimes", job.container.runtime if job.container else "none")
     one = _one_node(job)
     body = (
-        *preamble(door.submit_dir),
+        *preamble(scheduler.submit_dir),
         *modules(one),
         *exports({"BUILD_PARALLELISM": str(build.parallelism)}),
         *(section("the image", runtime.setup(one)) if one.container else ()),
         *(_image(one, build, runtime) if build.definition else ()),
         *(_application(one, build, runtime) if build.source or build.command else ()),
     )
-    return finish(one, door, body, _offline(one, build), runtime.fetching(one) if one.container and not build.definition else "")
+    return finish(one, scheduler, body, _offline(one, build), runtime.fetching(one) if one.container and not build.definition else "")
 
 
 def _one_node(job: JobSpec) -> JobSpec:
@@ -52,7 +53,9 @@ def _one_node(job: JobSpec) -> JobSpec:
     has, says = job.resources, job.attributes
     cores = has.cores_per_node
     resources = replace(has, nodes=1, ranks_per_node=1, cores_per_rank=cores, threads_per_rank=cores, gpus_per_node=0)
-    attributes = replace(says, name=f"{says.name[:58]}-build", wall_time_s=_time(job), array=None, dependency=None, node_list=None)
+    attributes = replace(
+        says, name=f"{says.name[:58]}-build", wall_time_s=_time(job), array=None, dependency=None, node_list=None, signal=None
+    )
     return replace(
         job,
         resources=replace(resources, hyperthreads=False, numa_constraint=None),
@@ -105,34 +108,32 @@ def _source(source: str) -> tuple[str | words.Variable, ...]:
 
 
 def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
-    """By HTTPS alone, with certificates checked; a directory that is already there is taken as it is: a second build fetches nothing."""
+    """By HTTPS alone, with certificates checked. The directory gets its name once it is whole; one that is already there is taken as it is,
+    so that a second build fetches nothing."""
     remote = words.lead(place).startswith("https://")
     if _OTHER_ARCHIVE.search(_end(place)) and not _ARCHIVE.search(_end(place)):
         raise RequestError("an archive is a tar file (.tar, .tar.gz, .tgz, .tar.xz, …)", field="application.build.src")
-    if not _ARCHIVE.search(_end(place)):
-        git: tuple[Word, ...] = (
-            "git",
-            "-c",
-            "protocol.ext.allow=never",
-            "-c",
-            "http.sslVerify=true",
-            "clone",
-            "--depth",
-            "1",
-            "--",
-            place,
-            folder,
-        )
-        copied: tuple[Word, ...] = ("cp", "-R", "--", place, folder)
-        cloned = remote or _end(place).endswith(".git")
-        return (either(run("test", "-d", folder), command_line(git if cloned else copied)),)
-    file: Word = f"{folder}.archive" if remote else place
-    tls = ("--proto", "=https", "--proto-redir", "=https", "--max-redirs", "3", "--tlsv1.2", "--fail", "--location")
-    load = (command_line(("curl", *tls, "--output", file, "--", place)),) if remote else ()
-    part = f"{folder}.part"
-    unpack = command_line(("tar", "-x", "-f", file, "-C", part, "--strip-components=1"))
-    fetch = named("modak_fetch", *load, run("mkdir", "-p", "--", part), unpack, run("mv", "--", part, folder))
+    if _ARCHIVE.search(_end(place)):
+        file: Word = f"{folder}.archive" if remote else place
+        tls = ("--proto", "=https", "--proto-redir", "=https", "--max-redirs", "3", "--tlsv1.2", "--fail", "--location")
+        load = (command_line(("curl", *tls, "--output", file, "--", place)),) if remote else ()
+        unpack = command_line(("tar", "-x", "-f", file, "-C", PART, "--strip-components=1"))
+        made = (*load, run("mkdir", "--", PART), unpack)
+    elif remote or _end(place).endswith(".git"):
+        safe = ("-c", "protocol.ext.allow=never", "-c", "http.sslVerify=true")
+        made = (command_line(("git", *safe, "clone", "--depth", "1", "--", place, PART)),)
+    else:
+        made = (command_line(("cp", "-R", "--", place, PART)),)
+    fetch = named("modak_fetch", _part(folder), *made, run("mv", "-T", "--", PART, folder))
     return (fetch, either(run("test", "-d", folder), run("modak_fetch")))
+
+
+def _part(folder: str) -> Line:
+    """A name beside the directory's that nothing has: a fetch that was cut short leaves what looks like sources."""
+    template = f"{folder}.part.XXXXXX"
+    text = f"$(mktemp -u -- {template})"
+    asked: Event = ("command", ("mktemp",), ("-u",), ("--",), (template,))
+    return fixed(f'MODAK_PART="{text}"', ("set", "MODAK_PART", (Expansion(text),)), ("command_substitution",), asked)
 
 
 def _end(place: Word) -> str:

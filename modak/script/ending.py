@@ -47,6 +47,8 @@ _WHOLE: Final = ' && test -z "${MODAK_STOPPED:-}"'
 """Else its time would not be that of the whole workload."""
 _PRINTED: Final = """        results+="$(modak_metric)"
 """
+_FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
+"""
 _WRITTEN: Final = r"""    {
         printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
         printf ' "host": "%s", "ended": "%s",\n' "${HOSTNAME//[!A-Za-z0-9._-]/}" "${ended}"
@@ -75,7 +77,7 @@ modak_send() {
 """
 
 
-def ending(job: JobSpec, door: Scheduler, timed: bool) -> tuple[Line, ...]:
+def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     """The function ``modak_end`` for whatever ends the script; nothing where there is nothing to do at the end.
 
     ``timed``: a timer of the script's own may still run then.
@@ -89,9 +91,9 @@ def ending(job: JobSpec, door: Scheduler, timed: bool) -> tuple[Line, ...]:
     )
     if not steps:
         return ()
-    number = assign("MODAK_JOB", Expansion(f"{door.job_id}:-$$")) if door.job_id else ours('MODAK_JOB="$$"')
-    told = bool(job.attributes.signal) and (timed or door.signals(job))
-    written = _written(job, report, door, told) if reports and report else ()
+    number = assign("MODAK_JOB", Expansion(f"{scheduler.job_id}:-$$")) if scheduler.job_id else ours('MODAK_JOB="$$"')
+    told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
+    written = _written(job, report, scheduler, told) if reports and report else ()
     where = (assign("MODAK_HERE", Expansion("PWD")), number) if reports or job.staging else ()
     title = "what is done at the end, whatever ends the job"
     if reports and report:
@@ -104,32 +106,33 @@ def reported(job: JobSpec) -> bool:
     return job.report is not None and bool(PLAN.fullmatch(job.plan_id))
 
 
-def task(job: JobSpec, door: Scheduler) -> tuple[Part, ...]:
+def task(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
     """The end of a name that each task of an array has for itself; 0 where the scheduler could not be given the array."""
-    return ("-", Expansion(f"{door.array_index}:-0")) if job.attributes.array and door.array_index else ()
+    return ("-", Expansion(f"{scheduler.array_index}:-0")) if job.attributes.array and scheduler.array_index else ()
 
 
-def _written(job: JobSpec, report: Report, door: Scheduler, told: bool) -> tuple[Line, ...]:
+def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> tuple[Line, ...]:
     """What the report needs to know, and its functions; ``told``: a signal may come before the limit."""
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
     pattern = report.pattern if named else None
     measured = _MEASURED % (_WHOLE if told else "")
+    folder = _FOLDER if report.file and "/" in report.file else ""
     printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), ours(_METRIC)) if pattern else ()
     return (
         assign("MODAK_PLAN", job.plan_id),
         *((assign("MODAK_RECORD", _members(report.record)),) if named else ()),
-        _file(job, report, door),
+        _file(job, report, scheduler),
         *printed,
-        ours(_REPORT + (measured + (_PRINTED if pattern else "") + "    fi\n" if named else "") + _WRITTEN),
+        ours(_REPORT + (measured + (_PRINTED if pattern else "") + "    fi\n" if named else "") + folder + _WRITTEN),
         ours(_SEND),
     )
 
 
-def _file(job: JobSpec, report: Report, door: Scheduler) -> Line:
+def _file(job: JobSpec, report: Report, scheduler: Scheduler) -> Line:
     """Where the report goes: each job of a script has a file of its own, unless the request names one, and so has each task of an array."""
     name: tuple[Part, ...] = (f"/{report.file}",) if report.file else ("/modak-result-", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))
-    return assign("MODAK_RESULT", Expansion("MODAK_HERE"), *name, *task(job, door), ".json")
+    return assign("MODAK_RESULT", Expansion("MODAK_HERE"), *name, *task(job, scheduler), ".json")
 
 
 def _members(record: Mapping[str, str | float | bool]) -> str:

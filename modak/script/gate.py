@@ -51,21 +51,36 @@ class Unparsable(ValueError):
 def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[Line], prefix: str) -> str:
     """The script of ``head`` (its first line, options and remarks) and ``body``.
 
-    Raises as :func:`check` does for the whole text.
+    ``options`` are the words of each header line after ``prefix`` (``#SBATCH``). Raises :class:`modak.errors.RequestError` unless the
+    text holds exactly the planned options and does what its lines mean to.
     """
     below = "\n".join([line.text for line in body]) + "\n"
     if len(options) > LONGEST_HEADER or len(head) + len(below) > LONGEST_SCRIPT:
         raise _refused(f"it has more than {LONGEST_SCRIPT} characters or {LONGEST_HEADER} header lines")
     if _CONTROL.search(head) or header(head, prefix) != list(options):
         raise _refused("its header would not be read as planned")
-    for line in body:
-        if line.words and _CONTINUED.sub(" ", line.text) == " ".join(line.words):
-            _check_command(line)
-        elif _SOUND.get(line.text) != line.events and not _is_assignment(line):
-            _check_once(line)
+    _check_each(body)
     if prefix and f"\n{prefix}" in f"\n{below}":
         raise _refused(_STRAY)
     return head + below
+
+
+class Sound(Line):
+    """Lines that were looked at already, as one; :func:`sound` alone makes them."""
+
+
+def sound(lines: Sequence[Line]) -> Sound:
+    """The lines as one that need not be looked at again. Raises as :func:`check_line` does."""
+    _check_each(lines)
+    return Sound("\n".join([line.text for line in lines]))
+
+
+def _check_each(lines: Sequence[Line]) -> None:
+    for line in lines:
+        if line.words and _CONTINUED.sub(" ", line.text) == " ".join(line.words):
+            _check_command(line)
+        elif _SOUND.get(line.text) != line.events and not isinstance(line, Sound) and not _is_assignment(line):
+            _check_once(line)
 
 
 def check_line(line: Line) -> None:
@@ -120,25 +135,6 @@ LONGEST_KEPT, MOST_KEPT = 2000, 2048
 """Characters of a line, and lines, that are remembered."""
 _SOUND: Final[dict[str, tuple[Event, ...]]] = {}
 """What lines that were found sound mean, by their text. It is asked for every line of every script, so it has to be a plain lookup."""
-
-
-def check(text: str, options: Sequence[tuple[str, ...]], events: Sequence[Event], prefix: str) -> None:
-    """Raise :class:`modak.errors.RequestError` unless ``text`` holds exactly the planned options and events.
-
-    ``options`` are the words of each header line after ``prefix`` (``#SBATCH``).
-    """
-    if len(text) > LONGEST_SCRIPT or len(options) > LONGEST_HEADER:
-        raise _refused(f"it has more than {LONGEST_SCRIPT} characters or {LONGEST_HEADER} header lines")
-    if bad := _CONTROL.search(text):
-        raise _refused(f"character {bad.start() + 1} is a control character")
-    if header(text, prefix) != list(options):
-        raise _refused("its header would not be read as planned")
-    try:
-        found = meaning(text)
-    except Unparsable as wrong:
-        raise _refused(str(wrong)) from None
-    if found != list(events):
-        raise _refused(f"it would not do what was planned: {_difference(found, events)}")
 
 
 def header(text: str, prefix: str) -> list[tuple[str, ...]]:

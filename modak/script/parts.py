@@ -32,16 +32,16 @@ class Script:
     warnings: tuple[Notice, ...] = ()
 
 
-def finish(job: JobSpec, door: Scheduler, body: Iterable[Line], warnings: Iterable[Notice] = (), image: str = "") -> Script:
+def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: Iterable[Notice] = (), image: str = "") -> Script:
     """Header and body as text, after the last look at it. ``image`` says how the image comes, for whoever submits."""
-    header = door.directives(job)
+    header = scheduler.directives(job)
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
-    shown = "".join(f"{door.prefix} {' '.join(option)}\n" for option in header.options)
-    submit = f"# submit: {' '.join(door.submit)} FILE, in the directory where its relative paths begin\n"
+    shown = "".join(f"{scheduler.prefix} {' '.join(option)}\n" for option in header.options)
+    submit = f"# submit: {' '.join(scheduler.submit)} FILE, in the directory where its relative paths begin\n"
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
-    text = scriptgate.check_script(head, header.options, [*body], door.prefix)
-    return Script(text, door.submit, (*header.warnings, *warnings))
+    text = scriptgate.check_script(head, header.options, [*body], scheduler.prefix)
+    return Script(text, scheduler.submit, (*header.warnings, *warnings))
 
 
 @cache
@@ -51,13 +51,14 @@ def preamble(submit_dir: str | None) -> tuple[Line, ...]:
     There is no ``set -u``: module functions and Conda break under it. Variables of our own are checked where they are used.
     """
     to = word(variable(submit_dir)) if submit_dir else ""
-    return (
+    lines = (
         *section("the first failure ends the job; nothing inherited may run code"),
         run("set", "-e", "-o", "pipefail"),
         fixed("unset BASH_ENV ENV CDPATH", ("unset", "BASH_ENV", "ENV", "CDPATH")),
         *((run("cd", "--", to),) if to else ()),
         _stop(),
     )
+    return (scriptgate.sound(lines),)
 
 
 def section(title: str, lines: Iterable[Line] = ()) -> tuple[Line, ...]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobspec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, Part, assign, command_line, comment, named, need, needed, parts, run, variable, word
+from modak.script.bash import Expansion, Line, Part, command_line, comment, export, named, need, needed, parts, run, variable, word
 from modak.script.ending import NOW, task
 from modak.script.parts import section
 from modak.script.shelltext import ours
+from modak.words import shell, variables
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80
@@ -58,7 +60,12 @@ _UNPACK_EVERYWHERE: Final = _UNPACK % {
 }
 _OUT: Final = """
 modak_copy_out() {
-    mkdir -p -- "$(dirname -- "$2")" && cp -R -- "${MODAK_SCRATCH:?}/$1" "$2"
+    local from="${MODAK_SCRATCH:?}/$1"
+    if test -d "${from}"; then # into a directory that a job before this one may have left
+        mkdir -p -- "$2" && cp -R -- "${from}/." "$2"
+    else
+        mkdir -p -- "$(dirname -- "$2")" && cp -- "${from}" "$2"
+    fi
 }
 """
 _STRIPE: Final = """
@@ -89,7 +96,7 @@ def writable(job: JobSpec) -> tuple[Line, ...]:
     return (need(run("test", "-w", word(variable("MODAK_STORAGE"))), NO_SCRATCH, variable("MODAK_STORAGE"), advice),)
 
 
-def scratch(job: JobSpec, door: Scheduler) -> tuple[Line, ...]:
+def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
     """The directory, and the functions that fill and empty it.
 
     Raises :class:`modak.errors.Conflict` where it would lie on several nodes and nothing could make it there.
@@ -97,14 +104,16 @@ def scratch(job: JobSpec, door: Scheduler) -> tuple[Line, ...]:
     has = job.staging
     if has is None:
         return ()
-    each = _on_each(job, has, door)
+    each = _on_each(job, has, scheduler)
     outwards = [command_line(("modak_copy_out", copy.inside, copy.outside)) for copy in has.out]
     stripes = (comment("for what is written from here on"), ours(_STRIPE % has.stripes)) if has.stripes else ()
     return section(
         "the job's own directory",
         (
             ours(_SINCE),
-            assign("MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?"), *task(job, door), "-", Expansion("MODAK_SINCE:?")),
+            export(
+                "MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?"), *task(job, scheduler), "-", Expansion("MODAK_SINCE:?")
+            ),
             *(ours(text) for text in _functions(has, each)),
             named("modak_stage_out", *(outwards or [run(":")])),
             ours(_TIDY % (_EACH if each else "")),
@@ -129,10 +138,18 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
     return section("data out", (need(run("modak_stage_out"), NOT_STAGED, advice), ours("MODAK_COPIED=1")))
 
 
-def _on_each(job: JobSpec, has: Staging, door: Scheduler) -> bool:
+def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
+    """A warning for each place that all jobs of an array copy to, where one's files would replace another's."""
+    copies = job.staging.out if job.staging and job.attributes.array and scheduler.array_index else ()
+    shared = (copy for copy in copies if not {scheduler.array_index, scheduler.job_id} & set(variables((copy.outside,))))
+    why = f"all jobs of the array copy there: put ${{{scheduler.array_index}}} into the path"
+    return tuple(Notice(field="application.stage_out", message=f"{shell(copy.outside)}: {why}") for copy in shared)
+
+
+def _on_each(job: JobSpec, has: Staging, scheduler: Scheduler) -> bool:
     if has.shared or job.resources.nodes == 1:
         return False
-    if door.name != "slurm":
+    if scheduler.name != "slurm":
         why = f"nothing but Slurm reaches the own storage of {job.resources.nodes} nodes"
         raise Conflict(f"{why}; name a shared one (application.storage_class_pref) or use one node", field="application.stage_in")
     return True

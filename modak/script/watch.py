@@ -7,7 +7,10 @@ from __future__ import annotations
 from typing import Final
 
 from modak import words
+from modak.dsl import Notice
 from modak.jobspec import JobSpec, Signal
+from modak.launchers.family import HANDED_ON, TITLES
+from modak.launchers.mpirun import flavour
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, behind, command_line, fed, into, named, piped, quiet, run, variable, word
 from modak.script.ending import NOW, reported
@@ -45,18 +48,27 @@ modak_untimed() {
 }
 """
 _RUN: Final = "MODAK_RUN=$!"
+_NOTES: Final = """
+MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
+MODAK_OUTPUT="${MODAK_NOTES}/output"
+modak_keep() {
+    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # half a copy tells nothing
+}
+"""
+"""The node's own place may be full or missing: the run must not fail for want of a copy of its output."""
+_KEPT: Final = run("modak_keep")
 
 
-def timed(job: JobSpec, door: Scheduler) -> bool:
+def timed(job: JobSpec, scheduler: Scheduler) -> bool:
     """Whether the script has to send itself the signal before the limit."""
     says = job.attributes
-    return bool(says.signal and says.wall_time_s) and not door.signals(job)
+    return bool(says.signal and says.wall_time_s) and not scheduler.signals(job)
 
 
-def timer(job: JobSpec, door: Scheduler) -> tuple[Line, ...]:
+def timer(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
     """The script's own timer, from its first second on."""
     says = job.attributes
-    if not timed(job, door) or not says.signal:
+    if not timed(job, scheduler) or not says.signal:
         return ()
     until = str(max(1, (says.wall_time_s or 0) - says.signal.seconds))
     started = run("modak_timer", until, says.signal.name)
@@ -64,37 +76,57 @@ def timer(job: JobSpec, door: Scheduler) -> tuple[Line, ...]:
     return section(title, (ours(_TIMER), behind(quiet(started)), ours("MODAK_TIMER=$!")))
 
 
-def watched(job: JobSpec, door: Scheduler, command: Line) -> tuple[Line, ...]:
+def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ...]:
     """The command, with the times before and after it where somebody reads them."""
-    signal = job.attributes.signal if door.signals(job) or timed(job, door) else None
+    signal = job.attributes.signal if scheduler.signals(job) or timed(job, scheduler) else None
     kept = reported(job) and job.report is not None and job.report.pattern is not None
     lines = (
         *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) else ()),
-        *((ours('MODAK_NOTES="$(mktemp -d)"\nMODAK_OUTPUT="${MODAK_NOTES}/output"'),) if kept else ()),
-        *(_signalled(job, signal, command, kept) if signal else (piped(command, _kept()),) if kept else (command,)),
+        *((ours(_NOTES),) if kept else ()),
+        *(_signalled(job, signal, command, kept) if signal else (piped(command, _KEPT),) if kept else (command,)),
         *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),
     )
     return section("the run", lines)
 
 
-def _kept() -> Line:
-    return run("tee", "--", word(variable("MODAK_OUTPUT")))
-
-
 def _signalled(job: JobSpec, signal: Signal, command: Line, kept: bool) -> tuple[Line, ...]:
-    """The command in the background: only so does a signal reach the script at once. Its output goes through a pipe where it is kept."""
+    """The command in the background: only so does a signal reach the script at once. Its output goes through a pipe where it is kept.
+
+    A signal that comes after the run ends nothing: what is copied out then still has its time.
+    """
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
-    saves = command_line(job.checkpoint) if job.checkpoint else run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
+    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal)
     pipe = word(variable("MODAK_NOTES"), "/pipe")
     return (
         named("modak_checkpoint", saves),
         *map(ours, (_SIGNAL % (_STOPPED if reported(job) else ""), _WAIT)),
-        *((run("mkfifo", "--", pipe), behind(fed(_kept(), pipe)), ours("MODAK_TEE=$!")) if kept else ()),
+        *((run("mkfifo", "--", pipe), behind(fed(_KEPT, pipe)), ours("MODAK_TEE=$!")) if kept else ()),
         behind(into(command, pipe) if kept else command),
         ours(_RUN),
         run("trap", "modak_signal", signal.name),
         run("modak_wait"),
-        run("trap", "-", signal.name),
-        *((ours('wait "${MODAK_TEE}"'),) if kept else ()),
+        run("trap", ":", signal.name),
+        *((ours('wait "${MODAK_TEE}" || :'),) if kept else ()),
     )
+
+
+def _told(job: JobSpec, signal: Signal) -> Line:
+    """The ranks get the signal. ``srun`` ends them on TERM and HUP and keeps INT to itself, so Slurm is asked to send it to their step."""
+    if job.launcher == "srun" or (job.launcher == "torchrun" and job.resources.nodes > 1):
+        task = (variable("SLURM_ARRAY_JOB_ID"), "_", variable("SLURM_ARRAY_TASK_ID"))
+        return run("scancel", f"--signal={signal.name}", word(*task) if job.attributes.array else word(variable("SLURM_JOB_ID")))
+    return run(":") if untold(job) else run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
+
+
+def untold(job: JobSpec) -> tuple[Notice, ...]:
+    """A warning where the job's ``mpirun`` would end the ranks, or do nothing, instead of handing the signal on: they are not told."""
+    signal = job.attributes.signal
+    if signal is None or job.checkpoint or job.launcher != "mpirun":
+        return ()
+    family = flavour(job)
+    known = HANDED_ON.get(family)
+    if known is None or signal.name in known:
+        return ()
+    why = f"mpirun of {TITLES[family]} hands {', '.join(sorted(known))} on, and not {signal.name}: the application is not told"
+    return (Notice(field="job_options.signal", message=f"{why}; take USR1, or say application.checkpoint"),)

@@ -19,7 +19,7 @@ from modak.sizing.reach import Reach, reach, unknown
 from modak.sizing.storage import network_of, storage_of
 from modak.target import Target, find_system, resolve
 from modak.wishes import is_distributed
-from modak.workload import of_one_dataset, with_dataset
+from modak.workload import of_one_problem, with_problem
 
 COUNTS: Final = (
     "node_count",
@@ -44,7 +44,7 @@ def size(request: Request, facts: Facts, guide: Guide) -> Sizing:
     Raises :class:`modak.errors.RequestError` without a deadline, :class:`modak.errors.UnknownName` for an unknown target.
     """
     wanted = demand(request)
-    of_one, assumed = _of_one_dataset(request, facts)
+    of_one, assumed = _of_one_problem(request, facts)
     places = [(system, partition) for system in _systems(request, facts) for partition in _partitions(request, system)]
     platforms = [_platform(of_one, facts, guide, wanted, system, partition) for system, partition in places]
     return Sizing(
@@ -67,11 +67,11 @@ def _systems(request: Request, facts: Facts) -> Iterable[System]:
     return (found,)
 
 
-def _of_one_dataset(request: Request, facts: Facts) -> tuple[Request, tuple[Notice, ...]]:
-    """The request with one data set for all systems: sizes that meet a deadline with different problems tell nothing of each other."""
+def _of_one_problem(request: Request, facts: Facts) -> tuple[Request, tuple[Notice, ...]]:
+    """The request with one problem for all systems: sizes that meet a deadline with different problems tell nothing of each other."""
     names = [name for system in _systems(request, facts) for name in (system.name, *system.aliases)] if request.target.name else []
-    dataset, warnings = of_one_dataset(request, facts.models, frozenset(map(same_name, names)))
-    return with_dataset(request, dataset), warnings
+    problem, warnings = of_one_problem(request, facts.models, frozenset(map(same_name, names)))
+    return with_problem(request, problem), warnings
 
 
 def _partitions(request: Request, system: System) -> tuple[Partition, ...]:

@@ -89,7 +89,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Spent:
+class UsedToken:
     """A job's token that a load uses up: the first load with it is kept, any other refused."""
 
     digest: str

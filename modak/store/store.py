@@ -23,7 +23,7 @@ from modak.numbering import Numbers, Selection
 from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
 from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, versions
-from modak.store.access import Access, Spent, names
+from modak.store.access import Access, UsedToken, names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
 from modak.store.engine import connect, on_network, quick, reading, shown, supported, translated, writing
@@ -52,7 +52,7 @@ def open_store(url: str, *, fill: bool = True) -> Store:
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, versions.Pulse(engine), quick(engine), PlanSpool(engine.url))
+    return Store(engine, versions.VersionWatch(engine), quick(engine), PlanSpool(engine.url))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Store:
     """An open database. Values go in and come out; :meth:`close` it, or use it with ``with``."""
 
     engine: Engine
-    pulse: versions.Pulse
+    watch: versions.VersionWatch
     plans_engine: Engine
     """For plans, curves and notes of refusals: a commit that waits for the disk costs more than the plan itself."""
     spool: PlanSpool
@@ -74,7 +74,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of all connections."""
-        self.pulse.close()
+        self.watch.close()
         self.plans_engine.dispose()
         self.engine.dispose()
 
@@ -102,7 +102,7 @@ class Store:
     def version(self) -> str:
         """The version of the data: another text after every change of knowledge or results."""
         with translated(self.engine):
-            return self.pulse.version()
+            return self.watch.version()
 
     def versions(self) -> tuple[str, str]:
         """The version of the data, and the one at the last change of what is known: results that are loaded leave that as it is."""
@@ -163,7 +163,7 @@ class Store:
         replace: bool = False,
         progress: Progress = silent,
         request_id: str = "",
-        token: Spent | None = None,
+        token: UsedToken | None = None,
     ) -> LoadReport:
         """Store the rows of all tables, or none. A row that is there already is left out and counted.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, and_, case, func, insert, select, update
 
 from modak import metrics, suspicion
-from modak.errors import DataError
+from modak.errors import DataError, NotFound
 from modak.facts import SeriesKey
 from modak.ingest.table import LAYOUT
 from modak.numbering import Selection
@@ -20,6 +21,10 @@ from modak.suspicion import Cell
 
 _AT_ONCE: Final = 200
 """Series in one query."""
+_NUMBERS_AT_ONCE: Final = 500
+"""Numbers in one query: far below every database's limit of parameters."""
+_NAMES: Final = 1_000
+"""Files, the newest, among which a name that is none may be a slip."""
 
 
 def note(connection: Connection, touched: Mapping[int, SeriesKey], highest: int, load_ids: Sequence[int]) -> list[str]:
@@ -36,15 +41,35 @@ def settle(connection: Connection, chosen: Selection, why: str | None, version: 
     """Doubt the chosen results for a reason, or no longer (``None``), as far as they stand; how many that changes.
 
     ``version`` counts the change and gives its number, which marks the series.
+    Raises :class:`modak.errors.NotFound` for a file that nothing was loaded from.
     """
-    here = results.c.load_id.in_(select(loads.c.id).where(loads.c.file == chosen)) if isinstance(chosen, str) else results.c.id.in_(chosen)
-    where = and_(here, results.c.doubt_id == 0 if why else results.c.doubt_id != 0, results.c.replaced_by == 0)
-    count = int(connection.execute(select(func.count()).select_from(results).where(where)).scalar_one())
-    if count:
-        touched = series.c.id.in_(select(results.c.series_id).where(where))
-        connection.execute(update(series).where(touched).values(changed=version()))
-        connection.execute(update(results).where(where).values(doubt_id=_text(connection, why) if why else 0))
-    return count
+    changes = and_(results.c.doubt_id == 0 if why else results.c.doubt_id != 0, results.c.replaced_by == 0)
+    parts = [and_(part, changes) for part in _parts(connection, chosen)]
+    touched = sorted({number for part in parts for number in connection.scalars(select(results.c.series_id).where(part).distinct())})
+    if not touched:
+        return 0
+    changed = version()
+    for numbers in _chunks(touched):
+        connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=changed))
+    doubt_id = _text(connection, why) if why else 0
+    return sum(connection.execute(update(results).where(part).values(doubt_id=doubt_id)).rowcount for part in parts)
+
+
+def _parts(connection: Connection, chosen: Selection) -> list[Any]:
+    """The chosen results, as conditions that a database takes."""
+    if not isinstance(chosen, str):
+        return [results.c.id.in_(numbers) for numbers in _chunks(chosen)]
+    numbers = connection.scalars(select(loads.c.id).where(loads.c.file == chosen)).all()
+    if not numbers:
+        names = connection.scalars(select(loads.c.file).order_by(loads.c.id.desc()).limit(_NAMES)).all()
+        close = [name for name in names if name.endswith(f"/{chosen}")] or get_close_matches(chosen, names)
+        hint = "".join(f"; did you mean {name!r}?" for name in close[:1])
+        raise NotFound(f"nothing was loaded from a file called {chosen!r}{hint} ('modak audit' shows what was loaded)", field="file")
+    return [results.c.load_id.in_(part) for part in _chunks(numbers)]
+
+
+def _chunks(numbers: Sequence[int]) -> list[Sequence[int]]:
+    return [numbers[start : start + _NUMBERS_AT_ONCE] for start in range(0, len(numbers), _NUMBERS_AT_ONCE)]
 
 
 def _cells(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int, list[Row[Any]]]]:

@@ -29,7 +29,7 @@ FRESH_S: Final = 0.01
 """For how long the version that was asked for last is taken for the newest, unless this process wrote meanwhile."""
 
 
-class Pulse:
+class VersionWatch:
     """The version, for whoever asks at every request: on SQLite by a connection that begins no transaction and stays open."""
 
     def __init__(self, engine: Engine) -> None:

@@ -18,6 +18,13 @@ from modak.errors import RequestError, Unavailable
 State = Literal["waiting", "running", "over"]
 ANSWER_S: Final = 60
 """Longest that a client of the scheduler may take."""
+PATIENCE_S: Final = 900.0
+"""For how long a controller of Slurm that is restarted is asked again."""
+PAUSE_S: Final = 10.0
+_AWAY: Final = re.compile(r"unable to contact slurm controller|connection refused|temporarily una(?:ble|vailable)", re.IGNORECASE)
+"""What Slurm's clients say where nothing came of the call, and the next may succeed."""
+_LOST: Final = re.compile(r"timed out|zero bytes", re.IGNORECASE)
+"""What they say where nobody knows what came of it."""
 
 
 class Runner(Protocol):
@@ -32,24 +39,44 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class Slurm:
-    """``sbatch`` and ``squeue``."""
+    """``sbatch`` and ``squeue``. Both raise :class:`modak.errors.Unavailable` where the controller is away for too long."""
+
+    patience_s: float = PATIENCE_S
+    pause_s: float = PAUSE_S
 
     def start(self, script: Path, limit_s: float | None) -> str:
         """Submit it. Raises :class:`modak.errors.RequestError` with what sbatch says against it."""
-        sent = _asked("sbatch", "--parsable", str(script))
+        sent = self._asked("sbatch", "--parsable", str(script))
+        if sent.returncode and _LOST.search(sent.stderr):
+            raise _unanswered("sbatch", sent.stderr)
         if sent.returncode:
             raise RequestError(f"sbatch refuses it: {' '.join(sent.stderr.split()):.300}", field=str(script))
         return sent.stdout.strip().split(";")[0]
 
     def state(self, job: str) -> State:
         """By squeue, which forgets jobs some minutes after their end."""
-        seen = _asked("squeue", "--noheader", "--jobs", job, "--format", "%T")
+        seen = self._asked("squeue", "--noheader", "--jobs", job, "--format", "%T", again=_LOST)
         if seen.returncode and "Invalid job id" not in seen.stderr:
-            raise Unavailable(f"squeue: {' '.join(seen.stderr.split()):.300}", field="squeue")
+            raise _unanswered("squeue", seen.stderr)
         state = seen.stdout.strip()
         if state in ("PENDING", "CONFIGURING", "REQUEUED"):
             return "waiting"
         return "running" if state in ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT") else "over"
+
+    def _asked(self, *words: str, again: re.Pattern[str] = _AWAY) -> subprocess.CompletedProcess[str]:
+        """What a client says once the controller is there; what changes nothing is asked ``again`` also where an answer was lost."""
+        until = time.monotonic() + self.patience_s
+        while True:
+            told = _asked(*words)
+            if not told.returncode or not any(pattern.search(told.stderr) for pattern in (_AWAY, again)):
+                return told
+            if time.monotonic() > until:
+                raise _unanswered(words[0], told.stderr)
+            time.sleep(self.pause_s)
+
+
+def _unanswered(program: str, said: str) -> Unavailable:
+    return Unavailable(f"{' '.join(said.split()):.300} (the same command goes on with the search)", field=program)
 
 
 @dataclass(frozen=True)

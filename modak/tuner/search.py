@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from modak.amounts import counted
 from modak.dsl import Request
-from modak.errors import Conflict, DataError, Infeasible, ModakError, RequestError
+from modak.errors import Conflict, DataError, Infeasible, ModakError, RequestError, Unavailable
 from modak.facts import Facts
 from modak.optimise import optimise
 from modak.service import Service
@@ -92,10 +92,21 @@ class Search:
                     found.append(self.aim.cost(run.value))
         return costs
 
+    def stored(self) -> None:
+        """Store once more what ran: a database that was away for a while, in this process or an earlier one, has all of it then."""
+        for file in (place / "result.json" for place in self._places() if Run.read(place).value is not None):
+            if file.exists() and not self._store(file):
+                self.notes.append("not every run is in the database: the same command stores those that are missing")
+                break
+        self.notes[:] = dict.fromkeys(self.notes)
+
     def used(self) -> float:
         """Node-hours of everything that ran."""
-        places = (*self.study.folder.glob("trial-*"), *self.study.folder.glob("confirm-*"))
-        return sum(Run.read(place).node_hours for place in places)
+        return sum(Run.read(place).node_hours for place in self._places())
+
+    def _places(self) -> list[Path]:
+        """The folders of all runs."""
+        return sorted((*self.study.folder.glob("trial-*"), *self.study.folder.glob("confirm-*")))
 
     # --- one trial
 
@@ -173,19 +184,23 @@ class Search:
         if came.value is None and run.limit_s and took >= 0.9 * run.limit_s:
             fault = f"ended after {took:.0f} s: its limit was {run.limit_s:.0f} s"
         if came.value is not None:
-            self._store(place)
+            self._store(place / "result.json")
         return run.update(place, seconds=took, value=came.value, fault="" if came.value is not None else fault, done=True)
 
-    def _store(self, place: Path) -> None:
-        """The trial is a result as any other: loading it twice adds nothing."""
+    def _store(self, file: Path) -> bool:
+        """The trial is a result as any other: loading it twice adds nothing. Whether the database was there: :meth:`stored` asks again."""
         from modak.ingest.reading import tables
 
         try:
-            report = self.service.load(tables([place / "result.json"]))
+            report = self.service.load(tables([file]))
+        except Unavailable as error:
+            self.say(f"{file}: not stored yet: {error}")
+            return False
         except ModakError as error:
-            self.notes.append(f"{place}: its result could not be stored: {error}")
+            self.notes.append(f"{file.parent}: its result could not be stored: {error}")
         else:
             self.notes += [str(note) for note in report["notes"]]
+        return True
 
     def _run(self, place: Path, point: Point, why: str) -> Run:
         """Run a point to its end in a folder of its own, unless that was done."""

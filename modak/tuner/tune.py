@@ -63,6 +63,7 @@ def _report(search: Search, study: Study, stopped: str, warnings: list[dict[str,
         raise RequestError(f"no trial gave a number ({stopped}); their output is in {study.folder}", field=str(study.folder))
     best = min(good, key=lambda trial: (trial.cost, trial.number))
     before, after = search.confirmed(best.point) if best.point != search.space.default else ([], [])
+    search.stored()
     factor = gain(before, after)
     setting = set_to(search.base, search.space, best.point)
     (study.folder / "job.sh").write_text(optimise(setting, search.facts).texts.job_script, encoding="utf-8")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from modak import metrics
-from modak.dsl import Configuration, JobOptions, Objective, Request, Setting
-from modak.nextruns import switched
+from modak.dsl import Configuration, JobOptions, Request, Setting
+from modak.nextruns import one_run
 from modak.tuning.asked import Aim, aim_of, grid_of, space_asked
 from modak.tuning.space import LAYOUT, Point, Space
 
@@ -38,7 +38,7 @@ def base_of(request: Request, chosen: Configuration) -> Request:
     options = {"node_count": chosen.nodes, "process_count_per_node": chosen.ranks_per_node, "request_gpus": chosen.gpus_per_node or None}
     free = {"core_count": None, "core_count_per_process": None}
     threads = None if follows else chosen.threads_per_rank
-    wishes = {"objective": Objective(), "options": switched(request, chosen.compiler)}
+    wishes = one_run(request, chosen.compiler)
     return request.model_copy(
         update={
             "job_options": request.job_options.model_copy(update={**options, **free}),

@@ -57,11 +57,11 @@ def test_what_is_no_order_is_refused(site: Site, tmp_path: Path, document: Any, 
 
 
 def test_an_order_is_answered_at_once_and_shared(site: Site, tmp_path: Path) -> None:
-    """202 with the place to look at; a second order for the same is the same build; the trail says who. It can be cancelled, once."""
+    """202 with the whole address; a second order for the same is the same build; the trail says who. It can be cancelled, once."""
     (tmp_path / "images").mkdir()
     with builder_lock(tmp_path / "images"):  # this process is the builder, and builds nothing
         first, second = order(site, {"recipe": RECIPE}), order(site, {"recipe": RECIPE, "runtime": "singularity"})
-        assert (first.status_code, first.headers["location"]) == (202, f"/builds/{first.json()['id']}")
+        assert (first.status_code, first.headers["location"]) == (202, f"http://testserver/builds/{first.json()['id']}")
         assert (first.json()["state"], second.json()["id"]) == ("queued", first.json()["id"])
         other = order(site, {"recipe": RECIPE, "runtime": "charliecloud", "also": ["tar"]}).json()
         assert other["id"] != first.json()["id"]
@@ -107,7 +107,7 @@ def test_a_look_at_a_build_starts_no_builder_where_none_can_work(
     own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A build that others ordered elsewhere is shown where the folder of images cannot be written."""
-    monkeypatch.setattr("modak.builds.desk.PATIENCE", timedelta(0))
+    monkeypatch.setattr("modak.builds.service.PATIENCE", timedelta(0))
     with builder_lock(tmp_path / "images"), Site(own_database, images_dir=str(tmp_path / "images")) as site:
         place = order(site, {"recipe": RECIPE}).headers["location"]
     with Site(own_database, images_dir="/proc/images") as site:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from contextlib import ExitStack
 from pathlib import Path
@@ -90,6 +91,41 @@ def test_predictions_take_csv_and_json(web: TestClient) -> None:
     as_csv = web.post("/predictions", content=text, headers={"Content-Type": "text/csv"}).json()["rows"]
     assert as_csv == web.post("/predictions", json=[row]).json()["rows"]
     assert as_csv[0]["lower"] < as_csv[0]["predicted"] < as_csv[0]["upper"]
+
+
+def test_counts_of_a_predicted_row_are_numbers(web: TestClient) -> None:
+    """As they were sent, and as results are listed; what a row does not say is null."""
+    rows = [
+        {"application": "3dgan", "metric": "epoch_time", "nodes": 24},
+        {"application": "3dgan", "metric": "epoch_time", "system": "zenith"},
+    ]
+    answered = web.post("/predictions", json=rows).json()["rows"]
+    assert [[row[name] for name in ("nodes", "system")] for row in answered] == [[24, None], [None, "zenith"]]
+
+
+def test_a_bad_record_is_named_by_its_number(web: TestClient) -> None:
+    """Programs write all records in one line."""
+    row = {"application": "3dgan", "metric": "epoch_time", "nodes": 24}
+    answer = web.post("/predictions", json=[row, row, row | {"nodes": 0.5}])
+    assert answer.json()["errors"][0]["field"] == "body.json:3"
+
+
+def test_a_packed_body_is_refused_by_its_header(web: TestClient, document: dict[str, Any]) -> None:
+    """415, and not a complaint about its first byte."""
+    packed = gzip.compress(json.dumps(document).encode())
+    answer = web.post("/optimise", content=packed, headers={"Content-Type": "application/json", "Content-Encoding": "gzip"})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (415, "Content-Encoding")
+
+
+def test_a_refused_method_names_all_that_the_address_takes(web: TestClient) -> None:
+    """Also those of another route with the same address."""
+    assert web.options("/systems").headers["allow"] == "GET, POST"
+
+
+def test_a_filter_has_one_value(web: TestClient) -> None:
+    """Two would look like either one, and only the last would count."""
+    answer = web.get("/results?application=3dgan&application=resnet50")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "application")
 
 
 def test_a_bad_row_is_named_by_its_line(web: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,11 +14,10 @@ from starlette.testclient import TestClient
 from modak.api import create_app
 from modak.settings import Settings
 
-OPERATIONS = [
-    (path, method)
-    for path, operations in create_app(Settings(database_url="sqlite:///nowhere.db")).openapi()["paths"].items()
-    for method in operations
-]
+PATHS = create_app(Settings(database_url="sqlite:///nowhere.db")).openapi()["paths"]
+OPERATIONS = [(path, method) for path, operations in PATHS.items() for method in operations]
+TOLERANT = {path for path, operations in PATHS.items() if "schemas/request_document" in json.dumps(operations)}
+"""Addresses that read requests in other words, too, with a warning; strict reading refuses what the schema does."""
 MEANING = ["2xx", "400", "401", "403", "404", "409", "422"]
 """A schema says what a document looks like; whether it makes sense (a system that is known, counts that fit together) it cannot."""
 
@@ -36,8 +36,15 @@ def test_every_answer_is_documented(described: schemathesis.BaseSchema, path: st
     sound, broken = (operation.as_strategy(generation_mode=mode) for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE))
 
     @settings(max_examples=8, suppress_health_check=list(HealthCheck))
-    @given(sound | broken)
+    @given(sound | (broken.map(strictly) if path in TOLERANT else broken))
     def check(case: schemathesis.Case[Any]) -> None:
         case.call_and_validate()
 
     check()
+
+
+def strictly(case: schemathesis.Case[Any]) -> schemathesis.Case[Any]:
+    """The case with strict reading, where what is broken of it is not that parameter."""
+    if case.query.get("strict", "true") in ("true", "false", True, False):
+        case.query = {**case.query, "strict": "true"}
+    return case

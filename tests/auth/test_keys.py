@@ -18,7 +18,7 @@ from modak.auth.ring import REMEMBERED_S, KeyRing
 from modak.dsl import Texts
 from modak.errors import NotFound, RequestError, Unauthorised
 from modak.store import Store, keys, schema
-from modak.store.access import Spent
+from modak.store.access import UsedToken
 from modak.store.audit import Actor
 from modak.store.engine import writing
 from modak.store.times import stored
@@ -204,7 +204,7 @@ def test_a_jobs_token_is_used_once(planned: Store) -> None:
 
     def load(number: int) -> None:
         try:
-            planned.load([csv_table(ROWS.replace("3dgan", f"app{number}"))], "job", token=Spent(digest, PLAN))
+            planned.load([csv_table(ROWS.replace("3dgan", f"app{number}"))], "job", token=UsedToken(digest, PLAN))
             outcomes.append("kept")
         except Unauthorised:
             outcomes.append("refused")
@@ -223,7 +223,7 @@ def test_a_load_that_stores_nothing_spends_nothing(planned: Store) -> None:
     """A dry run, for instance."""
     digest = tokens.digest("one")
     planned.access.allow_result(digest, PLAN, ME)
-    planned.load([csv_table(ROWS)], "job", token=Spent(digest, PLAN), dry_run=True)
+    planned.load([csv_table(ROWS)], "job", token=UsedToken(digest, PLAN), dry_run=True)
     assert planned.access.result_allowed(digest, PLAN) == "local:me"
 
 

@@ -148,6 +148,27 @@ def test_a_build_outlasts_a_database_that_others_hold(tmp_path: Path, monkeypatc
         assert store.builds.get(asked.id).state == "failed"
 
 
+def test_a_builder_whose_database_is_away_for_too_long_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits once, not a second time to tell that it failed: the build is nobody's failure, and the next builder begins it anew."""
+    monkeypatch.setattr("modak.store.engine.BUSY_MS", 1000)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name in ("ch-image", "ch-convert", "ch-run"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    order = Order("charliecloud", "FROM debian", "x", {"framework": "pytorch"})
+    with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store, held(tmp_path / "a.db") as other:
+        store.builds.ask(order.key, order.as_json(), ADA)
+        claimed = store.builds.claim(BUILDER)
+        assert claimed is not None
+        other.execute("BEGIN IMMEDIATE")
+        back = Timer(1.5, other.rollback)
+        back.start()
+        with pytest.raises(Unavailable):
+            BuildRun(store.builds, claimed, tmp_path, limit_s=60, held_s=0).run()
+        back.join()
+        assert store.builds.get(claimed.id).state == "running"
+
+
 def test_a_builder_that_is_to_end_does_not_wait_for_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor while it tidies up: whoever comes next finds the build."""
     monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)

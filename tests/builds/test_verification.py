@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from modak.errors import DataError
+from modak.builds.charliecloud import Charliecloud
+from modak.builds.verify import verified
+from modak.errors import DataError, Unavailable
 from modak.facts import Image, ImageLabels
 from modak.images import Wanted, catalogue, choose
 from modak.probe import MARK, Claims, probe
-from modak.verification import Check, Seen, judge, measured, read
+from modak.verification import Check, Seen, hindrance, judge, measured, read
 
 CLAIMS: Claims = {
     "framework": "pytorch",
@@ -63,6 +67,70 @@ def test_labels_that_hold() -> None:
 def test_labels_that_are_refuted(label: str, other: dict[str, Any]) -> None:
     """Each by its own answer, and the others stand."""
     assert verdicts(CLAIMS, seen(**other))[label] == "refuted"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ch-run[7]: error: can't init user+mount namespaces: Operation not permitted (ch_core.c:436 1)",
+        "FATAL:   container creation failed: fuse: failed to open /dev/fuse: Permission denied",
+        "FATAL:   could not open image x.sif: the image's architecture (arm64) could not run on the host's (amd64)",
+        "",
+    ],
+)
+def test_a_machine_that_cannot_run_an_image_says_nothing_of_it(words: str) -> None:
+    """As Apptainer 1.4 and Charliecloud 0.31 say it; without a word, too."""
+    assert hindrance(CLAIMS, read(words))
+
+
+def test_such_a_machine_gives_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalogue's entry stays as it is; only a file that is not the one of the entry is refuted without running it."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "ch-run").write_text("#!/bin/sh\necho 'error: cannot init user+mount namespaces' >&2\nexit 1\n")
+    (tmp_path / "ch-run").chmod(0o755)
+    (file := tmp_path / "x.sqfs").write_bytes(b"hsqs")
+    image = Image(reference="x.sqfs", labels=ImageLabels(framework="pytorch", version="2.13.0", source="pip"), source="a claim")
+    with pytest.raises(Unavailable, match="tells nothing of the image: error: cannot init user"):
+        verified(image, file, Charliecloud())
+    changed = image.model_copy(update={"digest": f"sha256:{'0' * 64}"})
+    assert verified(changed, file, Charliecloud())[0].refuted
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "FATAL:   stat /bin/sh: no such file or directory",
+        "ch-run[7]: error: can't execve(2): /bin/sh: No such file or directory (ch_core.c:410 2)",
+        "FATAL:   While checking container encryption: could not open image x.sif: image format not recognized",
+        "ch-run[7]: error: unknown image type: x.sqfs (ch_core.c:278)",
+    ],
+)
+def test_an_image_that_runs_nowhere_is_refuted(words: str) -> None:
+    """Its own fault, whatever the machine is."""
+    assert not hindrance(CLAIMS, read(words))
+    assert verdicts(CLAIMS, read(words)) == {"image": "refuted"}
+
+
+@pytest.mark.parametrize(
+    ("check", "hindered"),
+    [
+        (Check(1, why="OSError: [Errno 28] No space left on device"), True),
+        (Check(1, why="RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"), True),
+        (Check(-9), True),
+        (Check(1, why="ModuleNotFoundError: No module named 'torch'"), False),
+        (Check(-4), False),
+        (FINE, False),
+    ],
+)
+def test_a_check_that_the_machine_fails_says_nothing_of_the_image(check: Check, hindered: bool) -> None:
+    """For want of room, of memory, or killed by who guards the memory."""
+    assert bool(hindrance(CLAIMS, seen(checks={"framework": check}))) is hindered
+
+
+def test_an_instruction_that_the_machine_lacks_refutes_no_image_for_another() -> None:
+    """Compiled for a processor that the login node has not."""
+    claims = {**CLAIMS, "microarchitecture": "skylake_avx512"}
+    assert "lacks" in hindrance(claims, seen(checks={"framework": Check(-4)}, processor_flags=frozenset(("sse2",))))
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,19 @@ def test_a_probe_speaks_for_the_kind_of_node_that_it_ran_on() -> None:
 
 @pytest.mark.parametrize(
     ("word", "name"),
-    [("tesla_v100-sxm2-16gb", "v100-sxm2-16gb"), ("t4", "t4"), ("gtx1080ti", "gtx-1080-ti"), ("p100", None), ("v100", None), (None, None)],
+    [
+        ("tesla_v100-sxm2-16gb", "v100-sxm2-16gb"),
+        ("nvidia_a100-sxm4-40gb", "a100-sxm4-40gb"),
+        ("nvidia_a100_80gb_pcie", "a100-pcie-80gb"),
+        ("nvidia_h100_80gb_hbm3", "h100-sxm5-80gb"),
+        ("h200", "h200-sxm5-141gb"),
+        ("mi250x", "mi250x"),
+        ("t4", "t4"),
+        ("gtx1080ti", "gtx-1080-ti"),
+        ("p100", None),
+        ("a100", None),
+        (None, None),
+    ],
 )
 def test_the_schedulers_word_for_a_gpu_counts_where_it_is_a_name(word: str | None, name: str | None) -> None:
     """As Slurm's AutoDetect writes it, or as the catalogue has it; the beginning of a name is none."""
@@ -226,14 +238,13 @@ def test_a_machine_alone_is_a_system_of_one_node() -> None:
 
 def test_unknown_hardware_gets_an_entry_with_a_source() -> None:
     """Only what was seen: no peak rates."""
-    found = seen(
-        {"lscpu": "lscpu-epyc-vm.json", "nvidia-smi": "nvidia-smi-h200.txt", "nvidia-smi-capability": "nvidia-smi-capability-h200.txt"}
-    )
+    gpu, capability = (read(f"{name}-h200.txt").replace("H200", "H2000") for name in ("nvidia-smi", "nvidia-smi-capability"))
+    found = seen({"lscpu": "lscpu-epyc-vm.json"}, nvidia_smi=gpu, nvidia_smi_capability=capability)
     assert [one.model_dump(exclude={"sources"}, exclude_unset=True) for one in found.processors] == [
         {"name": "epyc", "vendor": "amd", "model": "AMD EPYC", "microarchitecture": "x86_64_v4", "cores": 2, "threads_per_core": 1}
     ]
     assert [one.model_dump(exclude={"sources"}, exclude_unset=True) for one in found.accelerators] == [
-        {"name": "h200", "vendor": "nvidia", "model": "NVIDIA H200", "compute_capability": "9.0", "memory_gb": 150.7}
+        {"name": "h2000", "vendor": "nvidia", "model": "NVIDIA H2000", "compute_capability": "9.0", "memory_gb": 150.7}
     ]
     assert "nvidia-smi --query-gpu (2026-11-20), on login1" in found.accelerators[0].sources[0].citation
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from modak.builds import process, worker
-from modak.builds.desk import Desk
 from modak.builds.order import Order, of_text
+from modak.builds.service import BuildService
 from modak.errors import Conflict, DataError
 from modak.facts import Image, ImageLabels
 from modak.images import Wanted, catalogue, choose
@@ -60,17 +60,17 @@ def tools(scratch: Path, apptainer: Path, busybox: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def building(tmp_path: Path) -> Iterator[BuildService]:
     """An empty database and an empty folder of images."""
     yield from desk_in(tmp_path / "here")
 
 
-def desk_in(folder: Path) -> Iterator[Desk]:
+def desk_in(folder: Path) -> Iterator[BuildService]:
     """A site of its own."""
     folder.mkdir()
     url = f"sqlite:///{folder}/modak.db"
     with open_store(url, fill=False) as store:
-        yield Desk(store, Settings(database_url=url, images_dir=str(folder / "images"), build_hours=0.05))
+        yield BuildService(store, Settings(database_url=url, images_dir=str(folder / "images"), build_hours=0.05))
 
 
 def definition(base: Path, post: str = "echo made >/opt/made", labels: str = LABELS) -> str:
@@ -90,16 +90,16 @@ def order(text: str, folder: Path, name: str = "small", **more: Any) -> Order:
     return of_text(text, runtime, name, folder, **more)
 
 
-def built(desk: Desk, wanted: Order) -> dict[str, Any]:
+def built(building: BuildService, wanted: Order) -> dict[str, Any]:
     """The order, carried out by this process: the state at its end."""
-    build = desk.store.builds.ask(wanted.key, wanted.as_json(), TESTER)
-    worker.work(desk.store.builds, desk.folder, 180)
-    return desk.state(build.id)
+    build = building.store.builds.ask(wanted.key, wanted.as_json(), TESTER)
+    worker.work(building.store.builds, building.folder, 180)
+    return building.state(build.id)
 
 
-def left(desk: Desk) -> list[str]:
+def left(building: BuildService) -> list[str]:
     """What lies in the folder of images, but for the builder's own lock and log."""
-    return sorted(each.name for each in desk.folder.iterdir() if each.name not in (".builder", "builder.log"))
+    return sorted(each.name for each in building.folder.iterdir() if each.name not in (".builder", "builder.log"))
 
 
 def until(true: Callable[[], bool], patience_s: float = 60) -> None:
@@ -110,26 +110,26 @@ def until(true: Callable[[], bool], patience_s: float = 60) -> None:
         time.sleep(0.05)
 
 
-def test_a_definition_becomes_a_file_and_an_entry(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+def test_a_definition_becomes_a_file_and_an_entry(building: BuildService, busybox: Path, tmp_path: Path) -> None:
     """Run, hashed and dated; nothing else is left in the folder."""
-    told = built(desk, order(definition(busybox), tmp_path))
-    assert (told["state"], left(desk)) == ("done", ["small.sif"]), told
-    (entry,) = desk.store.snapshot().images
-    assert entry.reference == str(desk.folder / "small.sif")
+    told = built(building, order(definition(busybox), tmp_path))
+    assert (told["state"], left(building)) == ("done", ["small.sif"]), told
+    (entry,) = building.store.snapshot().images
+    assert entry.reference == str(building.folder / "small.sif")
     assert entry.digest == f"sha256:{hashlib.sha256(Path(entry.reference).read_bytes()).hexdigest()}"
     assert entry.verified_on == datetime.now(UTC).date()
     assert "apptainer 1." in (entry.verified_at or "")
 
 
-def test_a_dockerfile_becomes_a_squashfs_file_a_directory_and_an_archive(desk: Desk, tmp_path: Path) -> None:
+def test_a_dockerfile_becomes_a_squashfs_file_a_directory_and_an_archive(building: BuildService, tmp_path: Path) -> None:
     """All three hold what was made, and the first one runs with the image's own variables."""
-    told = built(desk, order(dockerfile(), tmp_path, also=("directory", "tar")))
-    assert (told["state"], left(desk)) == ("done", ["small", "small.sqfs", "small.tar.gz"]), told
-    assert (desk.folder / "small/opt/made").read_text() == "made\n"
-    with tarfile.open(desk.folder / "small.tar.gz") as archive:
+    told = built(building, order(dockerfile(), tmp_path, also=("directory", "tar")))
+    assert (told["state"], left(building)) == ("done", ["small", "small.sqfs", "small.tar.gz"]), told
+    assert (building.folder / "small/opt/made").read_text() == "made\n"
+    with tarfile.open(building.folder / "small.tar.gz") as archive:
         assert any(name.endswith("opt/made") for name in archive.getnames())
     shell = ("/bin/sh", "-c", "echo $GREETING $(cat /opt/made)")
-    command: list[str | Path] = ["ch-run", "--unset-env=*", "--set-env", desk.folder / "small.sqfs", "--", *shell]
+    command: list[str | Path] = ["ch-run", "--unset-env=*", "--set-env", building.folder / "small.sqfs", "--", *shell]
     assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "hello made\n"
 
 
@@ -147,83 +147,83 @@ def base_in_registry(scratch: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
-def test_a_base_image_is_pulled_from_a_registry(desk: Desk, base_in_registry: str, tmp_path: Path, kind: str) -> None:
+def test_a_base_image_is_pulled_from_a_registry(building: BuildService, base_in_registry: str, tmp_path: Path, kind: str) -> None:
     """Over HTTPS, with the certificate that the caller's variables name; what is built has what the base has."""
     text = dockerfile('test "$(cat /opt/base)" = pulled', base=base_in_registry)
     if kind == "apptainer":
         text = definition(Path(base_in_registry), 'test "$(cat /opt/base)" = pulled').replace("localimage", "docker")
-    told = built(desk, order(text, tmp_path))
-    assert told["state"] == "done", (told, desk.log(told["id"]))
+    told = built(building, order(text, tmp_path))
+    assert told["state"] == "done", (told, building.log(told["id"]))
 
 
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
-def test_a_missing_base_image(desk: Desk, tmp_path: Path, kind: str) -> None:
+def test_a_missing_base_image(building: BuildService, tmp_path: Path, kind: str) -> None:
     """The message says what was looked for; nothing is left."""
     text = definition(tmp_path / "nowhere") if kind == "apptainer" else dockerfile(base="127.0.0.1:9/nowhere:1")
-    told = built(desk, order(text, tmp_path))
-    assert (told["state"], left(desk)) == ("failed", [])
+    told = built(building, order(text, tmp_path))
+    assert (told["state"], left(building)) == ("failed", [])
     assert "\n" not in told["message"]
-    assert "nowhere" in told["message"] + desk.log(told["id"])
+    assert "nowhere" in told["message"] + building.log(told["id"])
 
 
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
-def test_a_failing_step_is_named(desk: Desk, busybox: Path, tmp_path: Path, kind: str) -> None:
+def test_a_failing_step_is_named(building: BuildService, busybox: Path, tmp_path: Path, kind: str) -> None:
     """With the log kept, and what was there under that name left alone."""
     text = definition(busybox, "echo so far\n    false; sh -c 'exit 7'") if kind == "apptainer" else dockerfile("echo so far; exit 7")
-    desk.folder.mkdir(parents=True)
+    building.folder.mkdir(parents=True)
     name = f"small.{'sif' if kind == 'apptainer' else 'sqfs'}"
-    (desk.folder / name).write_text("the one before")
-    told = built(desk, order(text, tmp_path))
+    (building.folder / name).write_text("the one before")
+    told = built(building, order(text, tmp_path))
     assert told["state"] == "failed"
     assert ("%post: false" if kind == "apptainer" else "RUN.F echo so far; exit 7") in told["message"], told
-    assert "so far" in desk.log(told["id"])
-    assert (left(desk), (desk.folder / name).read_text()) == ([name], "the one before")
-    assert desk.store.snapshot().images == ()
+    assert "so far" in building.log(told["id"])
+    assert (left(building), (building.folder / name).read_text()) == ([name], "the one before")
+    assert building.store.snapshot().images == ()
 
 
-def test_a_recipe_has_temporary_folders_of_its_own(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+def test_a_recipe_has_temporary_folders_of_its_own(building: BuildService, busybox: Path, tmp_path: Path) -> None:
     """Apptainer would give it the host's: it would see what others have there, and a failed build would leave its own."""
     told = built(
-        desk, order(definition(busybox, f"touch /tmp/{tmp_path.parent.name} /var/tmp/{tmp_path.parent.name}; ls /tmp; false"), tmp_path)
+        building, order(definition(busybox, f"touch /tmp/{tmp_path.parent.name} /var/tmp/{tmp_path.parent.name}; ls /tmp; false"), tmp_path)
     )
     assert told["state"] == "failed"
-    assert [line for line in desk.log(told["id"]).splitlines() if "modak-e2e" in line] == []
+    assert [line for line in building.log(told["id"]).splitlines() if "modak-e2e" in line] == []
     assert not any(Path(folder, tmp_path.parent.name).is_file() for folder in ("/tmp", "/var/tmp"))
 
 
-def test_a_full_disk_is_called_that(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_called_that(building: BuildService, busybox: Path, tmp_path: Path) -> None:
     """A file system of two megabytes; nothing half is left on it."""
     if os.geteuid():
         pytest.skip("mounting a small file system takes root")
-    desk.folder.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "small", desk.folder], check=True, timeout=30)
+    building.folder.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "small", building.folder], check=True, timeout=30)
     try:
-        told = built(desk, order(definition(busybox, "dd if=/dev/urandom of=/opt/big bs=1M count=8"), tmp_path))
-        assert (told["state"], left(desk)) == ("failed", [])
+        told = built(building, order(definition(busybox, "dd if=/dev/urandom of=/opt/big bs=1M count=8"), tmp_path))
+        assert (told["state"], left(building)) == ("failed", [])
         assert "the disk is full" in told["message"], told
         assert "\n" not in told["message"]
     finally:
-        subprocess.run(["umount", "-l", desk.folder], check=True, timeout=30)
+        subprocess.run(["umount", "-l", building.folder], check=True, timeout=30)
 
 
-def test_orders_for_one_recipe_are_one_build(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+def test_orders_for_one_recipe_are_one_build(building: BuildService, busybox: Path, tmp_path: Path) -> None:
     """Several at once, and one that comes when it is done."""
     wanted = Order(**{**order(definition(busybox), tmp_path).as_json(), "context": "", "bases": (), "also": ()})
     with ThreadPoolExecutor(6) as pool:
-        states = list(pool.map(lambda _: desk.ask(wanted, TESTER), range(6)))
+        states = list(pool.map(lambda _: building.ask(wanted, TESTER), range(6)))
     assert len({each["id"] for each in states}) == 1
-    until(lambda: desk.state(states[0]["id"])["state"] == "done")
-    later = desk.ask(wanted, TESTER)
+    until(lambda: building.state(states[0]["id"])["state"] == "done")
+    later = building.ask(wanted, TESTER)
     assert (later["id"], later["state"]) == (states[0]["id"], "done")
-    assert desk.ask(wanted, TESTER, again=True)["id"] != later["id"]
-    until(lambda: not desk.store.builds.newest(1, states=("queued", "running")))
+    assert building.ask(wanted, TESTER, again=True)["id"] != later["id"]
+    until(lambda: not building.store.builds.newest(1, states=("queued", "running")))
 
 
-def sleeping(desk: Desk, wanted: Order) -> tuple[str, dict[str, Any]]:
+def sleeping(building: BuildService, wanted: Order) -> tuple[str, dict[str, Any]]:
     """A build that a builder of its own has begun and that sleeps; the builder's and its tool's processes."""
-    told = desk.ask(wanted, TESTER)
-    until(lambda: "sleep 60" in desk.store.builds.get(told["id"]).step)
-    return told["id"], dict(desk.store.builds.get(told["id"]).builder)
+    told = building.ask(wanted, TESTER)
+    until(lambda: "sleep 60" in building.store.builds.get(told["id"]).step)
+    return told["id"], dict(building.store.builds.get(told["id"]).builder)
 
 
 def asleep(seconds: str) -> list[str]:
@@ -238,72 +238,72 @@ def asleep(seconds: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
-def test_a_cancelled_build_leaves_no_process(desk: Desk, busybox: Path, tmp_path: Path, kind: str) -> None:
+def test_a_cancelled_build_leaves_no_process(building: BuildService, busybox: Path, tmp_path: Path, kind: str) -> None:
     """And no file, also where a step began a session of its own; a second cancel is refused."""
     seconds = f"60.{os.getpid()}"  # as nobody else here sleeps
     step = f"setsid sleep {seconds}; true"
-    build_id, builder = sleeping(desk, order(definition(busybox, step) if kind == "apptainer" else dockerfile(step), tmp_path))
+    build_id, builder = sleeping(building, order(definition(busybox, step) if kind == "apptainer" else dockerfile(step), tmp_path))
     until(lambda: len(asleep(seconds)) == 1)
-    desk.cancel(build_id, TESTER)
-    until(lambda: desk.state(build_id)["state"] == "cancelled")
+    building.cancel(build_id, TESTER)
+    until(lambda: building.state(build_id)["state"] == "cancelled")
     assert process.members(builder["group"]["pid"]) == []
     assert asleep(seconds) == []
-    until(lambda: left(desk) == [])
+    until(lambda: left(building) == [])
     with pytest.raises(Conflict, match="cancelled already"):
-        desk.cancel(build_id, TESTER)
+        building.cancel(build_id, TESTER)
 
 
-def recovered(desk: Desk) -> bool:
+def recovered(building: BuildService) -> bool:
     """Recover as the next builder does; not yet, while the last thread of the dead one is ending and its lock with it."""
-    with worker.builder_lock(desk.folder) as lock:
+    with worker.builder_lock(building.folder) as lock:
         if lock is not None:
-            worker.recover(desk.store.builds, desk.folder)
+            worker.recover(building.store.builds, building.folder)
         return lock is not None
 
 
-def test_a_killed_builder_is_recovered(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+def test_a_killed_builder_is_recovered(building: BuildService, busybox: Path, tmp_path: Path) -> None:
     """The next builder ends what the dead one had started, clears its folder away, and the build waits again."""
-    build_id, builder = sleeping(desk, order(definition(busybox, "sleep 60"), tmp_path))
+    build_id, builder = sleeping(building, order(definition(busybox, "sleep 60"), tmp_path))
     os.kill(builder["process"]["pid"], signal.SIGKILL)
     until(lambda: not process.Process(**builder["process"]).alive)
-    assert (left(desk), bool(process.members(builder["group"]["pid"]))) == ([f".build-{build_id}"], True)
-    until(lambda: recovered(desk))
+    assert (left(building), bool(process.members(builder["group"]["pid"]))) == ([f".build-{build_id}"], True)
+    until(lambda: recovered(building))
     assert process.members(builder["group"]["pid"]) == []
-    assert (desk.store.builds.get(build_id).state, left(desk)) == ("queued", [])
-    assert desk.cancel(build_id, TESTER)["state"] == "cancelled"
+    assert (building.store.builds.get(build_id).state, left(building)) == ("queued", [])
+    assert building.cancel(build_id, TESTER)["state"] == "cancelled"
 
 
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
-def test_a_builder_that_is_asked_to_end_puts_its_build_back(desk: Desk, busybox: Path, tmp_path: Path, kind: str) -> None:
+def test_a_builder_that_is_asked_to_end_puts_its_build_back(building: BuildService, busybox: Path, tmp_path: Path, kind: str) -> None:
     """Without a mark against the build, and with nothing left in ch-image's storage."""
     text = definition(busybox, "sleep 60") if kind == "apptainer" else dockerfile("sleep 60")
-    build_id, builder = sleeping(desk, order(text, tmp_path))
+    build_id, builder = sleeping(building, order(text, tmp_path))
     os.kill(builder["process"]["pid"], signal.SIGTERM)
-    until(lambda: desk.store.builds.get(build_id).state == "queued")
-    assert desk.store.builds.get(build_id).attempts == 0
-    until(lambda: left(desk) == [])
+    until(lambda: building.store.builds.get(build_id).state == "queued")
+    assert building.store.builds.get(build_id).attempts == 0
+    until(lambda: left(building) == [])
     assert not Path(os.environ["CH_IMAGE_STORAGE"], "img", f"build{build_id}").exists()
-    desk.cancel(build_id, TESTER)
+    building.cancel(build_id, TESTER)
 
 
-def test_a_build_that_does_not_carry_what_its_recipe_says_fails(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+def test_a_build_that_does_not_carry_what_its_recipe_says_fails(building: BuildService, busybox: Path, tmp_path: Path) -> None:
     """It has no MPI: it gets neither its name nor an entry."""
-    told = built(desk, order(definition(busybox, labels=f"{LABELS} modak.mpi=openmpi"), tmp_path))
-    assert (told["state"], left(desk)) == ("failed", [])
+    told = built(building, order(definition(busybox, labels=f"{LABELS} modak.mpi=openmpi"), tmp_path))
+    assert (told["state"], left(building)) == ("failed", [])
     assert told["message"].endswith("mpi: claimed openmpi, seen none: refuted"), told
 
 
-def test_an_image_whose_label_is_refuted_is_never_chosen_again(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+def test_an_image_whose_label_is_refuted_is_never_chosen_again(building: BuildService, busybox: Path, tmp_path: Path) -> None:
     """It says so with date and machine."""
-    told = built(desk, order(definition(busybox), tmp_path))
+    told = built(building, order(definition(busybox), tmp_path))
     labels = ImageLabels(framework="pytorch", version="2.13.0", source="pip", mpi="openmpi")
-    desk.store.add([Image(reference=told["image"], labels=labels, source="a claim")], "tester", replace=True)
+    building.store.add([Image(reference=told["image"], labels=labels, source="a claim")], "tester", replace=True)
     wanted = Wanted(framework="pytorch", runtime="apptainer")
-    assert choose(catalogue(desk.store.snapshot().images), wanted).image is not None
-    shown = desk.verify("small.sif", TESTER)
+    assert choose(catalogue(building.store.snapshot().images), wanted).image is not None
+    shown = building.verify("small.sif", TESTER)
     assert shown["refuted"]
     assert {finding["label"]: finding["verdict"] for finding in shown["findings"]}["mpi"] == "refuted"
-    (entry,) = desk.store.snapshot().images
+    (entry,) = building.store.snapshot().images
     assert (entry.verified_on, entry.refuted[0].startswith(datetime.now(UTC).date().isoformat())) == (None, True)
     assert choose(catalogue([entry]), wanted).image is None
 
@@ -316,11 +316,11 @@ def test_the_wrapper_of_an_mpi_library_is_tried() -> None:
     assert (found.checks["exercise"].status, "openmpi" in found.mpi) == (0, True), found
 
 
-def test_a_bundle_carries_an_image_to_another_site(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+def test_a_bundle_carries_an_image_to_another_site(building: BuildService, busybox: Path, tmp_path: Path) -> None:
     """With its recipe; it runs there, and its entry names the file there."""
     text = definition(busybox)
-    built(desk, order(text, tmp_path))
-    desk.bundle("small.sif", tmp_path / "small.tar")
+    built(building, order(text, tmp_path))
+    building.bundle("small.sif", tmp_path / "small.tar")
     with tarfile.open(tmp_path / "small.tar") as archive:
         assert archive.extractfile("recipe").read().decode() == text  # type: ignore[union-attr]
     for there in desk_in(tmp_path / "there"):
@@ -332,10 +332,10 @@ def test_a_bundle_carries_an_image_to_another_site(desk: Desk, busybox: Path, tm
         assert there.unbundle(tmp_path / "small.tar", TESTER, replace_old=True).reference == entry.reference
 
 
-def test_a_wrong_digest_is_seen(desk: Desk, busybox: Path, tmp_path: Path) -> None:
+def test_a_wrong_digest_is_seen(building: BuildService, busybox: Path, tmp_path: Path) -> None:
     """A file that was changed is refuted and not bundled; a bundle that was damaged is not taken in."""
-    told = built(desk, order(definition(busybox), tmp_path))
-    desk.bundle("small.sif", tmp_path / "small.tar")
+    told = built(building, order(definition(busybox), tmp_path))
+    building.bundle("small.sif", tmp_path / "small.tar")
     whole = bytearray((tmp_path / "small.tar").read_bytes())
     whole[len(whole) // 2] ^= 1
     (tmp_path / "damaged.tar").write_bytes(whole)
@@ -346,8 +346,8 @@ def test_a_wrong_digest_is_seen(desk: Desk, busybox: Path, tmp_path: Path) -> No
     with Path(told["image"]).open("ab") as image:
         image.write(b"\0" * 4096)
     with pytest.raises(Conflict, match="is not what the catalogue tells of"):
-        desk.bundle("small.sif", tmp_path / "again.tar")
-    assert desk.verify("small.sif", TESTER)["refuted"]
+        building.bundle("small.sif", tmp_path / "again.tar")
+    assert building.verify("small.sif", TESTER)["refuted"]
 
 
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])

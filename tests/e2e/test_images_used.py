@@ -13,8 +13,8 @@ import pytest
 
 from modak.builds import verify, worker
 from modak.builds.conversion import converted
-from modak.builds.desk import Desk
 from modak.builds.order import Site, of_text
+from modak.builds.service import BuildService
 from modak.dsl import Texts
 from modak.facts import Facts, Image, ImageLabels
 from modak.normalise import normalise
@@ -58,13 +58,13 @@ def built(scratch: Path, apptainer: Path, mpi_programs: dict[str, Path]) -> Iter
         here.setenv("PATH", f"{apptainer.parent}:{os.environ['PATH']}")
         here.setenv("CH_IMAGE_STORAGE", str(scratch / "ch-image-used"))
         here.setenv("APPTAINER_MKSQUASHFS_ARGS", "-comp gzip -Xcompression-level 1")  # a tenth of the time
-        desk, site = Desk(store, Settings(images_dir=str(scratch / "built"))), Site(bases=str(bases))
+        building, site = BuildService(store, Settings(images_dir=str(scratch / "built"))), Site(bases=str(bases))
         for text, runtime in ((RECIPE, "charliecloud"), (converted(RECIPE, "dockerfile", "Dockerfile"), "apptainer")):
             order = of_text(text, runtime, "torch-mpi", recipe, site)
             build = store.builds.ask(order.key, order.as_json(), Actor("tester"))
-            worker.work(store.builds, desk.folder, 900)
-            told = desk.state(build.id)
-            assert told["state"] == "done", (told, desk.log(build.id))
+            worker.work(store.builds, building.folder, 900)
+            told = building.state(build.id)
+            assert told["state"] == "done", (told, building.log(build.id))
         yield {"apptainer" if image.reference.endswith(".sif") else "charliecloud": image for image in store.snapshot().images}
 
 

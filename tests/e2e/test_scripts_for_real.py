@@ -88,6 +88,20 @@ def test_an_mpi_program_in_a_container(slurm: Slurm, image_folder: Path, tmp_pat
     assert (result["results"][0]["nodes"], result["results"][0]["ranks_per_node"], result["results"][0]["metric"]) == (2, 2, "wall_time")
 
 
+def test_mpiruns_helpers_start_in_a_job_without_the_submitters_environment(
+    slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path
+) -> None:
+    """What ``--export=NONE`` leaves to srun is not handed on to the one that mpirun calls."""
+    job = mpi_job(str(mpi_programs["openmpi"]), "none")
+    names = [name for name in slurm.environment if name.startswith(("OMPI_", "PMIX_"))]
+    texts = answered(
+        system(launcher="mpirun"),
+        {**job, "job_options": {**job["job_options"], "copy_environment": False, "copy_environment_variable": names}},
+    )
+    done = ran(slurm, texts, tmp_path, enough=everyone)
+    assert (done.state in ENDS["openmpi"], everyone(done.output)) == (True, True), done
+
+
 def test_threads_of_a_hybrid_job(slurm: Slurm, image_folder: Path, tmp_path: Path) -> None:
     """One rank a node with two threads on two cores."""
     texts = answered(system(), mpi_job("/opt/hello.openmpi", "apptainer", threads=2, ranks=1))
@@ -150,12 +164,13 @@ def test_a_checkpoint_before_the_time_limit(slurm: Slurm, tmp_path: Path) -> Non
     assert (said["exit_status"], said["results"]) == (143, [])
 
 
-def test_the_signal_reaches_every_rank(slurm: Slurm, tmp_path: Path) -> None:
-    """Without a checkpoint command srun hands it on, and the ranks' own end is the job's."""
-    saves = "trap 'echo rank $SLURM_PROCID saved; exit 0' USR1; while :; do sleep 0.2; done"
+@pytest.mark.parametrize(("signal", "more"), [("USR1", {}), ("TERM", {"job_array": "1-1"})])
+def test_the_signal_reaches_every_rank(slurm: Slurm, tmp_path: Path, signal: str, more: dict[str, str]) -> None:
+    """Without a checkpoint command, whatever srun would make of it, and the ranks' own end is the job's."""
+    saves = f"trap 'echo rank $SLURM_PROCID saved; exit 0' {signal}; while :; do sleep 0.2; done"
     request = {
         "application": {"app_tag": "long", "app_type": "mpi", "executable": "sh", "arguments": ["-c", saves]},
-        "job_options": {"wall_time_limit": 60, "signal": "USR1@55", "node_count": 2, "process_count_per_node": 2},
+        "job_options": {"wall_time_limit": 60, "signal": f"{signal}@55", "node_count": 2, "process_count_per_node": 2, **more},
         "target": {"name": "throwaway", "container_runtime": "none"},
     }
     job = ran(slurm, answered(system("mpich"), request), tmp_path, patience_s=150)

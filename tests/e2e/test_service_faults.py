@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -198,6 +199,16 @@ def test_what_has_begun_is_finished(sqlite_url: str, options: tuple[str, ...]) -
         assert (status, served.process.wait(PATIENCE_S)) == (200, 0)
     with open_store(sqlite_url) as store:
         assert store.script(plan_of(content))
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2")])
+def test_who_asks_again_and_again_for_the_end_gets_the_same_one(sqlite_url: str, options: tuple[str, ...]) -> None:
+    """SIGTERM after SIGTERM, until the service is gone: status 0, as after one."""
+    with serving(sqlite_url, *options) as served:
+        while served.process.poll() is None:
+            served.process.terminate()
+            time.sleep(0.01)
+        assert served.process.returncode == 0
 
 
 def begun(served: Served) -> None:

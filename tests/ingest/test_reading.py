@@ -70,6 +70,16 @@ def test_spellings_of_one_row(content: bytes | str) -> None:
     assert found.numbers["nodes"].tolist() == [4]
 
 
+@pytest.mark.parametrize("small", [2**20, 0], ids=["standard library", "pandas"])
+def test_semicolons_separate_cells_where_commas_are_decimal(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As spreadsheets write CSV in many countries; a text with a comma stays, and the file is said to have been read so."""
+    monkeypatch.setattr(csv_format, "SMALL", small)
+    batch = only('application;params.dt;dataset;metric;value\r\nfoam;0,5;"a;b, c";wall_time;812,5\r\nfoam;0,5;"a;b, c";wall_time;1e3\r\n')
+    (key,) = batch.series
+    assert (key.params, key.dataset, batch.values.tolist()) == ({"dt": "0.5"}, "a;b, c", [812.5, 1000.0])
+    assert batch.notes == ("r.csv: semicolons separate its cells, commas are decimal",)
+
+
 def test_json_records_are_rows() -> None:
     """Numbers, texts, switches, nulls and an object of parameters mean what they mean in CSV."""
     record = {

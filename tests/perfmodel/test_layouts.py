@@ -83,9 +83,10 @@ def test_sizes_that_count_gpus_share_them_once() -> None:
 
 
 def test_as_many_gpus_on_more_nodes_are_not_what_was_measured() -> None:
-    """Four GPUs of one node were; one GPU on each of four nodes exchange over the network what those did not."""
+    """Four GPUs of one node were; one GPU on each of four nodes exchange over the network what those did not: a doubling of the two nodes that were."""
     spread, together = (predict(on_gpus(), Question(HERE, Layout(gpus_per_node=gpus)), [nodes]) for gpus, nodes in ((1, 4), (4, 1)))
-    assert (spread.basis, together.basis) == (("interpolated",), ("measured",))
+    assert (spread.basis, together.basis) == (("extrapolated",), ("measured",))
+    assert (spread.doublings.tolist(), together.doublings.tolist()) == ([1.0], [0.0])
 
 
 def test_runs_on_gpus_tell_little_of_a_node_without() -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -46,12 +44,6 @@ def test_interval_covers_and_widens_far_from_all_that_was_measured() -> None:
     assert held.mean() > 0.85
     strange = {name: values[:1] * (1e4 if name == "parameters" else 1.0) for name, values in unseen.items()}
     assert predict(model, strange).half_width[0] > guess.half_width.max()
-
-
-def test_a_model_is_plain_numbers() -> None:
-    """A model is JSON: named numbers, nothing that must be trusted to be loaded."""
-    seen = networks(30)
-    assert json.loads(json.dumps(fit(seen, log_throughput(seen)).as_json()))["columns"] == list(seen)
 
 
 def test_extensive_columns_count_for_each_operation() -> None:

@@ -71,7 +71,7 @@ def test_the_same_problem_elsewhere_tells_more_than_another_problem_here() -> No
 def test_power_scales_a_transfer() -> None:
     """A node of twice the power takes half the time."""
     power = {"here": 1.0, "there": 2.0}
-    found = predict(curves(), Question({"system": "there"}), [4], lambda system, *_: power[system or ""])
+    found = predict(curves(), Question({"system": "there"}), [4], lambda system, *_: (power[system or ""],))
     assert found.value == pytest.approx([12.5])
 
 
@@ -84,17 +84,17 @@ def test_a_transfer_counts_the_gpus_that_are_used(by_gpu: bool, used: int) -> No
     measured = fit([Result(series=key, layout=one, value=100 / ((one.nodes or 1) * (one.gpus_per_node or 1))) for one in layouts])
     nodes = {"here": (1.0, 4), "there": (2.0, 8)}
 
-    def power(system: str | None, _: str | None, gpus: int | None, __: int | None) -> float:
+    def power(system: str | None, _: str | None, gpus: int | None, __: int | None) -> tuple[float]:
         each, count = nodes[system or ""]
-        return each * (count if gpus is None else gpus)
+        return (each * (count if gpus is None else gpus),)
 
     found = predict(measured, Question({"system": "there"}, Layout(gpus_per_node=used)), [1], power)
     assert found.value == pytest.approx([50 / used], rel=0.05)
 
 
-def cores(_: str | None, __: str | None, ___: int | None, threads: int | None) -> float:
+def cores(_: str | None, __: str | None, ___: int | None, threads: int | None) -> tuple[float]:
     """Nodes of 64 equal cores, of which so many threads keep as many busy."""
-    return float(min(threads or 64, 64))
+    return (float(min(threads or 64, 64)),)
 
 
 @pytest.mark.parametrize(("ranks", "threads", "seconds"), [(8, 1, 100), (4, 1, 200), (8, 8, 12.5)])
@@ -120,7 +120,7 @@ def test_a_transfer_to_processors_counts_no_gpus() -> None:
     """Neither results nor request say that GPUs compute: processors are held against processors, though the nodes have GPUs."""
     power = {0: {"here": 1.0, "there": 2.0}, None: {"here": 10.0, "there": 80.0}}
     asked = Question({"system": "there"}, Layout(gpus_per_node=0))
-    found = predict(curves(), asked, [4], lambda system, _, gpus, __: power[gpus][system or ""])
+    found = predict(curves(), asked, [4], lambda system, _, gpus, __: (power[gpus][system or ""],))
     assert found.value == pytest.approx([12.5])
 
 
@@ -229,6 +229,50 @@ def test_a_transferred_row_says_from_what() -> None:
     assert there.endswith("; from results with system here; together with those of compiler icc")
 
 
+def test_a_row_that_leaves_its_data_set_open_says_of_which_of_several_it_is() -> None:
+    """A row that names one, or whose system has results of one alone, leaves nothing open."""
+    known = tuple(curve for name, work in (("small", 1), ("large", 100), ("larger", 1000)) for curve in curves(dataset=name, work=work))
+    rows = [{"application": "app", "nodes": 4, **said} for said in ({}, {"dataset": "small"}, {"system": "there"})]
+    alone = curves(dataset="other", work=10, system="there")
+    ends = [row["model"].partition("; of ")[2] for row in predict_rows(rows, {"app": (*known, *alone)})]
+    assert ends == ["dataset large, one of 4 that the row may mean", "", ""]
+
+
+@pytest.mark.parametrize(("label", "asked"), [("fp16", "FP16"), ("float16", "half"), ("float32", "fp32")])
+def test_a_precision_in_other_words_is_the_same(label: str, asked: str) -> None:
+    """As frameworks and people write them."""
+    assert predict(curves(precision=label), Question({**HERE, "precision": asked}), [4]).basis == ("measured",)
+
+
+@pytest.mark.parametrize("asked", ["bf16", "amp"])
+def test_precisions_of_half_the_width_are_nearer_to_each_other_than_to_single(asked: str) -> None:
+    """The interval is wider than that of the run itself, and far narrower than from single precision."""
+    single, half = curves(precision="fp32"), curves(precision="fp16", work=50.0)
+    found = predict((*single, *half), Question({**HERE, "precision": asked}), [4])
+    assert (found.value[0], found.basis) == (pytest.approx(12.5), ("transferred",))
+    assert found.spread[0] < predict(single, Question({**HERE, "precision": asked}), [4]).spread[0] / 2
+
+
+def test_a_framework_in_capitals_is_the_same() -> None:
+    """Tables say ``PyTorch``, requests ``pytorch``."""
+    assert predict(curves(framework="PyTorch"), Question({**HERE, "framework": "pytorch"}), [4]).basis == ("measured",)
+
+
+def test_a_row_that_counts_something_else_is_not_answered() -> None:
+    """Tokens a second are not samples a second, though both are throughputs; images are samples."""
+    known = curves(metric="throughput", unit="samples/s")
+    rows = [{"application": "app", "metric": "throughput", "nodes": 4, "unit": unit} for unit in ("tokens/s", "images/s")]
+    assert [row["basis"] for row in predict_rows(rows, {"app": known})] == ["none", "measured"]
+
+
 def test_underscores_do_not_tell_systems_apart() -> None:
     """``my_cluster`` and ``my-cluster`` are one system."""
     assert predict(curves(system="my_cluster"), Question({"system": "my-cluster"}), [4]).basis == ("measured",)
+
+
+def test_costs_of_another_metric_tell_nothing_of_a_layout() -> None:
+    """A time per epoch and one per sample differ by the number of samples, whatever the layouts do."""
+    epochs, samples = curves(ranks=4, metric="epoch_time"), curves(ranks=8, work=1e-4, metric="sample_time")
+    asked = Question(HERE, Layout(ranks_per_node=2, threads_per_rank=12))
+    together, alone = predict((*epochs, *samples), asked, [1]), predict(epochs, asked, [1])
+    assert together.value.tolist() == alone.value.tolist()

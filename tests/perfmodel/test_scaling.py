@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from modak.perfmodel import beyond, nodestep
 from modak.perfmodel.forms import FORMS
-from modak.perfmodel.scaling import Series, evaluate, fit_many, from_json
+from modak.perfmodel.scaling import Series, evaluate, fit_many
 
 SIZES = (1.0, 2.0, 4.0, 8.0, 16.0)
 
@@ -91,13 +90,6 @@ def test_no_loss_is_foretold_that_was_never_seen(work: tuple[float, ...]) -> Non
 def test_sizes_that_count_nodes_have_no_step() -> None:
     """Where a size is a node there is no layout within it to tell apart."""
     assert fit_many([Series(SIZES, amdahl(0.1).costs, (1, 2, 4, 8, 16))])[0].step == 0
-
-
-def test_a_mixture_survives_json() -> None:
-    """A stored mixture answers as the fitted one did."""
-    mixture = fit_many([Series(SIZES, amdahl(0.05).costs, (1, 1, 1, 1, 2))])[0]
-    again = from_json(json.loads(json.dumps(mixture.as_json())))
-    assert again == mixture
 
 
 def test_batch_and_single_fits_agree() -> None:

@@ -171,10 +171,19 @@ def test_an_image_is_compared_only_where_the_site_asks() -> None:
     """Reading gigabytes at every start is not the rule."""
     assert "sha256sum" not in "".join(setup("apptainer", having(digest=DIGEST)))
     assert "sha256sum" in "".join(setup("apptainer", having(policy=SIGNED, digest=DIGEST)))
-    assert "apptainer verify" in "".join(setup("apptainer", having(policy=SIGNED)))
+    assert "apptainer verify --local" in "".join(setup("apptainer", having(policy=SIGNED)))
     assert not any("verify" in each for each in setup("apptainer", having(policy=SIGNED, to_build=True)))
     squashed = having(policy=SIGNED, digest=DIGEST, file="a.sqfs", reference="a.sqfs")
     assert "sha256sum" in "".join(setup("charliecloud", squashed))
+
+
+@pytest.mark.parametrize("name", ["charliecloud", "podman-hpc", "sarus", "enroot"])
+def test_a_comparison_that_cannot_be_made_is_told(name: str) -> None:
+    """The site requires one, and the job runs without."""
+    policy, runtime = RuntimePolicy(name=name, require_signature=True), plugins.find("runtimes", name)
+    said = [each.message for each in runtime.warnings(having(runtime=name, policy=policy))]
+    assert any("the site requires that images are compared" in each for each in said)
+    assert not any("compared" in each.message for each in runtime.warnings(having(runtime=name, policy=policy, to_build=True)))
 
 
 @pytest.mark.parametrize(("content", "status"), [("right", 0), ("wrong", 81), (None, 72)])

@@ -182,6 +182,12 @@ def test_jobs_of_a_pbs_array_may_start_again() -> None:
     assert (lines, warned) == (["-J 1-8", "-r y"], ["job_options.requeue"])
 
 
+def test_grid_engine_waits_for_jobs_that_should_succeed() -> None:
+    """Not knowing whether they did, it is told; without the wait the job would begin beside them."""
+    said = replace(BARE.attributes, dependency="afterok:1:2,afterany:3")
+    assert written("gridengine", replace(BARE, attributes=said)) == (["-hold_jid 1,2,3"], ["job_options.job_dependency"])
+
+
 @pytest.mark.parametrize("dialect", ["pbspro", "lsf", "gridengine"])
 def test_jobs_of_an_array_that_write_one_file_are_warned_about(dialect: str) -> None:
     """What one writes is lost among the others', or under them."""

@@ -111,6 +111,13 @@ def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store)
     ]
 
 
+def test_more_results_are_doubted_at_once_than_a_statement_has_parameters(store: Store) -> None:
+    """Those that are there count, each once."""
+    store.load([csv_table(ROWS)], "me")
+    numbers = [*range(1, 70_000), 1]
+    assert store.doubt(numbers, "the wrong machine", "me") == store.confirm(numbers, "me") == 8
+
+
 def test_a_whole_size_in_the_wrong_unit_is_flagged(store: Store) -> None:
     """All repeats of a size a thousand times too large, in the same file as the others: they, and no others."""
     slipped = "".join(LINE.format(3806.5 / 64 * 1000 + k).replace(",4,4,12", ",64,4,12").replace(",1,2025", f",{k},2025") for k in (1, 2))

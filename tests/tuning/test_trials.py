@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ from hypothesis import strategies as st
 
 from modak.cli import main
 from modak.dsl import Request, Setting
-from modak.errors import Conflict, DataError, RequestError
+from modak.errors import Conflict, DataError, RequestError, Unavailable
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
+from modak.tuner.runners import Slurm
 from modak.tuner.study import Run, opened
 from modak.tuning.asked import aim_of, grid_of, with_space
 from modak.tuning.start import Start, starts
@@ -230,6 +233,62 @@ def test_a_small_space_is_tried_whole_and_going_on_runs_nothing_again(work: Path
     assert "every setting was tried" in found["stopped"]
     again = tuned(capsys, job, "--confirm", "1", "--gain", "0")
     assert again["trials"] == found["trials"]
+
+
+def test_a_database_that_was_away_has_every_run_in_the_end(
+    work: Path, own_database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search does not stop for it, and says so; the same command, which runs nothing again, stores what is missing."""
+    monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)
+    with closing(sqlite3.connect(own_database)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        found = tuned(capsys, document(), "--confirm", "0", "--gain", "0")
+    assert found["notes"] == ["not every run is in the database: the same command stores those that are missing"]
+    assert tuned(capsys, document(), "--confirm", "0", "--gain", "0")["notes"] == []
+    assert main(["results", "list", "--application", "toy", "--metric", "throughput", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["items"]) == len([one for one in found["trials"] if one["job"]])
+
+
+CLIENT = """#!/bin/sh
+echo call >>calls
+[ $(wc -l <calls) -gt 2 ] || {{ echo 'slurm: error: {says}' >&2; exit 1; }}
+echo {answers}
+"""
+"""A client of Slurm whose controller is away for two calls."""
+
+
+@pytest.mark.parametrize(
+    ("program", "says", "answers"),
+    [
+        ("sbatch", "Batch job submission failed: Unable to contact slurm controller (connect failure)", "7"),
+        ("squeue", "Unable to contact slurm controller (connect failure)", "RUNNING"),
+        ("squeue", "slurm_load_jobs error: Socket timed out on send/recv operation", "RUNNING"),
+    ],
+)
+def test_a_controller_that_is_restarted_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, says: str, answers: str
+) -> None:
+    """A trial that could not be handed over then is no setting that cannot run."""
+    client(tmp_path, monkeypatch, program, says, answers)
+    slurm = Slurm(pause_s=0.01)
+    assert (slurm.start(Path("job.sh"), None) if program == "sbatch" else slurm.state("7")) == answers.lower()
+
+
+@pytest.mark.parametrize("says", ["Unable to contact slurm controller (connect failure)", "Socket timed out on send/recv operation"])
+def test_what_may_have_been_submitted_is_not_submitted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    """Nor is a controller waited for that stays away: the search ends, and its trial has not begun."""
+    client(tmp_path, monkeypatch, "sbatch", says, "7")
+    with pytest.raises(Unavailable, match="the same command goes on"):
+        Slurm(patience_s=0).start(Path("job.sh"), None)
+    assert (tmp_path / "calls").read_text() == "call\n"
+
+
+def client(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str, says: str, answers: str) -> None:
+    """Make that client, the only one that is found."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    (folder / program).write_text(CLIENT.format(says=says, answers=answers))
+    (folder / program).chmod(0o755)
 
 
 def test_a_budget_ends_a_search(work: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,10 @@ export BUILD_PARALLELISM=16
 
 # the sources, fetched once
 modak_fetch() {
-    mkdir -p -- solver-2.1.part &&
-    tar -x -f "${HOME:?}"/code/solver-2.1.tar.gz -C solver-2.1.part --strip-components=1 &&
-    mv -- solver-2.1.part solver-2.1
+    MODAK_PART="$(mktemp -u -- solver-2.1.part.XXXXXX)" &&
+    mkdir -- "${MODAK_PART:?}" &&
+    tar -x -f "${HOME:?}"/code/solver-2.1.tar.gz -C "${MODAK_PART:?}" --strip-components=1 &&
+    mv -T -- "${MODAK_PART:?}" solver-2.1
 }
 test -d solver-2.1 || modak_fetch
 cd -- solver-2.1

@@ -40,7 +40,12 @@ test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
 
 # the sources, fetched once
-test -d solver || git -c protocol.ext.allow=never -c http.sslVerify=true clone --depth 1 -- https://example.org/code/solver.git solver
+modak_fetch() {
+    MODAK_PART="$(mktemp -u -- solver.part.XXXXXX)" &&
+    git -c protocol.ext.allow=never -c http.sslVerify=true clone --depth 1 -- https://example.org/code/solver.git "${MODAK_PART:?}" &&
+    mv -T -- "${MODAK_PART:?}" solver
+}
+test -d solver || modak_fetch
 cd -- solver
 
 # the build command, inside the container

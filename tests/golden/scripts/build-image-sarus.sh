@@ -33,6 +33,7 @@ command -v podman >/dev/null 2>&1 ||
     modak_stop 71 "podman is not on this node: load the module that brings it, or ask the site which container runtime it has"
 command -v sarus >/dev/null 2>&1 ||
     modak_stop 71 "sarus is not on this node: load the module that brings it, or ask the site which container runtime it has"
+rm -f -- modak-build/image.tar
 podman build -t "${MODAK_IMAGE:?}" -f modak-build/recipe modak-build
 podman save -o modak-build/image.tar "${MODAK_IMAGE:?}"
 sarus load modak-build/image.tar "${MODAK_IMAGE:?}"

@@ -94,7 +94,7 @@ mpirun -n 64 -ppn 32 -bind-to core:2 \
 MODAK_RUN=$!
 trap modak_signal USR1
 modak_wait
-trap - USR1
+trap : USR1
 
 # after the run, on the first node
 tar -cf results.tar results

@@ -120,8 +120,11 @@ mkdir -p results
 
 # the run
 MODAK_STARTED="$(date +%s%3N)"
-MODAK_NOTES="$(mktemp -d)"
+MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
+modak_keep() {
+    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # half a copy tells nothing
+}
 modak_checkpoint() {
     touch 'stop now'
 }
@@ -140,7 +143,7 @@ modak_wait() {
     done
 }
 mkfifo -- "${MODAK_NOTES:?}"/pipe
-tee -- "${MODAK_OUTPUT:?}" <"${MODAK_NOTES:?}"/pipe &
+modak_keep <"${MODAK_NOTES:?}"/pipe &
 MODAK_TEE=$!
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH -x OMP_NUM_THREADS -x OMP_PLACES \
         -x OMP_PROC_BIND -x MODAK_STORAGE \
@@ -148,8 +151,8 @@ mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to 
 MODAK_RUN=$!
 trap modak_signal USR1
 modak_wait
-trap - USR1
-wait "${MODAK_TEE}"
+trap : USR1
+wait "${MODAK_TEE}" || :
 MODAK_ENDED="$(date +%s%3N)"
 
 # after the run, on the first node

@@ -54,6 +54,10 @@ MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 : "${I_MPI_ROOT:?load the module of the host MPI, intel-mpi/2019}"
 MODAK_LIBRARY_PATH="${LD_LIBRARY_PATH:?load the module of the host MPI, intel-mpi/2019}"
 
+# where the nodes meet
+# mpirun starts its helpers by srun, which would not find them after --export=NONE
+unset SLURM_EXPORT_ENV
+
 # checks
 command -v ch-run >/dev/null 2>&1 ||
     modak_stop 71 "ch-run is not on this node: load the module that brings it, or ask the site which container runtime it has"

@@ -25,6 +25,10 @@ export OMP_NUM_THREADS=2
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
+# where the nodes meet
+# mpirun starts its helpers by srun, which would not find them after --export=NONE
+unset SLURM_EXPORT_ENV
+
 # checks
 mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null ||
     modak_stop 77 "mpirun is missing or of another family: the job's MPI is MPICH; load its module"

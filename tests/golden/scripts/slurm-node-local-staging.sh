@@ -105,7 +105,7 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
 
 # the job's own directory
 MODAK_SINCE="$(date +%s%3N)" # a start before this one, on a node that failed, may have left its directory
-MODAK_SCRATCH="${TMPDIR:-/tmp}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
+export MODAK_SCRATCH="${TMPDIR:-/tmp}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
 modak_each() {
     srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL "$@"
 }
@@ -118,7 +118,12 @@ modak_copy_in() {
     fi
 }
 modak_copy_out() {
-    mkdir -p -- "$(dirname -- "$2")" && cp -R -- "${MODAK_SCRATCH:?}/$1" "$2"
+    local from="${MODAK_SCRATCH:?}/$1"
+    if test -d "${from}"; then # into a directory that a job before this one may have left
+        mkdir -p -- "$2" && cp -R -- "${from}/." "$2"
+    else
+        mkdir -p -- "$(dirname -- "$2")" && cp -- "${from}" "$2"
+    fi
 }
 modak_stage_out() {
     modak_copy_out out results
@@ -147,12 +152,15 @@ mkdir -p results
 
 # the run
 MODAK_STARTED="$(date +%s%3N)"
-MODAK_NOTES="$(mktemp -d)"
+MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
+modak_keep() {
+    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # half a copy tells nothing
+}
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
         --kill-on-bad-exit=1 \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out \
-    | tee -- "${MODAK_OUTPUT:?}"
+    | modak_keep
 MODAK_ENDED="$(date +%s%3N)"
 
 # data out

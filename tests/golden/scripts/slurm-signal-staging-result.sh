@@ -108,12 +108,17 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
 
 # the job's own directory
 MODAK_SINCE="$(date +%s%3N)" # a start before this one, on a node that failed, may have left its directory
-MODAK_SCRATCH="${SCRATCH:?}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
+export MODAK_SCRATCH="${SCRATCH:?}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
 modak_copy_in() {
     mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -- "$1" "${MODAK_SCRATCH:?}/$2"
 }
 modak_copy_out() {
-    mkdir -p -- "$(dirname -- "$2")" && cp -R -- "${MODAK_SCRATCH:?}/$1" "$2"
+    local from="${MODAK_SCRATCH:?}/$1"
+    if test -d "${from}"; then # into a directory that a job before this one may have left
+        mkdir -p -- "$2" && cp -R -- "${from}/." "$2"
+    else
+        mkdir -p -- "$(dirname -- "$2")" && cp -- "${from}" "$2"
+    fi
 }
 modak_stage_out() {
     modak_copy_out out results
@@ -146,8 +151,11 @@ mkdir -p results
 
 # the run
 MODAK_STARTED="$(date +%s%3N)"
-MODAK_NOTES="$(mktemp -d)"
+MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
+modak_keep() {
+    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # half a copy tells nothing
+}
 modak_checkpoint() {
     touch 'stop now'
 }
@@ -166,7 +174,7 @@ modak_wait() {
     done
 }
 mkfifo -- "${MODAK_NOTES:?}"/pipe
-tee -- "${MODAK_OUTPUT:?}" <"${MODAK_NOTES:?}"/pipe &
+modak_keep <"${MODAK_NOTES:?}"/pipe &
 MODAK_TEE=$!
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
         --kill-on-bad-exit=1 \
@@ -174,8 +182,8 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
 MODAK_RUN=$!
 trap modak_signal USR1
 modak_wait
-trap - USR1
-wait "${MODAK_TEE}"
+trap : USR1
+wait "${MODAK_TEE}" || :
 MODAK_ENDED="$(date +%s%3N)"
 
 # data out

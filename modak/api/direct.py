@@ -25,26 +25,26 @@ Answer = TypeVar("Answer")
 Endpoint = Callable[..., Awaitable[Response]]
 
 
-class Straight(APIRoute):
+class DirectRoute(APIRoute):
     """A route to an endpoint ``async (request) -> Response``, whose further parameters are queries and have defaults."""
 
     def __init__(self, path: str, endpoint: Endpoint, **told: Any) -> None:
         super().__init__(path, endpoint, **told)
         queried = self.app
 
-        async def straight(scope: Scope, receive: Receive, send: Send) -> None:
+        async def direct(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["query_string"]:
                 await queried(scope, receive, send)
             else:
                 response = await endpoint(Request(scope, receive, send))
                 await response(scope, receive, send)
 
-        self.app = straight
+        self.app = direct
 
 
-def add_straight(app: FastAPI, path: str, endpoint: Endpoint, **told: Any) -> None:
-    """Add a straight route to ``app``."""
-    app.router.add_api_route(path, endpoint, route_class_override=Straight, **told)
+def add_direct(app: FastAPI, path: str, endpoint: Endpoint, **told: Any) -> None:
+    """Add a direct route to ``app``."""
+    app.router.add_api_route(path, endpoint, route_class_override=DirectRoute, **told)
 
 
 def is_open(request: Request) -> bool:

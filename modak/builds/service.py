@@ -31,7 +31,7 @@ PATIENCE: Final = timedelta(seconds=15)
 
 
 @dataclass(frozen=True)
-class Desk:
+class BuildService:
     """Building on one store, in the folder that the settings name."""
 
     store: Store

@@ -10,7 +10,7 @@ Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
 
-class Kept(Generic[Key, Answer]):
+class Cache(Generic[Key, Answer]):
     """The newest answers of a pure function, by its argument; asked from several threads, it may work one out twice."""
 
     def __init__(self, most: int) -> None:

@@ -1,0 +1,143 @@
+"""What stands around a command: modules, variables, the site's own lines, the checks. Every run of one configuration has the same.
+
+So it is worked out, and looked at by the gate, once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from modak import plugins, words
+from modak.jobspec import Attributes, JobSpec, RuleText
+from modak.launchers import Launcher
+from modak.runtimes import Runtime
+from modak.schedulers import Scheduler
+from modak.script import gate as scriptgate
+from modak.script.affinity import affinity
+from modak.script.bash import Expansion, Line, either, export, fixed, function, need, parts, quiet, run, subshell, variable, word
+from modak.script.parts import exports, modules, section
+from modak.script.shelltext import code
+from modak.script.staging import writable
+
+NO_GPU: Final = 74
+LONGEST_KEPT: Final = 10_000
+"""Characters of variables' values with which surroundings are kept."""
+_ANY_RUN: Final = Attributes()
+_SETS: Final = frozenset({"export", "set"})
+_RULE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What stands around a command and is the same for every run of one configuration."""
+
+    lines: tuple[Line, ...]
+    variables: Mapping[str, str]
+    """What the ranks must see, by name."""
+
+
+def surroundings(job: JobSpec, scheduler_name: str) -> Surroundings:
+    """Modules, variables, the site's own lines and the checks, from memory where another run had the same."""
+    usual = of_any_run(job)
+    long = sum(map(len, job.environment.values())) > LONGEST_KEPT
+    return _worked_out.__wrapped__(usual, scheduler_name) if long else _worked_out(usual, scheduler_name)
+
+
+def of_any_run(job: JobSpec) -> JobSpec:
+    """The job without what one run alone has; of its command the variables stay, whose places are bound into the image."""
+    return replace(
+        job,
+        command=tuple(word(variable(name)) for name in words.variables(job.command)),
+        attributes=_ANY_RUN,
+        pre=(),
+        post=(),
+        checkpoint=(),
+        plan_id="",
+        staging=None,
+        report=None,
+    )
+
+
+@lru_cache(maxsize=256)
+def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
+    scheduler, launcher, runtime = plugins_of(job, scheduler_name)
+    variables = _variables(job, launcher)
+    lines = (
+        *modules(job),
+        *exports(variables),
+        *_storage(job),
+        *rules(job, "environment"),
+        *_places(job, runtime, launcher, scheduler),
+        *_preflight(job, runtime, launcher, scheduler),
+    )
+    return Surroundings((scriptgate.sound(lines),) if lines else (), {**variables, **({"MODAK_STORAGE": ""} if job.storage else {})})
+
+
+def plugins_of(job: JobSpec, scheduler_name: str) -> tuple[Scheduler, Launcher, Runtime]:
+    """The scheduler of that name, and the job's launcher and container runtime (``none`` without a container)."""
+    return (
+        plugins.find("schedulers", scheduler_name),
+        plugins.find("launchers", job.launcher),
+        plugins.find("runtimes", job.container.runtime if job.container else "none"),
+    )
+
+
+def rules(job: JobSpec, stage: str) -> Iterator[Line]:
+    """Rules of a stage: those of the environment run in the script's own shell (what they export stays), others in one of their own.
+
+    One that sets variables alone stands as it is; another one in a function, which it may leave with ``return``.
+    """
+    for at, rule in enumerate(job.rules, start=1):
+        if rule.stage == stage:
+            yield from section(f"rule {_shown(rule)} ({stage})")
+            body = code(rule.script)
+            if stage != "environment":
+                yield subshell(body)
+            elif all(event[0] in _SETS for event in body.events):
+                yield body
+            else:
+                yield from (function(f"modak_rule_{at}", body), run(f"modak_rule_{at}"))
+
+
+def _shown(rule: RuleText) -> str:
+    return rule.rule if _RULE_NAME.fullmatch(rule.rule) else "without a name"
+
+
+def _variables(job: JobSpec, launcher: Launcher) -> dict[str, str]:
+    """Exported variables: the launcher's, then the rules' (which may know better), then the values that rules read."""
+    python = {"PYTHONNOUSERSITE": "1"} if job.container else {}
+    return {**launcher.environment(job), **python, **job.environment, **job.values}
+
+
+def _places(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> Iterator[Line]:
+    if job.container:
+        yield from section("the image", runtime.setup(job))
+    if met := launcher.setup(job, scheduler):
+        yield from section("where the nodes meet", met)
+
+
+def _storage(job: JobSpec) -> tuple[Line, ...]:
+    return (export("MODAK_STORAGE", *parts(job.storage)),) if job.storage else ()
+
+
+def _preflight(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> tuple[Line, ...]:
+    """What would otherwise fail late, asked in the first second; each check says what to do."""
+    inside = runtime.preflight(job) if job.container else ()
+    checks = (*inside, *launcher.preflight(job, scheduler), *writable(job), *_gpu(job), *affinity(job, launcher, scheduler))
+    return section("checks", checks) if job.preflight and checks else ()
+
+
+def _gpu(job: JobSpec) -> tuple[Line, ...]:
+    """A GPU is visible on the first node: the scheduler says so, or the driver does."""
+    vendor = job.resources.gpu_vendor or (job.container.gpu_vendor if job.container else None)
+    if not job.resources.gpus_per_node or vendor not in {"nvidia", "amd"}:
+        return ()
+    advice = "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+    if vendor == "amd":
+        return (need(run("test", "-e", "/dev/kfd"), NO_GPU, advice),)
+    given = fixed('test -n "${CUDA_VISIBLE_DEVICES:-}"', ("command", ("test",), ("-n",), (Expansion("CUDA_VISIBLE_DEVICES:-"),)))
+    return (need(either(given, quiet(run("nvidia-smi", "-L"))), NO_GPU, advice),)

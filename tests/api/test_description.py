@@ -1,0 +1,158 @@
+"""The OpenAPI document says enough to make a client of it: every answer has its type, and answers are of that type."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from starlette.testclient import TestClient
+
+from modak.api import answers, create_app
+from modak.settings import Settings
+from tests.api.test_access import Site
+
+Json = dict[str, Any]
+ROOT = Path(__file__).parents[2]
+CSV = {"Content-Type": "text/csv"}
+NOWHERE = Settings(database_url="sqlite:///nowhere.db")
+API: Json = create_app(NOWHERE).openapi()
+OPERATIONS = [(path, method) for path, operations in API["paths"].items() for method in operations]
+ROW = "application,nodes,metric,value,unit\nsolver,1,wall_time,100,s\n"
+
+
+def faults(answer: Any, path: str) -> list[str]:
+    """What of an answer the description of its address does not have."""
+    responses = API["paths"][path][answer.request.method.lower()]["responses"]
+    told = responses[str(answer.status_code)]["content"][answer.headers["content-type"]]["schema"]
+    return [error.message for error in jsonschema_rs.validator_for({**told, "components": API["components"]}).iter_errors(answer.json())]
+
+
+def schemas_in(part: Any) -> Iterator[Json]:
+    """Every property in a schema."""
+    if isinstance(part, dict):
+        yield from part.get("properties", {}).values()
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from schemas_in(inner)
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=lambda word: word.strip("/").replace("/", "-"))
+def test_every_answer_has_a_type(path: str, method: str) -> None:
+    """None is "any JSON"; only figures for Prometheus are no document and no text."""
+    responses = API["paths"][path][method]["responses"]
+    bodies = [body["schema"] for status, response in responses.items() if status != "304" for body in response.get("content", {}).values()]
+    assert all(bodies)
+    assert len(bodies) > 1 or path == "/metrics"
+
+
+@pytest.mark.parametrize("path", ["/results", "/systems", "/images", "/rules", "/models", "/health", "/ready", "/builds"])
+@pytest.mark.parametrize("suffix", ["", "?limit=1"])
+def test_what_is_listed_is_of_its_type(web: TestClient, path: str, suffix: str) -> None:
+    """The packaged knowledge, all and one page of it."""
+    answer = web.get(path + suffix)
+    assert answer.status_code == 200
+    assert faults(answer, path) == []
+
+
+@pytest.mark.parametrize("path", ["/infrastructures", "/scripts", "/scaling_models", "/container_mappings"])
+def test_published_shapes_are_of_their_type(web: TestClient, path: str) -> None:
+    """As the list that they are."""
+    assert len(web.get(path).json()) > 1
+    assert faults(web.get(path), path) == []
+
+
+@pytest.mark.parametrize("path", ["/optimise", "/get_image", "/get_build", "/get_optimisation"])
+def test_answers_are_of_their_type_in_whatever_words_the_request_came(web: TestClient, path: str) -> None:
+    """What the caller wrote stays as it was written, so nothing may be said of it that holds for the documented words alone."""
+    for file in sorted((ROOT / "tests/requests").glob("*.json")):
+        answer = web.post(path, json=json.loads(file.read_text()))
+        assert answer.status_code == 200, file.name
+        assert faults(answer, path) == [], file.name
+
+
+def test_changes_are_answered_as_described(own_database: Path, document: Json) -> None:
+    """Loading, doubting, adding, a plan's token, the trail."""
+    with Site(own_database) as site:
+        site.web.headers["Authorization"] = f"Bearer {site.keys['admin']}"
+        image = {"reference": "docker://example/solver:1.0", "source": "t", "labels": {"framework": "mpi", "version": "1", "source": "hub"}}
+        plan = site.web.post("/optimise", json=document).json()["job"]["plan"]["id"]
+        calls: list[tuple[str, str, Json]] = [
+            ("/results", "/results", {"content": ROW, "headers": CSV}),
+            ("/results", "/results", {"content": ROW, "headers": CSV}),
+            ("/results/doubts", "/results/doubts", {"json": {"results": [1], "why": "warm-up"}}),
+            ("/results/confirmations", "/results/confirmations", {"json": {"results": [1]}}),
+            ("/images", "/images", {"json": image}),
+            ("/images", "/images", {"json": image}),
+            (f"/plans/{plan}/token", "/plans/{id}/token", {}),
+        ]
+        found = [(site.web.post(address, **body), path) for address, path, body in calls]
+        found.append((site.web.get("/audit"), "/audit"))
+        assert [answer.status_code for answer, _ in found] == [200, 200, 200, 200, 201, 200, 201, 200]
+        assert [faults(answer, path) for answer, path in found] == [[]] * len(found)
+
+
+def test_examples_are_answered(web: TestClient) -> None:
+    """An editor offers them."""
+    asked = 0
+    for path, operations in API["paths"].items():
+        for body in (operation["requestBody"] for operation in operations.values() if "requestBody" in operation):
+            for kind, content in body["content"].items():
+                if "example" in content:
+                    sent = content["example"] if isinstance(content["example"], str) else json.dumps(content["example"])
+                    answer = web.post(path, content=sent, headers={"Content-Type": kind})
+                    assert answer.status_code == 200, (path, kind)
+                    assert faults(answer, path) == [], (path, kind)
+                    asked += 1
+    assert asked == 9
+
+
+def test_names_make_names_of_types() -> None:
+    """Generated clients write them in other letters: two that differ in case alone, or a title of another part, are one type to them."""
+    parts = API["components"]["schemas"]
+    plain = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in parts]
+    assert len(set(plain)) == len(plain)
+    titles = [part["title"] for part in parts.values() if "title" in part]
+    assert len(set(titles)) == len(titles)
+    assert not {"request", "response"} & set(plain), "libraries of HTTP clients have types of these names"
+
+
+def test_names_of_operations_are_those_of_their_addresses() -> None:
+    """Generated clients call their functions so."""
+    names = {f"{method} {path}": operation["operationId"] for path, each in API["paths"].items() for method, operation in each.items()}
+    assert names["post /optimise"] == "post_optimise"
+    assert names["get /systems/{name}"] == "get_systems_name"
+    assert len(set(names.values())) == len(names)
+
+
+def test_every_figure_of_an_answer_is_described() -> None:
+    """With its unit where it has one."""
+    kinds = ("number", "integer")
+    fields = [field for part in answers.components().values() for field in schemas_in(part) if field.get("type") in kinds]
+    assert len(fields) > 20
+    assert all(field.get("description") for field in fields)
+
+
+def test_what_needs_a_token_says_so() -> None:
+    """A client knows from the description where to send one."""
+    told = {
+        (path, method): operation.get("security", API["security"])
+        for path, each in API["paths"].items()
+        for method, operation in each.items()
+    }
+    assert {} in told["/optimise", "post"]
+    assert told["/results", "post"] == told["/audit", "get"] == [{"token": []}]
+    assert told["/health", "get"] == [{}]
+    closed = create_app(NOWHERE.model_copy(update={"anonymous": False})).openapi()
+    assert closed["security"] == [{"token": []}]
+    assert closed["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+
+
+def test_the_public_address_is_the_server() -> None:
+    """Behind a proxy with a prefix a generated client finds the service."""
+    address = "https://example.org/modak"
+    assert create_app(NOWHERE.model_copy(update={"public_url": address})).openapi()["servers"] == [{"url": address}]
+    assert "servers" not in API

@@ -1,0 +1,148 @@
+"""What makes a cost the workload's time: amounts, lengths of runs, and one problem at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from modak.dsl import Plan
+from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.normalise import normalise
+from modak.optimise import Recommendation, optimise, recommend
+from modak.perfmodel import fit
+
+Known = Callable[[str | None], Facts]
+
+
+def runs(ranks: int = 48, values: Sequence[float] = (100.0, 55.0, 33.0), **series: Any) -> list[Result]:
+    """Runs of a solver on 1, 2 and 4 nodes; of whole runs in seconds, where nothing else is said."""
+    key = SeriesKey.model_validate({"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s", **series})
+    layouts = [Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=48 // ranks) for nodes in (1, 2, 4)]
+    return [Result(series=key, layout=layout, value=value) for layout, value in zip(layouts, values, strict=False)]
+
+
+def asked(known: Known, results: Sequence[Result], nodes: int | None = None, **workload: Any) -> tuple[Any, Facts]:
+    """A request for the solver, and facts with these results alone."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}}, "workload": workload, "objective": {"minimise": "time", "max_nodes": 4}}
+    application = {"app_tag": "solver", "app_type": "mpi", "executable": "./solve"}
+    job = {"application": application, "target": {"name": "supermuc-ng"}, "optimisation": wanted, "job_options": {"node_count": nodes}}
+    return normalise({"job": job}).request, replace(known(None), models=fit(results))
+
+
+def plan(known: Known, results: Sequence[Result], **workload: Any) -> Plan:
+    """The plan for it."""
+    return optimise(*asked(known, results, **workload)).plan
+
+
+def answer(known: Known, results: Sequence[Result], **workload: Any) -> Recommendation:
+    """The recommendation for it."""
+    return recommend(*asked(known, results, **workload))
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "values", "amount", "seconds", "per"),
+    [
+        ("speed", "ns/day", (50.0, 90.0, 150.0), "100 ns", 100 / 150 * 86400, "ns"),
+        ("speed", "ns/day", (50.0, 90.0, 150.0), "0.1 us", 100 / 150 * 86400, "ns"),
+        ("fom", "1/s", (1e6, 2e6, 4e6), "1.2e9", 300, "unit"),
+        ("rate", "cells/s", (1e6, 2e6, 4e6), "1200 Mcells", 300, "cell"),
+        ("performance", "FLOP/s", (1e12, 2e12, 4e12), "1.2 PFLOP", 300, "FLOP"),
+    ],
+)
+def test_a_rate_becomes_a_time_by_the_amount_of_work(
+    metric: str, unit: str, values: tuple[float, ...], amount: str, seconds: float, per: str, known: Known
+) -> None:
+    """By hand: the amount over the rate, days in seconds."""
+    prediction = plan(known, runs(values=values, metric=metric, unit=unit), amount=amount).prediction
+    assert prediction.value == pytest.approx(seconds)
+    assert (prediction.per, prediction.basis) == (per, "measured")
+
+
+@pytest.mark.parametrize("amount", [None, "100 cells"])
+def test_a_rate_without_its_amount_asks_for_it_and_for_no_pilot(amount: str | None, known: Known) -> None:
+    """The results are there: measuring them again would tell nothing more."""
+    found = plan(known, runs(values=(50.0, 90.0, 150.0), metric="speed", unit="ns/day"), amount=amount)
+    assert found.prediction.value is None
+    assert [notice.field for notice in found.warnings if "speed in ns/day" in notice.message] == ["optimisation.workload.amount"]
+    assert not any("pilot" in sentence for sentence in found.advice)
+
+
+@pytest.mark.parametrize(("params", "seconds", "per"), [({"steps": "10000"}, 3300.0, "step"), ({}, 33.0, "run")])
+def test_a_run_of_other_length_takes_as_much_longer(params: dict[str, str], seconds: float, per: str, known: Known) -> None:
+    """A hundred times the steps of the results take a hundred times as long; of results that do not say theirs the advice warns."""
+    found = plan(known, runs(params=params), steps=1e6)
+    assert found.prediction.value == pytest.approx(seconds)
+    assert (found.prediction.per) == (per)
+    assert any("whatever its length" in sentence for sentence in found.advice) == (not params)
+
+
+def test_a_time_of_one_step_says_that_it_is_one(known: Known) -> None:
+    """A wall time for one step of a run of a million would end it."""
+    found = plan(known, runs(metric="step_time"))
+    assert "the time is that of one step: how many there are is said with workload.steps" in found.advice
+
+
+def test_problems_that_parameters_tell_are_not_compared(known: Known) -> None:
+    """One layout was measured with a small mesh, the other with a large one: neither is faster."""
+    found = answer(known, [*runs(48, params={"mesh": "1M"}), *runs(24, (800.0, 410.0, 210.0), params={"mesh": "8M"})])
+    assert {choice.configuration.ranks_per_node for choice in found.choices} == {24}
+    (warning,) = [notice for notice in found.warnings if notice.field == "optimisation.workload.params"]
+    assert warning.message.endswith("the times are those of mesh 8M (others: mesh 1M)")
+
+
+@pytest.mark.parametrize("value", [1000000, 1e6, "1000000", "1e6"])
+def test_a_number_among_the_parameters_is_that_number_however_written(value: float | str, known: Known) -> None:
+    """JSON makes numbers of what a table holds as text."""
+    found = answer(known, [*runs(48, params={"cells": "1000000"}), *runs(24, params={"cells": "8000000"})], params={"cells": value})
+    assert (found.choices[0].configuration.ranks_per_node, found.choices[0].prediction.basis) == (48, "measured")
+
+
+def test_weak_scaling_is_efficient_where_the_time_stays(known: Known) -> None:
+    """The problem grows with the nodes: its efficiency is the smallest size's time over its own, and the time chooses no size."""
+    found = answer(known, runs(values=(100.0, 104.0, 125.0), params={"scaling": "weak"}), nodes=4)
+    assert found.choices[0].efficiency == pytest.approx(0.8)
+    assert any("weak scaling" in sentence for sentence in found.advice)
+
+
+def test_builds_are_chosen_by_what_was_measured(known: Known) -> None:
+    """Compilers that an application was built with are no switches: each is a candidate, and the answer names the one it is of."""
+    found = plan(known, [*runs(compiler="gcc-8.3"), *runs(values=(90.0, 50.0, 30.0), compiler="cce-9.0")])
+    assert (found.configuration.compiler, found.prediction.basis) == ("cce-9.0", "measured")
+    assert found.prediction.value == pytest.approx(30.0)
+    assert "build: cce-9.0, at 4 nodes gcc-8.3 takes 1.10 x as long" in found.decisions
+    assert any("built with cce-9.0" in sentence for sentence in found.advice)
+
+
+def test_a_build_that_is_named_is_asked(known: Known) -> None:
+    """The time is that of the program that is there."""
+    found = plan(known, [*runs(compiler="gcc-8.3"), *runs(values=(90.0, 50.0, 30.0), compiler="cce-9.0")], compiler="gcc-8.3")
+    assert (found.configuration.compiler, found.prediction.basis) == ("gcc-8.3", "measured")
+    assert found.prediction.value == pytest.approx(33.0)
+
+
+def test_a_build_asks_no_image_for_its_compiler(known: Known) -> None:
+    """Images are labelled with graph compilers."""
+    results = [
+        one.model_copy(update={"series": one.series.model_copy(update={"framework": "tensorflow"})}) for one in runs(compiler="gcc-8.3")
+    ]
+    _, facts = asked(known, results)
+    job: dict[str, Any] = {"application": {"app_tag": "solver"}, "target": {"name": "supermuc-ng"}}
+    job["optimisation"] = {"app_type": "ai_training", "ai_training": {"tensorflow": {}}}
+    found = optimise(normalise({"job": job}).request, facts).plan
+    assert found.configuration.compiler == "gcc-8.3"
+    assert not any("gcc-8.3" in notice.message for notice in found.warnings)
+
+
+@pytest.mark.parametrize("application", [{}, {"app_type": "hpc"}])
+def test_results_on_several_nodes_make_a_run_of_several_processes(application: dict[str, str], known: Known) -> None:
+    """Also where they do not say how they lay on a node; their layout is then called a guess."""
+    results = [one.model_copy(update={"layout": Layout(nodes=one.layout.nodes)}) for one in runs()]
+    _, facts = asked(known, results)
+    job: dict[str, Any] = {"application": {"app_tag": "solver", **application}, "target": {"name": "supermuc-ng"}}
+    job["optimisation"] = {"objective": {"minimise": "time", "max_nodes": 4}}
+    found = recommend(normalise({"job": job}).request, facts)
+    assert (found.choices[0].configuration.nodes, found.choices[0].prediction.basis) == (4, "measured")
+    assert any("do not say their ranks_per_node" in sentence and "is a guess" in sentence for sentence in found.advice)
