@@ -22,8 +22,8 @@ from typing import Any, Final
 from urllib.request import urlopen
 
 from modak.builds import worker
-from modak.builds.service import BuildService
 from modak.builds.order import Runtime, Site, of_recipe
+from modak.builds.service import BuildService
 from modak.recipes.linux import INSTALLERS, LINUX
 from modak.recipes.plan import Recipe, Variant, recipe, toolchain
 from modak.settings import Settings

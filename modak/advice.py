@@ -7,6 +7,7 @@ here. Take a rule away, and its sentence goes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -19,6 +20,7 @@ from modak.grammar import clock
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.shapes import ASSUMED
 from modak.wishes import is_build, stated_nodes
+from modak.workload import stated
 
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def _pilot(chosen: Chosen) -> str | None:
 def _length(chosen: Chosen) -> str | None:
     """What the time is of, where the request and the results do not speak of one length of the run."""
     work, per = chosen.request.optimisation.workload, chosen.prediction.per
-    if per == "step" and work.steps is None:
+    if per == "step" and stated(work, "step") is None:
         return "the time is that of one step: how many there are is said with workload.steps"
     named = [f"{count:g} {word}" for count, word in ((work.epochs, "epochs"), (work.steps, "steps")) if count]
     if per != "run" or not (named or work.amount):
@@ -185,9 +187,15 @@ def _image(chosen: Chosen) -> str | None:
 def _version(chosen: Chosen) -> str | None:
     """An image whose framework has another version than the results."""
     measured = chosen.curve.series.framework_version if chosen.curve else None
-    if measured is None or chosen.framework_version in (None, measured) or "framework_version" in chosen.differences:
+    carried = chosen.framework_version
+    if measured is None or carried is None or _release(carried) == _release(measured) or "framework_version" in chosen.differences:
         return None
-    return f"the time is that of results with framework version {measured}; the image has {chosen.framework_version}: measure it there"
+    return f"the time is that of results with framework version {measured}; the image has {carried}: measure it there"
+
+
+def _release(version: str) -> str:
+    """A version as all write it: 2.1.0 is 2.1."""
+    return re.sub(r"(\.0)+$", "", version)
 
 
 def _said(value: object) -> str:

@@ -8,7 +8,7 @@ system, the software and the size. Far evidence pulls weakly and leaves a wide i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from modak.dsl import Basis
 from modak.facts import Result
 from modak.metrics import metric
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.matching import NORMAL, same_name
+from modak.perfmodel.matching import NORMAL, same_name, same_precision
 
 Array = npt.NDArray[np.float64]
 OFF: Final = "none"
@@ -42,6 +42,8 @@ DOUBLINGS: Final = 3.0
 """Doublings of the size over which what belongs to a run falls to 1/e."""
 MOST: Final = 120
 """The pairs with most in common that are heard."""
+WORDS: Final[Mapping[str, Callable[[str], str | None]]] = {"compiler": same_name, "precision": same_precision}
+"""What makes one word of several spellings of a column's values."""
 SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "runtime")
 
 
@@ -106,7 +108,9 @@ def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tu
     ``column`` is one of a result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up counts as a pair where
     its row says ``on``: its baseline is named in the row, and has no row of its own.
     """
-    records = [record(result) for result in results if result.suspect is None]
+    word = WORDS.get(column, str)
+    told = (record(result) for result in results if result.suspect is None)
+    records = [{**one, column: word(one[column])} if one.get(column) else one for one in told]
     timed = [one for one in records if metric(one["metric"], one["unit"]).kind in ("time", "throughput")]
     filled = [{**one, column: one.get(column) or off} for one in timed]
     compared = [_pair(pair.equal, pair.ratio) for pair in compare(filled, column, (off, on))]

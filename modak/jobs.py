@@ -54,14 +54,14 @@ def job_of(
         pmi=mpi.pmi if mpi else None,
         container=_container(target, software, bound_mpi(target, shape, request)),
         environment={**software.rules.environment, **_framework_environment(request), **exported(request)},
-        modules=_modules(target, software, mpi),
+        modules=(*((mpi.module,) if mpi and mpi.module else ()), *software.rules.modules),
         rules=software.rules.texts,
         pre=request.application.pre_execution,
         post=request.application.post_execution,
         checkpoint=request.application.checkpoint,
         system=target.system,
         plan_id=plan_id,
-        values=_values(request, target, resources),
+        values=_values(request, resources),
         preflight=request.application.preflight,
         affinity=request.application.preflight,
         distribution=distribution(request),
@@ -252,14 +252,6 @@ def _container(target: Target, software: Software, bound: HostMpi | None) -> Con
     )
 
 
-def _modules(target: Target, software: Software, mpi: HostMpi | None) -> tuple[str, ...]:
-    """The site's modules, the runtime's, the host MPI's, then those of rules, each once."""
-    system = target.system
-    runtime = target.runtime.module if target.runtime and software.reference else None
-    wanted = (*(system.modules if system else ()), runtime, mpi.module if mpi else None, *software.rules.modules)
-    return tuple(dict.fromkeys(module for module in wanted if module))
-
-
 def _framework_environment(request: Request) -> Mapping[str, str]:
     """What the request's own options ask for; it goes before rules, which know the request less well."""
     optimisation = request.optimisation
@@ -270,7 +262,7 @@ def _framework_environment(request: Request) -> Mapping[str, str]:
     return {name: value for items in pairs for name, value in items}
 
 
-def _values(request: Request, target: Target, resources: Resources) -> Mapping[str, str]:
+def _values(request: Request, resources: Resources) -> Mapping[str, str]:
     """What rule texts may read as exported variables."""
     build = request.application.build
     values = {

@@ -13,7 +13,7 @@ from modak.perfmodel import Curve
 from modak.perfmodel.matching import same_name, same_precision, same_value
 from modak.shapes import ASSUMED, Shape
 from modak.target import Target
-from modak.wishes import allowed_compilers, carrier, library, may_have, precision
+from modak.wishes import allowed_compilers, carrier, compiler_named, library, may_have, precision
 
 
 def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], host: HostMpi | None) -> Iterable[Shape]:
@@ -120,7 +120,7 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
         numa_mode=series.numa_mode,
         mpi=series.mpi,
         mpi_from=series.mpi_from,
-        compiler=series.compiler,
+        compiler=compiler_named(series.compiler),
         framework_version=series.framework_version,
         precision=series.precision,
         batch_size=layout.batch_size,

@@ -83,6 +83,7 @@ _AS_WRITTEN: Final[Mapping[str, Schema]] = {
     "to": {"type": "string", "description": "a path; ${NAME} may stand in one outside of the job's own directory"},
 }
 """Fields whose documented spelling differs from the canonical value."""
+_PARAMETER: Final[Schema] = {"anyOf": [{"type": ["number", "boolean", "null"]}, {"type": "string", "maxLength": 500}]}
 _HYPHENED: Final = ("pre_execution", "post_execution")
 
 
@@ -105,6 +106,8 @@ def _request(refs: str) -> tuple[Schema, dict[str, Schema]]:
     parts["JobOptions"]["properties"]["signal"]["anyOf"].append(
         {"type": "string", "pattern": rf"^(B:)?(SIG)?({'|'.join(get_args(dsl.SignalName))})(@[0-9]{{2,5}})?$", "description": "USR1@120"}
     )
+    params = parts["Workload"]["properties"]["params"]
+    params |= {"additionalProperties": False, "patternProperties": dict.fromkeys(params["patternProperties"], _PARAMETER)}
     parts["Job"] |= {"title": "Job", "description": "Every section, and every field of one, may be left out or null."}
     for field, kind in (("job_scheduler_type", "schedulers"), ("container_runtime", "runtimes")):
         described = parts["Target"]["properties"][field]["description"]

@@ -21,7 +21,6 @@ from modak.candidates import Candidates
 from modak.dsl import Basis, Prediction, Request
 from modak.essence import key, without_counts
 from modak.facts import Facts, Partition, System, parameter
-from modak.metrics import parse_amount
 from modak.objective import Scored
 from modak.perfmodel import Curve, Power, Predictions, Question, describe, predict
 from modak.perfmodel.intervals import stretch
@@ -29,14 +28,11 @@ from modak.perfmodel.matching import same_name
 from modak.prepared import prepared
 from modak.shapes import Shape
 from modak.target import Target, find_system
-from modak.wishes import carrier, is_build
-from modak.workload import Units, units
+from modak.wishes import carrier, compiler_named, is_build
+from modak.workload import Units, of_one_kind, units
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-PREFERRED = ("epoch", "step", "run")
-"""Where an application has results of several kinds, the one that the workload scales by is asked first: the amount that it states, then
-these."""
 BLOCK: Final = 256
 """Sizes that are predicted together where a request gives its number of nodes: the next request gives another one."""
 
@@ -270,15 +266,9 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
     result.
     """
     heard = (curve for curve in curves if curve.told is None or same_name(curve.series.system) in target.names)
-    convertible = [(curve, unit.per) for curve in heard if (unit := units(request, curve)) is not None]
-    here = [pair for pair in convertible if same_name(pair[0].series.system) in target.names]
-    if target.system is None and not here:
-        return ()
-    amount = request.optimisation.workload.amount
-    for per in (*([parse_amount(amount).one] if amount else []), *PREFERRED):
-        if any(kind == per for _, kind in here or convertible):
-            return tuple(curve for curve, kind in convertible if kind == per)
-    return ()
+    found = of_one_kind(request, heard, target.names)
+    here = any(same_name(curve.series.system) in target.names for curve in found)
+    return found if target.system is not None or here else ()
 
 
 def of_compiler(curves: Sequence[Curve], shape: Shape) -> tuple[Curve, ...]:
@@ -288,7 +278,7 @@ def of_compiler(curves: Sequence[Curve], shape: Shape) -> tuple[Curve, ...]:
     """
     if is_build(shape.compiler):
         return tuple(curves)
-    same = tuple(curve for curve in curves if curve.series.compiler == shape.compiler)
+    same = tuple(curve for curve in curves if compiler_named(curve.series.compiler) == shape.compiler)
     return same or tuple(curves)
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from modak.words import Word
 
 FLAGS: Final[Mapping[str, frozenset[str]]] = {
-    "torchrun": frozenset({"--standalone", "--run-path", "--use-env"}),
-    "deepspeed": frozenset({"--no-local-rank", "--no-ssh", "--no-ssh-check", "--save-pid", "--force-multi", "--bind-cores-to-rank"}),
+    "torchrun": frozenset({"--standalone", "--run-path", "--use-env", "--virtual-local-rank"}),
+    "deepspeed": frozenset(
+        {"--no-local-rank", "--no-ssh", "--no-ssh-check", "--save-pid", "--force-multi", "--bind-cores-to-rank", "--elastic-training"}
+    ),
     "accelerate": frozenset(
         {"--multi-gpu", "--cpu", "--use-deepspeed", "--use-fsdp", "--use-megatron-lm", "--same-network", "--quiet", "-q", "--debug"}
+        | {"--ipex", "--use-xpu", "--enable-cpu-affinity", "--dynamo-use-fullgraph", "--dynamo-use-dynamic"}
     ),
 }
 """Launchers of Python scripts, each with its options that take no value (with hyphens: the tools read underscores alike)."""
 OTHERS: Final = frozenset({"horovodrun", "mpirun", "mpiexec", "srun", "jsrun"})
+_NO_PYTHON: Final = "--no-python"
 _MODULE: Final = frozenset({"-m", "--module"})
 _MODULES: Final = frozenset({"torch.distributed.run", "torch.distributed.launch"})
 
@@ -28,7 +33,7 @@ def starter(command: tuple[Word, ...]) -> str | None:
     """
     first, *rest = (word if isinstance(word, str) else "" for word in command[:3])
     name = first.rsplit("/", 1)[-1]
-    if name.startswith("python") and rest[:1] == ["-m"] and rest[1:] and rest[1] in _MODULES:
+    if _is_python(first) and rest[:1] == ["-m"] and rest[1:] and rest[1] in _MODULES:
         return "torchrun"
     if name == "accelerate":
         return name if rest[:1] == ["launch"] else None
@@ -43,15 +48,34 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
     """
     if program not in FLAGS:
         return None
-    first = command[0]
-    place = 3 if isinstance(first, str) and "python" in first else 2 if program == "accelerate" else 1
+    place = 3 if _is_python(command[0]) else 2 if program == "accelerate" else 1
     begin: tuple[Word, ...] = ("python3",)
-    while place < len(command):
-        word = command[place]
-        if not isinstance(word, str) or not word.startswith("-"):
-            return (*begin, *command[place:]), command[:place]
-        name, given, _ = word.partition("=")
+    while place < len(command) and _is_option(command[place]):
+        name, given, _ = str(command[place]).partition("=")
         option = name.replace("_", "-")
-        begin = ("python3", "-m") if option in _MODULE else () if option == "--no-python" else begin
-        place += 1 if given or option in FLAGS[program] or option in _MODULE or option == "--no-python" else 2
-    return None
+        place += 1
+        if option == "--":
+            break
+        begin = ("python3", "-m") if option in _MODULE else () if option == _NO_PYTHON else begin
+        alone = given or option in FLAGS[program] or option in _MODULE or option == _NO_PYTHON
+        place += not alone and place < len(command) and _is_value(command[place])
+    return ((*begin, *command[place:]), command[:place]) if place < len(command) else None
+
+
+def _is_python(word: Word) -> bool:
+    return isinstance(word, str) and word.rsplit("/", 1)[-1].startswith("python")
+
+
+def _is_option(word: Word) -> bool:
+    return isinstance(word, str) and word.startswith("-")
+
+
+def _is_value(word: Word) -> bool:
+    """Whether a word belongs to the option before it, as ``argparse`` reads it; a script never does, should the option be a new flag.
+
+    >>> _is_value("2"), _is_value("-1"), _is_value("-x 1"), _is_value("-x"), _is_value("train.py")
+    (True, True, True, False, False)
+    """
+    if isinstance(word, str):
+        return not word.endswith(".py") and (" " in word or not re.match("-[^0-9]", word))
+    return not str(word.parts[-1]).endswith(".py")

@@ -53,16 +53,15 @@ def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mappin
     for group in _groups(cells):
         costs = [cells[place].cost for place in group]
         wide = max(costs) > FACTOR * min(costs)
-        for at in range(len(group)):
-            reason = (
-                (_slip(cells, group, at, rate) if wide else None)
-                or (_above_linear(cells, group, at) if scales else None)
-                or _copied(cells, group, at)
-            )
-            if reason:
-                found[group[at]] = reason
         if wide:
-            found.update(_shifted(cells, [place for place in group if "unit" not in found.get(place, "")], rate))
+            slips = ((group[at], _slip(cells, group, at, rate)) for at in range(len(group)))
+            found.update((place, reason) for place, reason in slips if reason)
+            found.update(_shifted(cells, [place for place in group if place not in found], rate))
+        sound = [place for place in group if place not in found]  # who is in another unit says nothing of its neighbours
+        for at, place in enumerate(sound):
+            reason = (_above_linear(cells, sound, at) if scales else None) or _copied(cells, sound, at)
+            if reason:
+                found[place] = reason
     return found
 
 

@@ -21,7 +21,7 @@ from modak.dsl import Basis, Request
 from modak.effects import OFF, SOFTWARE, Effect, Pair, Run, effect, pairs
 from modak.facts import Result
 from modak.perfmodel import Predictions
-from modak.perfmodel.matching import USUAL_PRECISION
+from modak.perfmodel.matching import USUAL_PRECISION, same_precision
 from modak.shapes import Shape
 from modak.target import Target
 from modak.wishes import carrier, switches
@@ -57,7 +57,7 @@ class OpenSwitch:
 
     def is_on(self, shape: Shape) -> bool:
         """Whether the shape has it."""
-        return self.on in (shape.compiler, shape.precision) or (self.column == BUILT and shape.opt_build)
+        return self.on in (shape.compiler, same_precision(shape.precision)) or (self.column == BUILT and shape.opt_build)
 
     def tells_apart(self, one: Shape, other: Shape) -> bool:
         """Whether one has the switch, the other nothing in its place, and they are alike in all else."""
@@ -156,5 +156,5 @@ def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence)
 
 def _taken(switch: OpenSwitch, shape: Shape) -> bool:
     """Whether another value stands where the switch would: one compiler and one precision at a time."""
-    values: Mapping[str, object] = {"compiler": shape.compiler, "precision": shape.precision, BUILT: None}
+    values: Mapping[str, object] = {"compiler": shape.compiler, "precision": same_precision(shape.precision), BUILT: None}
     return values[switch.column] not in (None, switch.off)

@@ -10,7 +10,7 @@ from modak.dsl import Notice, Request
 from modak.facts import HostMpi, Node
 from modak.shapes import Shape
 from modak.target import Target
-from modak.wishes import by_torchrun, is_single_threaded, precision, switches
+from modak.wishes import by_torchrun, compiler_named, is_single_threaded, precision, switches
 
 
 def topology_shapes(
@@ -19,7 +19,9 @@ def topology_shapes(
     """Shapes by the rules of thumb, and warnings: ranks on nodes, sockets, NUMA domains or GPUs; threads on the cores of each."""
     node, warnings = target.node, list[Notice]()
     shapes: list[Shape] = []
-    on = request.optimisation.workload.compiler or next((name for name, value in switches(request).items() if value is True), None)
+    on = compiler_named(request.optimisation.workload.compiler) or next(
+        (name for name, value in switches(request).items() if value is True), None
+    )
     family = host.family if host and distributed and not by_torchrun(request) else None
     work = request.optimisation.workload
     mpi_from = "host" if family else None

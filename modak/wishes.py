@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from modak import plugins
 from modak.dsl import Request
 from modak.frameworks.base import Carrier
+from modak.perfmodel.matching import same_name
 from modak.recipes.mpilibs import LIBRARIES
 from modak.schedulers.header import expand_nodes
 
@@ -22,10 +23,21 @@ def switches(request: Request) -> Mapping[str, Any]:
     return {compiler.name: getattr(optimisation.options, compiler.option, None) for compiler in framework.compilers}
 
 
+OTHER_GRAPH_COMPILERS: Final = ("tensorrt", "tf-trt", "torch-tensorrt", "torch.compile", "dynamo", "nvfuser", "openvino", "tvm")
+"""Those that no framework here switches, as :func:`same_name` folds them."""
+
+
 @cache
 def graph_compilers() -> frozenset[str]:
     """Names of the graph compilers of all frameworks."""
-    return frozenset(compiler.name.lower() for framework in plugins.all_of("frameworks") for compiler in framework.compilers)
+    named = (compiler.name.lower() for framework in plugins.all_of("frameworks") for compiler in framework.compilers)
+    return frozenset((*named, *OTHER_GRAPH_COMPILERS))
+
+
+def compiler_named(label: str | None) -> str | None:
+    """What results call their compiler, a graph compiler as its framework spells it: ``XLA`` is ``xla``."""
+    folded = same_name(label) if label else None
+    return folded if folded in graph_compilers() else label
 
 
 def is_build(compiler: str | None) -> bool:
@@ -33,18 +45,18 @@ def is_build(compiler: str | None) -> bool:
 
     A graph compiler is switched on; of builds there is always one, and results say which is the fastest.
     """
-    return compiler is not None and compiler.lower() not in graph_compilers()
+    return compiler is not None and same_name(compiler) not in graph_compilers()
 
 
 def may_have(compiler: str | None, allowed: frozenset[str | None]) -> bool:
     """Whether a run with that compiler is one of what is ``allowed``; where none has to be on, any build is."""
-    return compiler in allowed or (None in allowed and is_build(compiler))
+    return compiler_named(compiler) in allowed or (None in allowed and is_build(compiler))
 
 
 def allowed_compilers(request: Request) -> frozenset[str | None]:
     """What ``compiler`` may be: the one that is named, or on; else none, or any of those left to the evidence."""
     if request.optimisation.workload.compiler:
-        return frozenset([request.optimisation.workload.compiler])
+        return frozenset([compiler_named(request.optimisation.workload.compiler)])
     said = switches(request)
     on = frozenset(name for name, value in said.items() if value is True)
     return on or frozenset([None, *(name for name, value in said.items() if value == "auto")])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
-from modak.dsl import Notice, Request
+from modak.dsl import Notice, Request, Workload
 from modak.errors import unknown
 from modak.facts import parameter
 from modak.metrics import Metric, counted, metric, parse_amount
@@ -36,6 +36,11 @@ class Problem:
     params: Mapping[str, float | str] = field(default_factory=dict)
 
 
+PREFERRED: Final = ("epoch", "step", "run")
+"""Where an application has results of several kinds, the one that the workload scales by is asked first: the amount that it states, then
+these."""
+LENGTHS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")
+"""What the length of a run is told in."""
 MOST_NAMED = 3
 """Of more problems than these the number is told."""
 NO_PROBLEM: Final = ("build", "baseline")
@@ -46,28 +51,36 @@ def units(request: Request, curve: Curve) -> Units | None:
     """The units that turn a curve's cost into the workload's time; ``None`` where the request does not say enough.
 
     A rate is divided into the ``amount`` that the request states of what it counts. A time per epoch is multiplied by ``epochs`` (one
-    where not said), one per step by ``steps``, one per sample (a throughput of samples, too) by ``epochs`` x ``samples``; a time of a
-    whole run stands as it is, unless its results say how many epochs or steps it had (``params.epochs``, ``params.steps``).
+    where not said), one per step by ``steps``, one per sample (a throughput of samples, too) by ``epochs`` x ``samples``; an ``amount``
+    of these takes their place. A time of a whole run stands as it is, unless its results say how many epochs or steps it had
+    (``params.epochs``, ``params.steps``).
     """
     work = request.optimisation.workload
     kind = metric(curve.series.metric, curve.series.unit)
     amount, rate = parse_amount(work.amount) if work.amount else None, counted(kind)
     if amount and rate and amount.counts == rate[0]:
         return Units(amount.number, amount.one, rate[1])
+    if amount and kind.per == amount.one == "sample":
+        return Units(amount.number, "sample")
     if kind.per == "sample":
-        return Units(work.epochs or 1.0, "epoch", work.samples) if work.samples else None
-    if kind.per == "epoch":
-        return Units(work.epochs or 1.0, "epoch")
-    if kind.per == "step":
-        return Units(work.steps or 1.0, "step")
-    return _of_run(request, curve) if kind.per == "run" else None
+        return Units(stated(work, "epoch") or 1.0, "epoch", work.samples) if work.samples else None
+    if kind.per in ("epoch", "step"):
+        return Units(stated(work, kind.per) or 1.0, kind.per)
+    return _of_run(work, curve) if kind.per == "run" else None
 
 
-def _of_run(request: Request, curve: Curve) -> Units:
+def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:
+    """How many of these the request asks for, by an ``amount`` or by their own field; ``None``: it does not say."""
+    amount = parse_amount(work.amount) if work.amount else None
+    if amount and amount.one == per:
+        return amount.number
+    return work.epochs if per == "epoch" else work.steps
+
+
+def _of_run(work: Workload, curve: Curve) -> Units:
     """A whole run; where both the request and the results say how long, in epochs or steps, so many of these."""
-    work = request.optimisation.workload
-    for per, asked in (("epoch", work.epochs), ("step", work.steps)):
-        done = _number(curve.series.params.get(f"{per}s"))
+    for per in LENGTHS:
+        asked, done = stated(work, per), _number(curve.series.params.get(f"{per}s"))
         if asked and done:
             return Units(asked, per, 1 / done)
     return Units(1.0, "run")
@@ -81,27 +94,43 @@ def _number(text: str | None) -> float | None:
     return number if 0 < number < float("inf") else None
 
 
+def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[str]) -> tuple[Curve, ...]:
+    """Curves that can be turned into the workload's time, as far as they are of one kind: what those in ``places`` tell, else all.
+
+    Kinds that the request's own data set was measured in come first, unless they tell the time of a run whose length is not the request's.
+    """
+    work = request.optimisation.workload
+    convertible = [(curve, unit.per) for curve in curves if (unit := units(request, curve)) is not None]
+    here = [pair for pair in convertible if same_name(pair[0].series.system) in places] or convertible
+    asked = {"run"} if work.amount or any(stated(work, per) for per in LENGTHS) else set()
+    own = {per for curve, per in here if work.dataset in (None, curve.series.dataset)} - asked
+    order = (*([parse_amount(work.amount).one] if work.amount else []), *PREFERRED)
+    kind = next((per for kinds in (own, {per for _, per in here}) for per in order if per in kinds), None)
+    return tuple(curve for curve, per in convertible if per == kind)
+
+
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:
     """The problem that is asked about: the request's, else one where results are of several, with a warning.
 
-    Times of different problems are never compared. Results in ``places`` (folded names) count, else all. The data set with the most of
-    them is taken, and of it the parameters, where costs grow with the problem; of equals, whatever they are called, the one in the middle
-    by what it costs.
+    Times of different problems are never compared. Results in ``places`` (folded names) count, else all. Of those that are
+    :func:`of one kind <of_one_kind>` the data set with the most is taken, and of it the parameters, where costs grow with the problem; of
+    equals, whatever they are called, the one in the middle by what it costs.
     """
     work = request.optimisation.workload
     known = [one for one in curves if one.told is None and has_params(one, work.params) and units(request, one) is not None]
     known = [one for one in known if same_name(one.series.system) in places] or known
+    of_kind = of_one_kind(request, known, places)
     dataset, notes = work.dataset, list[Notice]()
     if not dataset:
-        names = _by_problem((one, (("dataset", one.series.dataset),)) for one in known if one.series.dataset)
-        dataset = dict(_most(names)).get("dataset")
-        notes += _others(names, "dataset", ())
-    of_it = [one for one in known if dataset in (None, one.series.dataset)]
+        taken, names = _most(_by_dataset(of_kind)), _by_dataset(known)
+        dataset = dict(taken).get("dataset") if len(names) > 1 else None
+        notes += _others(taken, names, "dataset", ())
+    of_it = [one for one in of_kind if dataset in (None, one.series.dataset)]
     further = _by_problem((one, _further(one, work.params)) for one in of_it)
     if () in further or not all(map(tells_of_work, of_it)):
         return Problem(dataset, work.params), tuple(notes)
-    said = [name for name, count in (("epochs", work.epochs), ("steps", work.steps)) if count]
-    return Problem(dataset, {**work.params, **dict(_most(further))}), (*notes, *_others(further, "params", said))
+    taken, said = _most(further) if len(further) > 1 else (), [f"{per}s" for per in LENGTHS if stated(work, per)]
+    return Problem(dataset, {**work.params, **dict(taken)}), (*notes, *_others(taken, further, "params", said))
 
 
 def unknown_dataset(request: Request, curves: Sequence[Curve]) -> tuple[Notice, ...]:
@@ -124,6 +153,10 @@ def _further(curve: Curve, asked: Collection[str]) -> Told:
     return tuple(sorted((name, text) for name, text in curve.series.params.items() if name not in asked and name not in NO_PROBLEM))
 
 
+def _by_dataset(curves: Iterable[Curve]) -> dict[Told, list[Curve]]:
+    return _by_problem((one, (("dataset", one.series.dataset),)) for one in curves if one.series.dataset)
+
+
 def _by_problem(pairs: Iterable[tuple[Curve, Told]]) -> dict[Told, list[Curve]]:
     found: dict[Told, list[Curve]] = defaultdict(list)
     for curve, told in pairs:
@@ -132,18 +165,15 @@ def _by_problem(pairs: Iterable[tuple[Curve, Told]]) -> dict[Told, list[Curve]]:
 
 
 def _most(problems: Mapping[Told, Sequence[Curve]]) -> Told:
-    """Of several problems the one with the most results; nothing where they are fewer."""
-    if len(problems) < 2:
-        return ()
+    """The problem with the most results; nothing where there is none."""
     counts = {problem: sum(one.results_used for one in of) for problem, of in problems.items()}
     equal = [problem for problem, count in counts.items() if count == max(counts.values())]
     equal.sort(key=lambda problem: (max(one.costs[-1] * one.sizes[-1] for one in problems[problem]), problem))
-    return equal[len(equal) // 2]
+    return equal[len(equal) // 2] if equal else ()
 
 
-def _others(problems: Mapping[Told, Sequence[Curve]], what: str, said: Collection[str]) -> Iterator[Notice]:
+def _others(taken: Told, problems: Collection[Told], what: str, said: Collection[str]) -> Iterator[Notice]:
     """That one of several problems was taken; ``said`` are parameters that the request tells in another way."""
-    taken = _most(problems)
     shared = set.intersection(*map(set, problems)) if problems else set()
 
     def named(problem: Told) -> str:

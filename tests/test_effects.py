@@ -33,6 +33,13 @@ def test_a_pair_differs_in_the_switch_alone() -> None:
     assert [math.exp(pair.log_ratio) for pair in found] == pytest.approx([0.8])
 
 
+@pytest.mark.parametrize(("column", "word", "on", "off"), [("compiler", "XLA", "xla", "none"), ("precision", "Half", "fp16", "fp32")])
+def test_a_switch_is_known_in_every_spelling(column: str, word: str, on: str, off: str) -> None:
+    """Results are written by hand."""
+    found = pairs([result(10.0), result(8.0, "epoch_time", "s", 1, **{column: word})], column, on, off)
+    assert [math.exp(pair.log_ratio) for pair in found] == pytest.approx([0.8])
+
+
 def test_ratios_are_of_times() -> None:
     """Twice the throughput is half the time."""
     rates = [result(100.0, "throughput", "samples/s", precision=name) for name in ("fp32", "amp")]

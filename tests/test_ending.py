@@ -275,6 +275,19 @@ def test_a_signal_that_mpirun_would_end_the_ranks_on_is_not_handed_on(family: st
     assert not any("is not told" in each.message for each in render(replace(job, checkpoint=("touch", "stop")), "slurm").warnings)
 
 
+@pytest.mark.parametrize(
+    ("signal", "nodes", "how"), [("USR1", 1, ""), ("USR1", 2, ""), ("TERM", 1, "kill -s TERM"), ("TERM", 2, "scancel")]
+)
+def test_a_signal_that_torchrun_would_end_on_is_not_handed_on(signal: Any, nodes: int, how: str) -> None:
+    """It would leave its ranks without what holds them together; the warning names one that they get."""
+    asked = replace(ASKED.attributes, signal=Signal(signal, 120))
+    job = replace(ASKED, attributes=asked, launcher="torchrun", resources=Resources(nodes=nodes, ranks_per_node=2))
+    written = render(job, "slurm")
+    assert any(word in written.text for word in ("kill -s", "scancel")) == bool(how)
+    assert how in written.text
+    assert any("take TERM" in each.message for each in written.warnings) != bool(how)
+
+
 def test_a_checkpoint_that_fails_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
     """The job has time left to save itself."""
     done = signalled(replace(ASKED, checkpoint=parse("bash -c 'touch stop; exit 5'")), tmp_path)
@@ -350,6 +363,17 @@ def test_jobs_of_an_array_that_copy_to_one_place_are_warned_about(tmp_path: Path
         assert not any(said.field == "application.stage_out" for said in without.warnings)
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "name", "warned"), [("pbspro", "PBS_JOBID", False), ("lsf", "LSB_JOBID", True), ("gridengine", "JOB_ID", True)]
+)
+def test_a_number_that_all_jobs_of_an_array_bear_keeps_none_apart(tmp_path: Path, scheduler: str, name: str, warned: bool) -> None:
+    """LSF and Grid Engine number the array; PBS and Slurm each of its jobs."""
+    job, _ = staged(tmp_path, "true")
+    own = Copy(Joined(parts=("results/", Variable(variable=name))), "b")
+    each = replace(job, attributes=replace(job.attributes, array="1-3"), staging=replace(job.staging or Staging(), out=(own,)))
+    assert any(said.field == "application.stage_out" for said in render(each, scheduler).warnings) == warned
+
+
 def test_a_second_job_leaves_its_directory_where_the_first_did(tmp_path: Path) -> None:
     """Not within what the first one left, which would pass for the newer one; the command finds its own directory by the variable, too."""
     job, disk = staged(tmp_path, 'sh -c \'mkdir "$MODAK_SCRATCH"/b; date +%N >"$MODAK_SCRATCH"/b/at\'')
@@ -358,6 +382,29 @@ def test_a_second_job_leaves_its_directory_where_the_first_did(tmp_path: Path) -
     )
     assert (first[0], second[0], [each.name for each in (tmp_path / "results/b").iterdir()]) == (0, 0, ["at"])
     assert first[1] != second[1]
+
+
+def test_what_the_first_job_left_does_not_stand_in_the_way_of_the_second(tmp_path: Path) -> None:
+    """A program that still runs cannot be written to, and a file that is read alone neither: both are replaced."""
+    job, disk = staged(
+        tmp_path, 'sh -c \'mkdir "$MODAK_SCRATCH"/b; cp /bin/sleep "$MODAK_SCRATCH"/b/wait; chmod 555 "$MODAK_SCRATCH"/b/wait\''
+    )
+    text = render(job, "shell").text
+    first = ran(text, tmp_path, SCRATCH=str(disk)).returncode
+    with subprocess.Popen([tmp_path / "results/b/wait", "60"]) as running:
+        second = ran(text, tmp_path, SCRATCH=str(disk))
+        running.kill()
+    assert (first, second.returncode) == (0, 0), second.stderr
+
+
+def test_data_behind_a_link_are_copied(tmp_path: Path) -> None:
+    """A link alone would leave them far away, or lead nowhere."""
+    (tmp_path / "real").write_text("data")
+    (tmp_path / "link").symlink_to("real")
+    job, disk = staged(tmp_path, "cp ${MODAK_SCRATCH}/in/data ${MODAK_SCRATCH}/b")
+    job = replace(job, staging=replace(job.staging or Staging(), into=(Copy("link", "in/data"),)))
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, (tmp_path / "results/b").read_text()) == (0, "data"), done.stderr
 
 
 def test_an_archive_is_unpacked_where_it_is_wanted(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from modak.dsl import JobOptions
 from modak.errors import Conflict, RequestError, UnknownName
 from modak.jobspec import Attributes, BuildSpec, JobSpec, Resources, RuleText, Signal
 from modak.schedulers.header import FIELDS
-from modak.script import bash
+from modak.script import bash, surroundings
 from modak.script import gate as scriptgate
 from modak.script.build import delimiter
 from modak.script.job import render, render_build, rule_fault
@@ -62,6 +62,17 @@ def test_shellcheck_has_no_remark_on_any_script() -> None:
 def test_the_same_job_gives_the_same_script(name: str) -> None:
     """No clock, no chance."""
     assert SCRIPTS[name]() == SCRIPTS[name]()
+
+
+def test_what_was_asked_before_leaves_no_trace_in_a_script() -> None:
+    """Two jobs with the same variables in another order are one configuration."""
+    first, second = (
+        replace(SMALL, environment=dict(pairs)) for pairs in ([("B_ONE", "1"), ("A_TWO", "2")], [("A_TWO", "2"), ("B_ONE", "1")])
+    )
+    once = render(first, "shell").text
+    surroundings._worked_out.cache_clear()
+    assert render(second, "shell").text == once
+    assert render(first, "shell").text == once
 
 
 # --- what a script does ------------------------------------------------------------------------------------------------------
@@ -544,6 +555,15 @@ def test_a_repository_is_cloned_and_an_archive_unpacked(tmp_path: Path) -> None:
         done = ran(render_build(SMALL, BuildSpec(source=source, command="test -f file"), "shell").text, here, HOME=str(tmp_path))
         assert done.returncode == 0, done.stderr
         assert (here / "app/file").read_text() == "1"
+
+
+def test_sources_behind_a_link_are_copied(tmp_path: Path) -> None:
+    """The build would write into the user's own directory, or find nothing behind a link that is relative."""
+    (tmp_path / "code/app-1").mkdir(parents=True)
+    (tmp_path / "code/app").symlink_to("app-1")
+    text = render_build(SMALL, BuildSpec(source="${HOME}/code/app", command="touch built"), "shell").text
+    assert ran(text, tmp_path).returncode == 0
+    assert ((tmp_path / "app/built").exists(), list((tmp_path / "code/app-1").iterdir())) == (True, [])
 
 
 @pytest.mark.parametrize(("source", "program"), [("/work/app/.git", "git"), ("/work/app", "cp")])

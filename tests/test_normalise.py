@@ -456,6 +456,12 @@ def test_a_number_without_a_fraction_is_whole() -> None:
     assert normalise(document, strict=True).request.job_options.node_count == 2
 
 
+def test_a_switch_among_the_parameters_is_the_word_of_results() -> None:
+    """Not the number 1, which no result has there."""
+    sent = {"job": {"application": {"executable": "./solve"}, "optimisation": {"workload": {"params": {"overlap": True, "seed": 1}}}}}
+    assert normalise(sent, strict=True).request.optimisation.workload.params == {"overlap": "true", "seed": 1.0}
+
+
 def test_threads_given_twice_are_named() -> None:
     """The job's count holds against the framework's, with a warning."""
     section = {"openmp": {"number_of_threads": 8}}

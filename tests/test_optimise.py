@@ -12,9 +12,10 @@ import pytest
 
 from modak.dsl import Request
 from modak.errors import Infeasible, UnknownName
-from modak.facts import Facts
+from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise, recommend
+from modak.perfmodel import Question, fit, predict
 from modak.scoring import node_power
 
 Known = Callable[[str | None], Facts]
@@ -85,6 +86,23 @@ def test_the_gpus_of_a_run_are_not_held_against_processors_of_the_default_partit
     mixed = facts.systems["zenith"].model_copy(update={"name": "mixed", "partitions": (cpu, gpu)})
     power = node_power(replace(facts, systems={**facts.systems, "mixed": mixed}))
     assert list(power("mixed", None, 8, None)) == list(power("dgx-1-v100", None, 8, None)) == pytest.approx([7200, 125.6])
+
+
+def test_runs_over_gpus_ran_where_nodes_have_as_many_as_they_used(known: Known) -> None:
+    """Of four V100 in a node, told for V100: not held against the one T4 of the partition before."""
+    facts, key = known(None), SeriesKey(application="net", system="site", metric="throughput", unit="samples/s")
+    lent = facts.systems["fujitsu-primeflex-large"]
+    _, t4, v100 = lent.partitions
+    one = t4.model_copy(update={"node": t4.node.model_copy(update={"accelerators": 1})})
+    cpu = facts.systems["zenith"].default_partition
+    facts = replace(facts, systems={**facts.systems, "site": lent.model_copy(update={"name": "site", "partitions": (cpu, one, v100)})})
+    layouts = [Layout(nodes=1, ranks_per_node=count, gpus_per_node=count) for count in (1, 2, 4)]
+    measured = fit([Result(series=key, layout=each, value=100.0 * (each.gpus_per_node or 1)) for each in layouts])
+    told = [
+        predict(measured, Question({"system": "dgx-1-v100"}, Layout(gpus_per_node=used)), [1], node_power(facts)).value[0]
+        for used in (1, 4, None)
+    ]
+    assert [1 / cost for cost in told] == pytest.approx([100, 400, 100])
 
 
 @pytest.mark.parametrize("counts", [{}, {"process_count_per_node": 4, "node_count": 128}])

@@ -132,6 +132,7 @@ def test_whatever_may_be_left_out_may_be_null() -> None:
     for job in (
         {**dict.fromkeys(parts), "application": {"executable": "./solve"}},
         {**nulls, "application": {**nulls["application"], "executable": "./solve"}},
+        {"optimisation": {"workload": {"params": {"seed": None, "overlap": True}}}},
         {"job_options": {"signal": signal}, "optimisation": {"enable_autotuning": True, "autotuning": tuned}},
     ):
         assert checked.is_valid({"job": job})

@@ -170,6 +170,16 @@ def test_an_image_with_another_version_than_the_results_is_told(known: Known) ->
     assert f"results with framework version 1.11.0; the image has {plan.configuration.framework_version}" in " ".join(plan.advice)
 
 
+def test_a_version_without_its_last_zero_is_that_version(known: Known) -> None:
+    """Results of 2.1 were measured in 2.1.0."""
+    image = trained(known(None)).plan.configuration.framework_version
+    key = SeriesKey(application="net", system="supermuc-ng", framework="pytorch", metric="wall_time", unit="s")
+    key = key.model_copy(update={"framework_version": (image or "").removesuffix(".0")})
+    plan = trained(replace(known(None), models=fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=1), value=60.0)]))).plan
+    assert plan.configuration.framework_version == image == f"{key.framework_version}.0"
+    assert not any("framework version" in sentence for sentence in plan.advice)
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -177,6 +187,9 @@ def test_an_image_with_another_version_than_the_results_is_told(known: Known) ->
         "python3 -m torch.distributed.run --nnodes=1 train.py --lr 1",
         "deepspeed --num_gpus 2 --no_ssh train.py --lr 1",
         "accelerate launch --multi_gpu --num_processes 2 train.py --lr 1",
+        "/opt/python3/bin/torchrun --standalone --nproc_per_node 4 train.py --lr 1",
+        "torchrun --nnodes=1 -- train.py --lr 1",
+        "torchrun --a-flag-of-tomorrow train.py --lr 1",
     ],
 )
 def test_a_launcher_of_the_users_own_is_not_started_by_torchrun(known: Known, command: str) -> None:

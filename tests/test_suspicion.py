@@ -23,6 +23,12 @@ def test_a_slip_in_the_unit_is_doubted_wherever_it_is(slip: float, at: int) -> N
         assert [place for place, reason in found.items() if "a slip in the unit" in reason] == [list(costs).index(at)]
 
 
+def test_a_slip_makes_its_neighbour_no_speed_up() -> None:
+    """A size between the slip and a larger one that lost some: of three sound sizes it would not be doubted either."""
+    costs = {2: 154_500.0, 4: 86.9, 8: 65.8, 16: 40.1}
+    assert list(doubts(cells(costs), scales=True)) == [0]
+
+
 @pytest.mark.parametrize("power", [0.0, -0.3, -1.0, -1.1, 0.2])
 def test_ordinary_scaling_is_not_doubted(power: float) -> None:
     """From 1 to 1024 nodes, dense or sparse, whatever the exponent."""

@@ -131,6 +131,27 @@ def test_precision_can_be_left_to_the_evidence(known: Known) -> None:
     assert any("the program must run in it" in text for text in found.advice)
 
 
+@pytest.mark.parametrize("switch", [True, "auto"])
+def test_results_that_write_a_graph_compiler_in_capitals_are_of_it(known: Known, switch: object) -> None:
+    """The time is the one that was measured, and the switch is the framework's."""
+    found = plan(known, [epoch(60.0), epoch(45.0, compiler="XLA")], [], xla=switch)
+    assert (found.configuration.compiler, found.prediction.basis) == ("xla", "measured")
+
+
+@pytest.mark.parametrize("own", [[], [epoch(60.0), epoch(45.0, compiler="xla")]])
+def test_a_graph_compiler_that_the_request_names_is_the_frameworks(known: Known, own: Sequence[Result]) -> None:
+    """As images are labelled, whether there are results or not."""
+    assert plan(known, own, [], workload={"compiler": "XLA"}).configuration.compiler == "xla"
+
+
+def test_a_precision_that_was_measured_in_another_word_is_not_told_anew(known: Known) -> None:
+    """Half precision was measured: what others gained by it is not multiplied upon that."""
+    tried = [epoch(100.0, "one", precision="fp32"), epoch(60.0, "one", precision="fp16")]
+    found = plan(known, [epoch(60.0), epoch(50.0, precision="half")], tried, xla=False, workload={"precision": "auto"})
+    assert found.prediction.value == pytest.approx(50.0)
+    assert found.prediction.basis == "measured"
+
+
 def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
     """The published speed-ups choose an image that is built from source."""
     key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
@@ -141,9 +162,9 @@ def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
 
 
 def test_pairs_are_found_in_the_database(own_database: Path, tmp_path: Path) -> None:
-    """Other applications' results with and without are read where a request leaves the switch open, and not otherwise."""
+    """Other applications' results with and without are read where a request leaves the switch open, however they spell it."""
     table = tmp_path / "pairs.csv"
-    lines = [f"one,tensorflow,{compiler},hlrs-testbed,1,epoch_time,{value},s" for compiler, value in (("", 100), ("xla", 70))]
+    lines = [f"one,tensorflow,{compiler},hlrs-testbed,1,epoch_time,{value},s" for compiler, value in (("", 100), ("XLA", 70))]
     table.write_text("\n".join(["application,framework,compiler,system,nodes,metric,value,unit", *lines, ""]))
     training = {"tensorflow": {"version": "2.*", "xla": "auto"}}
     job = {"application": {"app_tag": "net", "executable": "python3 net.py"}, "target": {"name": "hlrs-testbed"}}

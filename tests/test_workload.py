@@ -79,6 +79,46 @@ def test_a_run_of_other_length_takes_as_much_longer(params: dict[str, str], seco
     assert any("whatever its length" in sentence for sentence in found.advice) == (not params)
 
 
+@pytest.mark.parametrize(
+    ("metric", "params", "amount", "seconds"),
+    [
+        ("step_time", {}, "2e6 steps", 66e6),
+        ("epoch_time", {}, "20 epochs", 660.0),
+        ("sample_time", {}, "1000 samples", 33e3),
+        ("wall_time", {"steps": "10000"}, "2e6 steps", 6600.0),
+        ("wall_time", {"epochs": "10"}, "20 epochs", 66.0),
+    ],
+)
+def test_an_amount_of_what_a_time_is_of_is_as_many(metric: str, params: dict[str, str], amount: str, seconds: float, known: Known) -> None:
+    """An amount of steps is as many steps, whether a rate, a time of one or a run of so many was measured."""
+    found = plan(known, runs(metric=metric, params=params), amount=amount)
+    assert found.prediction.value == pytest.approx(seconds)
+    assert not any("workload.steps" in sentence for sentence in found.advice)
+
+
+def test_runs_of_several_lengths_are_one_problem_each_beside_some_of_unknown_length(known: Known) -> None:
+    """Ten thousand steps in one layout and a thousand in another take 33 ms a step in both; a third layout takes as much, and no mean."""
+    long, short = runs(24, (1000.0, 550.0, 330.0), params={"steps": "10000"}), runs(12, params={"steps": "1000"})
+    found = answer(known, [*runs(48), *long, *short], steps=1e6)
+    assert [choice.prediction.value for choice in found.choices if choice.configuration.nodes == 4] == pytest.approx([33e3, 33e3])
+
+
+def test_a_data_set_is_asked_in_the_metric_that_it_was_measured_in(known: Known) -> None:
+    """Epochs of another data set are no answer where there are runs of this one."""
+    found = plan(known, [*runs(metric="epoch_time", dataset="other"), *runs(24, (90.0, 50.0, 30.0), dataset="mine")], dataset="mine")
+    assert found.prediction.value == pytest.approx(30.0)
+    assert found.prediction.basis == "measured"
+
+
+def test_a_data_set_that_is_taken_is_one_of_the_results_that_answer(known: Known) -> None:
+    """More results of another kind, which are not asked, do not choose it."""
+    others = [one for ranks in (12, 24) for one in runs(ranks, dataset="run")]
+    found = answer(known, [*runs(metric="epoch_time", dataset="epochs"), *others])
+    assert found.choices[0].prediction.basis == "measured"
+    (warning,) = [notice for notice in found.warnings if notice.field == "optimisation.workload.dataset"]
+    assert warning.message.endswith("the times are those of 'epochs' (others: 'run')")
+
+
 def test_a_time_of_one_step_says_that_it_is_one(known: Known) -> None:
     """A wall time for one step of a run of a million would end it."""
     found = plan(known, runs(metric="step_time"))
@@ -134,6 +174,14 @@ def test_a_build_asks_no_image_for_its_compiler(known: Known) -> None:
     found = optimise(normalise({"job": job}).request, facts).plan
     assert found.configuration.compiler == "gcc-8.3"
     assert not any("gcc-8.3" in notice.message for notice in found.warnings)
+
+
+@pytest.mark.parametrize("name", ["XLA", "nGraph", "GLOW", "Inductor", "jit", "TensorRT", "torch.compile"])
+def test_a_graph_compiler_is_no_build(name: str, known: Known) -> None:
+    """However it is written, and whoever switches it: what no request turned on is not chosen for being faster."""
+    found = plan(known, [*runs(), *runs(values=(90.0, 50.0, 30.0), compiler=name)])
+    assert found.prediction.value == pytest.approx(33.0)
+    assert found.configuration.compiler is None
 
 
 @pytest.mark.parametrize("application", [{}, {"app_type": "hpc"}])

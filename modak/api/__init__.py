@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
@@ -20,6 +20,7 @@ from modak.api import answers, builds, native, published, sizings, writing
 from modak.api.access import guard, scope_of
 from modak.api.observe import add_observation
 from modak.api.problems import add_handlers
+from modak.api.queries import only_known
 from modak.service import Service, open_service
 from modak.settings import Settings, read_settings
 
@@ -39,6 +40,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         docs_url=None,  # these pages load their scripts from a public server, which a site without internet cannot reach
         redoc_url=None,
         redirect_slashes=False,
+        dependencies=[Depends(only_known)],
         generate_unique_id_function=_operation_id,
         telemetry={"auto_configure": False, "logs": False},
         lifespan=database.lifespan,

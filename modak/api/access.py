@@ -2,6 +2,7 @@
 
 A request without a token is anonymous. One with a token is its principal's, wherever it goes: a token that is wrong is 401
 at an open address, too. What :func:`scope_of` does not name takes the scope ``admin``: a new address is closed until it is opened there.
+What is no address is 404 to whoever may read the list of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from modak.api.limits import Limits, RateLimit, caller
-from modak.api.problems import answer_to, problem
+from modak.api.problems import answer_to, problem, routes_at
 from modak.auth import REFUSED, SCOPES, Principal, oidc, tokens
 from modak.auth.ring import KeyRing
 from modak.errors import BadSyntax, Fault, Forbidden, ModakError, Unauthorised, Unavailable
@@ -106,13 +107,17 @@ class Gate:
             return _too_many(wait)
         scope.setdefault("state", {}).update(caller=who, principal=who.name)
         allowed = needed is None or who.may(needed) or self._anonymous.may(needed)
-        if allowed or (needed == RESULT and who.may("load")):
+        if allowed or (needed == RESULT and who.may("load")) or self._shows_nothing(scope, who):
             return None
         if not who.name:
             raise Unauthorised("send a token: 'Authorization: Bearer …'")
         if scope["method"] not in _READING:
             await run_in_threadpool(self._note_refusal, scope, who)
         raise Forbidden(f"the scope {needed!r} is needed" if needed in SCOPES else "a token of that plan is needed")
+
+    def _shows_nothing(self, scope: Scope, who: Principal) -> bool:
+        """Whether the address is none, for a caller who may read which there are: then the router says so."""
+        return (who.may("read") or self._anonymous.may("read")) and not routes_at(scope)
 
     async def _principal(self, token: str, path: str) -> Principal | None:
         """Whose token it is; ``None`` for an Authorization that is no Bearer token, which may be a proxy's own affair."""

@@ -139,6 +139,7 @@ MODEL: Final = _object(
     costs={**_NUMBERS, "description": "median at each size: seconds, or for a rate seconds for one of its unit (a sample, a FLOP)"},
     repeats=_list({"type": "integer"}, "results at each size"),
     nodes=_list({"type": "integer"}, "the most nodes at each size"),
+    scatter={"type": "object", "description": "deviation and freedom of the log costs of repeats; absent: nothing was repeated"},
     mixture={"type": "object", "description": "coefficients and weights of the forms, for MODAK itself"},
     result_ids=_list(
         {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]},

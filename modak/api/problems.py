@@ -13,6 +13,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import Scope
 
 from modak.errors import Fault, ModakError
 
@@ -87,8 +88,12 @@ def _http(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> list[str]:
     """What the address of a request can be called with."""
-    routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-    return sorted({method for route in routes for method in route.methods})
+    return sorted({method for route in routes_at(request.scope) for method in route.methods})
+
+
+def routes_at(scope: Scope) -> list[Any]:
+    """The routes with the address of a request, whatever its method."""
+    return [route for route in scope["app"].routes if route.matches(scope)[0] is not Match.NONE]
 
 
 def _unexpected(_: Request, __: Exception) -> Response:

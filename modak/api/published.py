@@ -21,13 +21,14 @@ from modak.api.bodies import document, read
 from modak.api.direct import SHORT, add_direct, is_open, one_at_a_time
 from modak.api.native import Strict, Wanted, described, service_of
 from modak.api.problems import answer_document
+from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
 from modak.dsl import Texts
 from modak.errors import NotFound
 from modak.response import with_image
 from modak.service import Service
 
-TAG: Final = "published names"
+TAG: Final = TOLERANT
 ANSWERED: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "description": "The caller's own document with one thing filled in; what is absent is left out",

@@ -48,8 +48,15 @@ class Json:
 def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
     """Each record with the line that it starts in; with its number where all stand in one line, as programs write them."""
     decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_object)
-    at, line, counted = _expect("[", text, _skip(text, 0), name), 1, 0
     in_one_line, number = "\n" not in text.strip(), 0
+
+    def fault(message: str, at: int) -> DataError:
+        return DataError(message, field=f"{name}:{max(number, 1) if in_one_line else _line(text, at)}")
+
+    at = _skip(text, 0)
+    if text[at : at + 1] != "[":
+        raise fault("a list of records is wanted: [{…}, …]", at)
+    at, line, counted = _skip(text, at + 1), 1, 0
     while text[at : at + 1] != "]":
         number += 1
         line = number if in_one_line else line + text.count("\n", counted, at)
@@ -58,31 +65,24 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
             value, at = decoder.raw_decode(text, at)
             yield _flat(value), line
         except json.JSONDecodeError as wrong:
-            raise DataError(f"no JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", field=f"{name}:{wrong.lineno}") from None
+            raise fault(f"no JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", wrong.pos) from None
         except RecursionError:
-            raise DataError("objects nested too deep", field=f"{name}:{line}") from None
+            raise fault("objects nested too deep", counted) from None
         except ValueError as wrong:
-            raise DataError(str(wrong), field=f"{name}:{line}") from None
+            raise fault(str(wrong), counted) from None
         at = _skip(text, at)
-        if text[at : at + 1] != "]":
-            at = _expect(",", text, at, name)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
             if text[at : at + 1] == "]":
-                raise DataError("a comma before the end of the list", field=_place(text, at, name))
+                raise fault("a comma before the end of the list", at)
+        elif text[at : at + 1] != "]":
+            raise fault("the list is cut off, or a comma is missing", at)
     if _skip(text, at + 1) != len(text):
-        raise DataError("text after the list", field=_place(text, at, name))
+        raise fault("text after the list", at)
 
 
-def _expect(mark: str, text: str, at: int, name: str) -> int:
-    """The place after ``mark``, which must stand at ``at``."""
-    if text[at : at + 1] != mark:
-        what = "a list of records is wanted: [{…}, …]" if mark == "[" else "the list is cut off, or a comma is missing"
-        raise DataError(what, field=_place(text, at, name))
-    return _skip(text, at + 1)
-
-
-def _place(text: str, at: int, name: str) -> str:
-    line = 1 + text.count("\n", 0, at)
-    return f"{name}:{line}"
+def _line(text: str, at: int) -> int:
+    return 1 + text.count("\n", 0, at)
 
 
 def _skip(text: str, at: int) -> int:

@@ -24,7 +24,8 @@ from modak.words import Word
 class Launcher(Protocol):
     """How processes are started.
 
-    Its environment, setup and preflight see the job without what one run alone has (:func:`modak.script.surroundings.of_any_run`).
+    Its environment, setup and preflight see the job without what one run alone has (:func:`modak.script.surroundings.of_any_run`), and
+    so do its words where they start the count of CPUs before the run.
     """
 
     @property

@@ -19,6 +19,9 @@ _HOSTS: Final = '$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")'
 _HOST: Final = "MODAK_HOSTS%%$'\\n'*"
 _PORT: Final = "$((15000 + ${SLURM_JOB_ID:?} % 15000))"
 
+HANDED_ON: Final = frozenset({"TERM", "INT", "HUP"})
+"""Signals that it hands on to its ranks, which have 30 s then (seen with PyTorch 2.13); others end it alone, or come to nothing."""
+
 
 @dataclass(frozen=True)
 class Torchrun:

@@ -117,11 +117,12 @@ OBJECTIVE: Final[Mapping[str, Reader]] = {
 
 
 def _parameters(value: Any, path: str) -> Read:
-    """Further parameters of the application: numbers or text by name."""
+    """Further parameters of the application: numbers or text by name, ``true`` and ``false`` as the words that results have."""
     opened = as_object(value, path)
     if not isinstance(opened.value, Mapping):
         return opened
-    return Read({key: inner for key, inner in opened.value.items() if inner is not None}, opened.notes)
+    said = {key: str(inner).lower() if isinstance(inner, bool) else inner for key, inner in opened.value.items() if inner is not None}
+    return Read(said, opened.notes)
 
 
 WORKLOAD: Final[Mapping[str, Reader]] = {

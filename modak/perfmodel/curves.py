@@ -5,6 +5,7 @@ What is one curve is decided here; which forms it is made of, and how much each 
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -35,6 +36,13 @@ class Cell:
     """Numbers of those results that have one."""
 
 
+class Scatter(Fact):
+    """What repeats scatter: the standard deviation of log costs about the mean of their layout, pooled, and its degrees of freedom."""
+
+    deviation: float
+    freedom: int
+
+
 class Part(NamedTuple):
     """Cells in which one count varies (``scale``), and the layout that is the same in all of them."""
 
@@ -52,9 +60,10 @@ class Table(NamedTuple):
     repeats: tuple[int, ...]
     nodes: tuple[int, ...]
     """The most of each size."""
+    scatter: Scatter | None
 
 
-FIT_VERSION = 3
+FIT_VERSION = 4
 """Counts changes of what :func:`fit` gives for the same results; stored curves of another version are fitted anew."""
 FEW_SIZES = 3
 """With this many sizes or fewer the series alone supports no scaling claim: heuristic, wide interval."""
@@ -84,6 +93,8 @@ class Curve(Fact):
     """The most nodes at each size."""
     mixture: Mixture
     """The forms' coefficients and weights."""
+    scatter: Scatter | None = None
+    """``None``: nothing was repeated."""
     result_ids: Numbers = ()
     """Numbers of the results that it rests on."""
     told: Told | None = None
@@ -249,4 +260,11 @@ def _table(cells: Sequence[Cell], scale: Scale) -> Table:
     rate = _is_rate(cells[0].series)
     costs = tuple(float(np.median(1.0 / each if rate else each)) for each in values)
     nodes = tuple(max(cell.layout.nodes or 1 for cell in by_size[size]) for size in sizes)
-    return Table(sizes, costs, tuple(map(len, values)), nodes)
+    return Table(sizes, costs, tuple(map(len, values)), nodes, _scatter(cells))
+
+
+def _scatter(cells: Sequence[Cell]) -> Scatter | None:
+    logs = [np.log(cell.values) for cell in cells if len(cell.values) > 1]
+    freedom = sum(len(each) - 1 for each in logs)
+    squares = sum(float(((each - each.mean()) ** 2).sum()) for each in logs)
+    return Scatter(deviation=math.sqrt(squares / freedom), freedom=freedom) if freedom else None

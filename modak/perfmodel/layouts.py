@@ -32,16 +32,15 @@ def distance(one: Layout, other: Layout) -> float:
 
 
 def between(asked: Array, mutual: Array, log_costs: Array, spreads: Array) -> tuple[Array, Array]:
-    """Log cost of the layout asked for and its standard deviation, at each of ``n`` sizes.
+    """Log cost of the layout asked for and its standard deviation, at each of ``n`` sizes, whichever others are asked about.
 
     ``asked [k]``: its distances to the measured layouts; ``mutual [k, k]``: theirs to each other; ``log_costs [k, n]`` and
     ``spreads [k, n]`` (standard deviations): what each says of it, an even share among workers taken for granted.
     """
-    noise = (spreads**2).mean(axis=1)
-    near, among = SPREAD**2 * np.exp(-asked / REACH), SPREAD**2 * np.exp(-mutual / REACH) + np.diag(noise + 1e-9)
-    ones = np.ones(len(asked))
-    solved = np.linalg.solve(among, np.column_stack([near, ones]))
-    missing, total = 1 - solved[:, 0].sum(), solved[:, 1].sum()
-    weights = solved[:, 0] + solved[:, 1] * missing / total
-    variance = SPREAD**2 - near @ solved[:, 0] + missing**2 / total
-    return weights @ log_costs, np.full(log_costs.shape[1], np.sqrt(max(float(variance), 0.0)))
+    near, alike = SPREAD**2 * np.exp(-asked / REACH), SPREAD**2 * np.exp(-mutual / REACH)
+    noise = spreads.T[:, :, None] ** 2 * np.eye(len(asked))
+    solved = np.linalg.solve(alike + noise + 1e-9 * np.eye(len(asked)), np.column_stack([near, np.ones(len(asked))]))
+    missing, total = 1 - solved[:, :, 0].sum(axis=1), solved[:, :, 1].sum(axis=1)
+    weights = solved[:, :, 0] + solved[:, :, 1] * (missing / total)[:, None]
+    variance = SPREAD**2 - solved[:, :, 0] @ near + missing**2 / total
+    return (weights.T * log_costs).sum(axis=0), np.sqrt(np.maximum(variance, 0.0))

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from modak.metrics import metric
-from modak.perfmodel import relatives, scaling
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import half_width
+from modak.perfmodel.predict import foretell, kin_of
 
 POINTS = 97
 """Sizes at which a line is drawn."""
@@ -47,7 +46,7 @@ class Line:
 
 
 def lines(curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0.9) -> tuple[Line, ...]:
-    """One line a curve, labelled by what tells them apart; ``known`` are all curves of the application, for relatives."""
+    """One line a curve, labelled by what tells them apart; ``known`` are the curves among which their relatives are."""
     names = labels(curves)
     return tuple(_line(curve, name, known, level) for curve, name in zip(curves, names, strict=True))
 
@@ -107,11 +106,9 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
 
 def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> tuple[Array, Array]:
     """Log cost and half-width: from the curve alone, and with what relatives say beyond it."""
-    own = scaling.evaluate(curve.mixture, sizes, None if curve.scale == "nodes" else np.ceil(sizes / _one_node(curve)))
-    others = [one.measured for one in known if one != curve and (one.scale, one.series.metric) == (curve.scale, curve.series.metric)]
-    pooled = relatives.pool(own, curve.sizes[-1], relatives.compare(curve.measured, others), sizes)
-    heard = (own.doublings > 0) & (pooled.log_value != own.log_value)
-    return np.where(heard, pooled.log_value, own.log_value), np.where(heard, half_width(pooled, level), half_width(own, level))
+    related = [one for one in known if one != curve and one.series.application == curve.series.application]
+    told = foretell(curve, kin_of(curve, related), sizes, np.ceil(sizes / _one_node(curve)), level)
+    return told.log_value, told.width
 
 
 def _one_node(curve: Curve) -> float:

@@ -195,7 +195,7 @@ def _differs(name: str, evidence: Any, asked: Any) -> bool:
         evidence, asked = same_precision(evidence), same_precision(asked)
     if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):
         return False
-    return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "mpi") else evidence != asked)
+    return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "compiler", "mpi") else evidence != asked)
 
 
 def same_value(one: str | None, other: str) -> bool:
@@ -207,7 +207,7 @@ def same_value(one: str | None, other: str) -> bool:
 
 
 def same_name(name: Any) -> str:
-    """Underscores, hyphens and case do not tell systems or frameworks apart."""
+    """Underscores, hyphens and case do not tell systems, frameworks or compilers apart."""
     return str(name).lower().replace("_", "-")
 
 
@@ -269,16 +269,17 @@ def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float
 
 
 def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:
-    """The GPUs that compute in a node (``None``: all there are) behind a curve and where it is asked about; one, where sizes count GPUs."""
-    if curve.scale == "gpus" and asked is not None:
-        return 1, min(asked, 1)
+    """The GPUs that compute in a node (``None``: all there are) behind a curve and where it is asked about; an open one where sizes count
+    GPUs."""
+    if curve.scale == "gpus":
+        return _most_in_a_node(curve), 1 if asked is None else asked
     behind = curve.layout.gpus_per_node
     return (0, 0) if {behind, asked} == {None, 0} else (behind, asked)
 
 
 def _threads(curve: Curve, asked: Layout) -> tuple[int | None, int | None]:
     """Threads in a node behind a curve and where it is asked about; ``None``, both, where one of the two is not known."""
-    ranks = _most_ranks(curve) if curve.scale == "ranks" else curve.layout.ranks_per_node
+    ranks = _most_in_a_node(curve) if curve.scale == "ranks" else curve.layout.ranks_per_node
     threads = curve.layout.threads_per_rank
     if not (ranks and threads and asked.ranks_per_node and asked.threads_per_rank):
         return None, None
@@ -286,12 +287,14 @@ def _threads(curve: Curve, asked: Layout) -> tuple[int | None, int | None]:
 
 
 def _share(curve: Curve, layout: Layout) -> float:
-    """What makes a ratio of nodes one of ranks, where sizes count those: theirs in a node there, over those here."""
+    """What makes a ratio of nodes one of ranks or GPUs, where sizes count those: those in a node here, over theirs there."""
+    if curve.scale == "gpus":
+        return (layout.gpus_per_node or 1) / _most_in_a_node(curve)
     if curve.scale != "ranks" or not layout.ranks_per_node:
         return 1.0
-    return layout.ranks_per_node / _most_ranks(curve)
+    return layout.ranks_per_node / _most_in_a_node(curve)
 
 
-def _most_ranks(curve: Curve) -> int:
-    """The most ranks in a node behind a curve over ranks."""
+def _most_in_a_node(curve: Curve) -> int:
+    """The most ranks, or GPUs, in a node behind a curve over these."""
     return round(max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,10 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, same_name, seen, shape_spread
 
 NOISE = 0.08
-"""Half-width of the 90 % interval of log cost at a measured size, at most: replicates of published runs differ by about 5 %."""
+"""Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
+about 5 %."""
+USUAL = 2.0
+"""Degrees of freedom that this usual scatter counts as beside that of a curve's own repeats. Judgement: two repeats alone say little."""
 MOST_LAYOUTS = 8
 """More measured layouts than this do not change what is told of another one."""
 FAR_DOUBLINGS = 4.0
@@ -65,11 +69,35 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
         return Predictions(nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
     if match.shape:
         return _across_layouts(_peers(match, curves, question, power), question.layout, count, curves)
-    return _answer(match, question.layout, count, _kin(match.curve, curves))
+    return _answer(match, question.layout, count, kin_of(match.curve, curves))
 
 
-def _kin(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
-    """Other curves over the same kind of size and of the same metric, as far as they are alike so far."""
+class Foretold(NamedTuple):
+    """What a curve and its kin say at sizes: arrays of one shape. ``width`` is half that of the interval of the log cost."""
+
+    log_value: Array
+    width: Array
+    doublings: Array
+    """Beyond the measured sizes on either side."""
+    heard: npt.NDArray[np.bool_]
+    """Whether kin had a say: beyond the measured sizes, and between them where these are few."""
+
+
+def foretell(curve: Curve, kin: Sequence[relatives.Kin], sizes: Array, nodes: Array, level: float = 0.9) -> Foretold:
+    """The curve's own forecast at ``sizes`` on ``nodes``, pooled with that of its kin where these reach; intervals at ``level``."""
+    own = scaling.evaluate(curve.mixture, sizes, nodes if curve.scale != "nodes" else None)
+    width, few = intervals.half_width(own, level), len(curve.sizes) <= FEW_SIZES
+    heard = ((own.doublings > 0) | few) & relatives.reached(kin, sizes)
+    value = own.log_value
+    if heard.any():
+        pooled = relatives.pool(own, curve.sizes[-1], kin, sizes)
+        value = np.where(heard, pooled.log_value, value)
+        width = np.where(heard, intervals.half_width(pooled, level), width)
+    return Foretold(value, np.maximum(width, _of_repeats(curve) * intervals.stretch(level)), own.doublings, heard)
+
+
+def kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
+    """Other curves over the same kind of size and of the same metric, as far as they are alike so far. ``curves``: of one application."""
     comparable = [one for one in curves if one is not curve and _comparable(one, curve)]
     same, others = ([one.measured for one in comparable if _other_program(curve, one) == apart] for apart in (False, True))
     return relatives.compare(curve.measured, same, others)
@@ -90,19 +118,27 @@ def _answer(match: Match, layout: Layout, nodes: Array, kin: Sequence[relatives.
     curve = match.curve
     per_node = {"nodes": 1, "ranks": layout.ranks_per_node or 1, "gpus": layout.gpus_per_node or 1}[curve.scale]
     sizes = nodes * per_node
-    own = scaling.evaluate(curve.mixture, sizes, nodes if curve.scale != "nodes" else None)
-    pooled = relatives.pool(own, curve.sizes[-1], kin, sizes)
-    beyond, few = own.doublings > 0, len(curve.sizes) <= FEW_SIZES
-    heard = np.asarray((beyond | few) & (np.abs(pooled.log_value - own.log_value) > 0)) if kin else np.zeros(sizes.shape, dtype=bool)
-    known = np.array(curve.sizes)
+    told, few, known = foretell(curve, kin, sizes, nodes), len(curve.sizes) <= FEW_SIZES, np.array(curve.sizes)
     measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
-    value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.where(heard, pooled.value, own.value)) * match.factor
-    width = np.where(heard, intervals.half_width(pooled), intervals.half_width(own))
-    spread = np.hypot(np.where(measured, np.minimum(width, NOISE), width), NORMAL * match.doubt)
-    doublings = own.doublings if curve.scale == "nodes" else np.maximum(own.doublings, np.log2(nodes / max(curve.nodes)))
-    kinds = zip(measured.ravel(), (doublings > 0).ravel(), heard.ravel(), strict=True)
+    value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(told.log_value)) * match.factor
+    spread = np.hypot(np.where(measured, np.maximum(np.minimum(told.width, NOISE), _of_repeats(curve)), told.width), NORMAL * match.doubt)
+    doublings = told.doublings if curve.scale == "nodes" else np.maximum(told.doublings, np.log2(nodes / max(curve.nodes)))
+    kinds = zip(measured.ravel(), (doublings > 0).ravel(), told.heard.ravel(), strict=True)
     basis = tuple(_basis(match, few, bool(m), bool(d), bool(h)) for m, d, h in kinds)
-    return Predictions(value, spread, basis, doublings, curve, match.differences, tuple(one.relative for one in kin) if heard.any() else ())
+    others = tuple(one.relative for one in kin) if told.heard.any() else ()
+    return Predictions(value, spread, basis, doublings, curve, match.differences, others)
+
+
+def _of_repeats(curve: Curve) -> float:
+    """:data:`NOISE` times how much more than usual the curve's repeats scatter; 0 where they do not.
+
+    A run and the measured one differ by the root of two times the deviation of either.
+    """
+    if curve.scatter is None:
+        return 0.0
+    shown = 2 * (curve.scatter.deviation * NORMAL / NOISE) ** 2
+    more = (USUAL + curve.scatter.freedom * shown) / (USUAL + curve.scatter.freedom)
+    return NOISE * math.sqrt(more) if more > 1 else 0.0
 
 
 def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
@@ -119,7 +155,7 @@ def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Pow
 
 def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
     """From curves of other layouts together: each at the nodes asked for, with an even share for each worker."""
-    told = [_answer(replace(one, spread=0.0), layout, nodes, _kin(one.curve, curves)) for one in peers]
+    told = [_answer(replace(one, spread=0.0), layout, nodes, kin_of(one.curve, curves)) for one in peers]
     measured = [one.curve.layout for one in peers]
     mutual = np.array([[layouts.distance(one, other) for other in measured] for one in measured])
     asked = np.array([layouts.distance(one, layout) for one in measured])

@@ -63,6 +63,13 @@ def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]
     return one.unlikeness, -one.relative.sizes[-1], one.relative.sizes, one.relative.costs
 
 
+def reached(kin: Sequence[Kin], sizes: Array) -> npt.NDArray[np.bool_]:
+    """At which sizes (any shape) one of them was measured, or at smaller and larger ones: where it has a say in :func:`pool`."""
+    ends = [(one.relative.sizes[0], one.relative.sizes[-1]) for one in kin]
+    within = [np.zeros(sizes.shape, dtype=bool), *((sizes >= first) & (sizes <= last) for first, last in ends)]
+    return np.asarray(np.any(within, axis=0))
+
+
 def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike) -> Forecast:
     """The forecast ``own`` (at ``sizes``) after ``kin`` have had their say; unchanged where none reaches a size.
 

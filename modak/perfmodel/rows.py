@@ -101,8 +101,9 @@ def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
     """What a transferred answer is transferred from: how its evidence differs from the question, and which relatives had a say."""
     if found.curve is None or found.curve.told:
         return ""
-    heard = set(found.others)
-    relatives = [curve for curve in curves if curve is not found.curve and curve.measured in heard]
+    nearest = {series: place for place, series in reversed(tuple(enumerate(found.others)))}
+    relatives = [curve for curve in curves if curve is not found.curve and curve.measured in nearest]
+    relatives.sort(key=lambda curve: nearest[curve.measured])
     parts = [f"from results with {_said(found.curve, found.differences)}"] if found.differences else []
     if relatives:
         said = dict.fromkeys(_said(curve, _apart(curve, found.curve)) for curve in relatives)

@@ -109,9 +109,10 @@ def _array(array: str | None) -> str | None:
 
 def _holds(dependency: str | None) -> str | None:
     """Jobs that must have ended. To wait for those that should have succeeded, too, is nearer to what was asked than not to wait."""
-    kinds = [part.split(":") for part in (dependency or "").split(",")]
-    known = "?" not in (dependency or "") and all(kind in {"afterany", "afterok"} and numbers for kind, *numbers in kinds)
-    return ",".join(number for _, *numbers in kinds for number in numbers) if known else None
+    asked = dependency or ""
+    if not re.fullmatch(r"(?:(?:^|,)after(?:any|ok)(?::[A-Za-z0-9_.-]+)+)+", asked):
+        return None
+    return ",".join(number for part in asked.split(",") for number in part.split(":")[1:])
 
 
 def _start(begin: str | None) -> str | None:

@@ -123,7 +123,7 @@ def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
         safe = ("-c", "protocol.ext.allow=never", "-c", "http.sslVerify=true")
         made = (command_line(("git", *safe, "clone", "--depth", "1", "--", place, PART)),)
     else:
-        made = (command_line(("cp", "-R", "--", place, PART)),)
+        made = (command_line(("cp", "-R", "-H", "--", place, PART)),)
     fetch = named("modak_fetch", _part(folder), *made, run("mv", "-T", "--", PART, folder))
     return (fetch, either(run("test", "-d", folder), run("modak_fetch")))
 

@@ -20,6 +20,8 @@ from modak.words import shell, variables
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80
+_ONE_NUMBER: Final = frozenset({"lsf", "gridengine"})
+"""Schedulers whose jobs of an array all bear its number."""
 _EACH: Final = "modak_each "
 _EACH_NODE: Final = """
 modak_each() {
@@ -28,14 +30,14 @@ modak_each() {
 """
 _HERE: Final = """
 modak_copy_in() {
-    mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -- "$1" "${MODAK_SCRATCH:?}/$2"
+    mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -H -- "$1" "${MODAK_SCRATCH:?}/$2"
 }
 """
 _EVERYWHERE: Final = f"""
 modak_copy_in() {{
     {_EACH}mkdir -p -- "$(dirname -- "${{MODAK_SCRATCH:?}}/$2")" || return
     if test -d "$1"; then
-        {_EACH}cp -R -- "$1" "${{MODAK_SCRATCH:?}}/$2"
+        {_EACH}cp -R -H -- "$1" "${{MODAK_SCRATCH:?}}/$2"
     else
         sbcast --force "$1" "${{MODAK_SCRATCH:?}}/$2"
     fi
@@ -62,9 +64,9 @@ _OUT: Final = """
 modak_copy_out() {
     local from="${MODAK_SCRATCH:?}/$1"
     if test -d "${from}"; then # into a directory that a job before this one may have left
-        mkdir -p -- "$2" && cp -R -- "${from}/." "$2"
+        mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
     else
-        mkdir -p -- "$(dirname -- "$2")" && cp -- "${from}" "$2"
+        mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
     fi
 }
 """
@@ -141,7 +143,8 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
 def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
     """A warning for each place that all jobs of an array copy to, where one's files would replace another's."""
     copies = job.staging.out if job.staging and job.attributes.array and scheduler.array_index else ()
-    shared = (copy for copy in copies if not {scheduler.array_index, scheduler.job_id} & set(variables((copy.outside,))))
+    own = {scheduler.array_index, scheduler.job_id if scheduler.name not in _ONE_NUMBER else None}
+    shared = (copy for copy in copies if not own & set(variables((copy.outside,))))
     why = f"all jobs of the array copy there: put ${{{scheduler.array_index}}} into the path"
     return tuple(Notice(field="application.stage_out", message=f"{shell(copy.outside)}: {why}") for copy in shared)
 

@@ -48,10 +48,14 @@ def surroundings(job: JobSpec, scheduler_name: str) -> Surroundings:
 
 
 def of_any_run(job: JobSpec) -> JobSpec:
-    """The job without what one run alone has; of its command the variables stay, whose places are bound into the image."""
+    """The job without what one run alone has; of its command the variables stay, whose places are bound into the image.
+
+    Variables are in the order of their names: two jobs are equal in whatever order theirs stand, and get the same text.
+    """
     return replace(
         job,
         command=tuple(word(variable(name)) for name in words.variables(job.command)),
+        environment=dict(sorted(job.environment.items())),
         attributes=_ANY_RUN,
         pre=(),
         post=(),

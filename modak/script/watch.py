@@ -9,6 +9,7 @@ from typing import Final
 from modak import words
 from modak.dsl import Notice
 from modak.jobspec import JobSpec, Signal
+from modak.launchers import torchrun
 from modak.launchers.family import HANDED_ON, TITLES
 from modak.launchers.mpirun import flavour
 from modak.schedulers import Scheduler
@@ -113,20 +114,30 @@ def _signalled(job: JobSpec, signal: Signal, command: Line, kept: bool) -> tuple
 
 def _told(job: JobSpec, signal: Signal) -> Line:
     """The ranks get the signal. ``srun`` ends them on TERM and HUP and keeps INT to itself, so Slurm is asked to send it to their step."""
+    if untold(job):
+        return run(":")
     if job.launcher == "srun" or (job.launcher == "torchrun" and job.resources.nodes > 1):
         task = (variable("SLURM_ARRAY_JOB_ID"), "_", variable("SLURM_ARRAY_TASK_ID"))
         return run("scancel", f"--signal={signal.name}", word(*task) if job.attributes.array else word(variable("SLURM_JOB_ID")))
-    return run(":") if untold(job) else run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
+    return run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
 
 
 def untold(job: JobSpec) -> tuple[Notice, ...]:
-    """A warning where the job's ``mpirun`` would end the ranks, or do nothing, instead of handing the signal on: they are not told."""
+    """A warning where what starts the ranks would end them, or do nothing, instead of handing the signal on: they are not told."""
     signal = job.attributes.signal
-    if signal is None or job.checkpoint or job.launcher != "mpirun":
+    if signal is None or job.checkpoint:
         return ()
-    family = flavour(job)
-    known = HANDED_ON.get(family)
+    program, known = _hands_on(job)
     if known is None or signal.name in known:
         return ()
-    why = f"mpirun of {TITLES[family]} hands {', '.join(sorted(known))} on, and not {signal.name}: the application is not told"
-    return (Notice(field="job_options.signal", message=f"{why}; take USR1, or say application.checkpoint"),)
+    why = f"{program} hands {', '.join(sorted(known))} on, and not {signal.name}: the application is not told"
+    better = "USR1" if "USR1" in known else "TERM"
+    return (Notice(field="job_options.signal", message=f"{why}; take {better}, or say application.checkpoint"),)
+
+
+def _hands_on(job: JobSpec) -> tuple[str, frozenset[str] | None]:
+    """What starts the ranks, and the signals that it hands on to them; ``None``: all, as far as is known."""
+    if job.launcher == "mpirun":
+        family = flavour(job)
+        return f"mpirun of {TITLES[family]}", HANDED_ON.get(family)
+    return job.launcher, torchrun.HANDED_ON if job.launcher == "torchrun" else None

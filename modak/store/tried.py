@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, func, or_, select
 
 from modak.facts import Result
+from modak.perfmodel.matching import PRECISIONS
 from modak.store.results import values
 from modak.store.schema import series
 from modak.store.series import COLUMNS, from_row
@@ -19,10 +20,11 @@ MOST_RESULTS: Final = 10_000
 
 
 def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:
-    """Results of all applications that have some with one of these names, the newest series first; up to a bound."""
+    """Results of all applications that have some with one of these names, however written, the newest series first; up to a bound."""
+    words = {*precisions, *(word for word, meant in PRECISIONS.items() if meant in precisions)}
     with_one = or_(
-        series.c.compiler.in_(compilers),
-        series.c.precision.in_(precisions),
+        func.lower(series.c.compiler).in_(compilers),
+        func.replace(func.lower(series.c.precision), "_", "-").in_(words),
         *(series.c.params.like(f'%"build": "{name}"%') for name in builds),
     )
     applications = select(series.c.application).where(with_one).distinct()

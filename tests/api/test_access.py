@@ -197,6 +197,13 @@ def test_another_method_is_closed(shared: Site, method: str) -> None:
     assert shared.call(method, "/systems", shared.keys["admin"]).status_code == 405
 
 
+def test_what_is_no_address_is_told_to_readers_alone(opened: ExitStack, own_database: Path) -> None:
+    """404, as the document of addresses says to them; 401 to a stranger who may not read that."""
+    site = opened.enter_context(Site(own_database, anonymous=False))
+    told = [site.call("POST", "/optimize", token).status_code for token in (None, site.keys["optimise"], site.keys["read"])]
+    assert told == [401, 403, 404]
+
+
 def test_refusals_of_principals_are_noted(site: Site) -> None:
     """Who tried what, under the request's own id; a stranger writes nothing into the database."""
     answer = site.call("POST", "/rules", site.keys["load"], json={}, headers={"X-Request-Id": "try-1"})

@@ -86,6 +86,14 @@ def test_results_are_loaded_in_the_callers_name(site: Site) -> None:
     assert (line["principal"], line["action"], line["target"]) == ("key:load", "load results", "body.csv (3 of 3 rows)")
 
 
+def test_a_misspelt_trial_loads_nothing(site: Site) -> None:
+    """422, with the parameter that is meant."""
+    refused = site.call("POST", "/results?dry-run=true", site.keys["load"], content=ROWS, headers=CSV)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "dry-run")
+    assert "did you mean 'dry_run'?" in refused.text
+    assert site.call("POST", "/results", site.keys["load"], content=ROWS, headers=CSV).json()["new"] == 3
+
+
 def test_results_come_as_records_and_as_files_of_a_form(site: Site) -> None:
     """All files of a form or none of them."""
     records = [{"application": "solver", "nodes": 8, "metric": "wall_time", "value": 14, "unit": "s"}]

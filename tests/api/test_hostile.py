@@ -87,6 +87,7 @@ def test_another_type_is_415(web: TestClient, document: dict[str, Any], kind: st
         ("GET", "/nothing", 404),
         ("GET", "/optimise", 405),
         ("PATCH", "/systems", 401),
+        ("POST", "/optimize", 404),
         ("GET", "/plans/../../etc/passwd", 404),
         ("GET", "/plans/%2e%2e%2fetc%2fpasswd", 404),
         ("GET", "/plans/" + "x" * 5000, 422),
@@ -102,6 +103,8 @@ def test_another_type_is_415(web: TestClient, document: dict[str, Any], kind: st
         ("POST", "/predictions?level=nan", 422),
         ("POST", "/predictions?level=1", 422),
         ("POST", "/optimise?strict=perhaps", 422),
+        ("POST", "/optimise?stric%0A%1b[31m=true", 422),
+        ("POST", "/sizings?strict=true&strict=false", 422),
     ],
 )
 def test_an_address_that_is_wrong_is_a_problem_document(web: TestClient, method: str, path: str, status: int) -> None:
@@ -111,6 +114,7 @@ def test_an_address_that_is_wrong_is_a_problem_document(web: TestClient, method:
     if status != 200:
         assert answer.headers["content-type"] == "application/problem+json"
         assert set(answer.json()) >= {"type", "title", "status", "detail", "errors"}
+        assert answer.json()["detail"].isprintable()
 
 
 def test_a_fault_of_ours_says_nothing_about_us() -> None:

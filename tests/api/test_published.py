@@ -75,6 +75,11 @@ def test_warnings_ride_inside_a_200(web: TestClient) -> None:
     assert any(warning["field"] == "target.name" for warning in answer.json()["job"]["warnings"])
 
 
+def test_a_query_that_is_unknown_changes_nothing(web: TestClient) -> None:
+    """Callers that were there first may send what they like."""
+    assert web.post("/get_image?_=1&strict=false&strict=false", json=BUILDER).json() == web.post("/get_image", json=BUILDER).json()
+
+
 def test_the_callers_spelling_is_kept(web: TestClient) -> None:
     """Unknown keys, texts for numbers and explicit nulls come back as they were sent."""
     sent = {"job": BUILDER["job"] | {"optimisation": None, "extra": [1, None]}, "also": "this"}

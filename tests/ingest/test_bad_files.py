@@ -171,6 +171,8 @@ def _allowed() -> str:
         ('[{"application": "a", "application": "b", "metric": "wall_time", "value": 1}]', "the key 'application' stands twice"),
         ('[{"application": "\\ud800", "metric": "wall_time", "value": 1}]', "a character that does not print"),
         ("[1]", "r.json:1: a record is an object"),
+        ('[{}, {"value": }]', "r.json:2: no JSON"),
+        ("[{}, {} {}]", "r.json:2: the list is cut off, or a comma is missing"),
         ("[" * 100_000, "r.json:1: objects nested too deep"),
         ('[{"a":' * 100_000, "r.json:1: objects nested too deep"),
         ('[{"application": "a", "metric": "wall_time", "nodes": 1e2, "value": 1}]', "r.json:1: column 'nodes': '1e2'"),

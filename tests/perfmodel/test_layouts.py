@@ -54,6 +54,15 @@ def test_two_layouts_on_either_side_tell_more_than_one() -> None:
     assert asked(both, 2, 24).spread[0] < asked(one, 2, 24).spread[0]
 
 
+def test_an_answer_depends_on_no_other_size_that_is_asked_about() -> None:
+    """Alone, or beside sizes far beyond what was measured, where the layouts tell little."""
+    known = curves((1, 48, 400.0), (4, 12, 300.0))
+    layout = Question(HERE, Layout(ranks_per_node=2, threads_per_rank=24))
+    alone, among = predict(known, layout, [4]), predict(known, layout, [4, 64, 1024])
+    assert (alone.value[0], alone.spread[0]) == pytest.approx((among.value[0], among.spread[0]), rel=1e-12)
+    assert among.spread.tolist() == sorted(set(among.spread.tolist()))
+
+
 def test_half_the_workers_take_twice_the_time() -> None:
     """An even share of the work is what is expected of threads that nobody has tried."""
     assert asked(curves((1, 48, 400.0)), 1, 24).value[0] == pytest.approx(2 * 400 / 4, rel=0.02)
@@ -83,7 +92,10 @@ def test_sizes_that_count_gpus_share_them_once() -> None:
 
 
 def test_as_many_gpus_on_more_nodes_are_not_what_was_measured() -> None:
-    """Four GPUs of one node were; one GPU on each of four nodes exchange over the network what those did not: a doubling of the two nodes that were."""
+    """Four GPUs of one node were; one GPU on each of four nodes exchange over the network what those did not.
+
+    That is a doubling of the two nodes that were measured.
+    """
     spread, together = (predict(on_gpus(), Question(HERE, Layout(gpus_per_node=gpus)), [nodes]) for gpus, nodes in ((1, 4), (4, 1)))
     assert (spread.basis, together.basis) == (("extrapolated",), ("measured",))
     assert (spread.doublings.tolist(), together.doublings.tolist()) == ([1.0], [0.0])

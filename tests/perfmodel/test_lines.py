@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, fit
+from modak.perfmodel import Curve, Question, fit, predict
 from modak.perfmodel.lines import labels, lines
 
 SIZES = (1, 2, 4, 8)
@@ -51,12 +51,35 @@ def test_the_interval_widens_with_its_level() -> None:
 
 def test_relatives_have_a_say_beyond_the_sizes() -> None:
     """A relative that stopped scaling bends the line, but only beyond the measured sizes."""
-    short = curves(sizes=(1, 2, 4))
-    other = short[0].series.model_copy(update={"image": "b"})
-    bent = fit([Result(series=other, layout=Layout(nodes=n, ranks_per_node=4), value=100 / min(n, 4)) for n in SIZES])
+    short = curves(sizes=SIZES)
+    bent = stopped(image="b")
     (alone,), (helped,) = lines(short), lines(short, (*short, *bent))
     assert helped.y[:-40] == alone.y[:-40]
     assert helped.y[-1] > 1.2 * alone.y[-1]
+
+
+def stopped(**series: object) -> tuple[Curve, ...]:
+    """One curve as the others, that gains nothing beyond eight nodes."""
+    key = curves(**series)[0].series  # type: ignore[arg-type]
+    return fit([Result(series=key, layout=Layout(nodes=n, ranks_per_node=4), value=100 / min(n, 8)) for n in (1, 2, 4, 8, 16)])
+
+
+@pytest.mark.parametrize("series", [{"image": "b"}, {"framework": "pytorch"}])
+def test_the_line_is_what_answers_say_between_the_sizes_and_beyond(series: dict[str, str]) -> None:
+    """Of a short curve with a relative, of the same framework or of another one."""
+    short = curves(sizes=(1, 4, 8), framework="tensorflow")
+    known = (*short, *stopped(**({"framework": "tensorflow"} | series)))
+    (line,) = lines(short, known)
+    found = predict(known, Question({"framework": "tensorflow", "image": "a"}, short[0].layout), line.x)
+    drawn = [place for place, size in enumerate(line.x) if size not in short[0].sizes]
+    assert np.array(line.y)[drawn] == pytest.approx(found.value[drawn])
+    assert np.array(line.upper)[drawn] == pytest.approx(found.quantile(0.95)[drawn])
+
+
+def test_another_application_is_no_relative() -> None:
+    """Pictures of several applications draw each as it is drawn alone."""
+    short = curves(sizes=(1, 2, 4))
+    assert lines(short, (*short, *stopped(application="other"))) == lines(short)
 
 
 def test_labels_say_what_differs_and_nothing_else() -> None:

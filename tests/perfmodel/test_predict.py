@@ -33,6 +33,32 @@ def test_few_sizes_are_heuristic_between_and_measured_at() -> None:
     assert predict(curves((1, 2)), Question(HERE), [1, 8]).basis == ("measured", "heuristic")
 
 
+def repeated(*factors: float) -> tuple[Curve, ...]:
+    """The ideal curve with a run of each of these factors at every size."""
+    (ideal,) = curves()
+    runs = [(n, cost * factor) for n, cost in zip(ideal.sizes, ideal.costs, strict=True) for factor in factors]
+    return fit([Result(series=ideal.series, layout=ideal.layout.model_copy(update={"nodes": int(n)}), value=value) for n, value in runs])
+
+
+@pytest.mark.parametrize("nodes", [4, 5])
+def test_repeats_that_scatter_widen_the_interval(nodes: int) -> None:
+    """At a measured size and between; it holds those runs. What scatters as usual is as sure as a single run."""
+    single, usual, rough = (
+        predict(repeated(*factors), Question(HERE), [nodes]).spread[0] for factors in ((1,), (0.98, 1, 1.02), (0.7, 1, 1.4))
+    )
+    assert usual == single
+    assert rough > np.log(1.4)
+
+
+def test_two_repeats_say_less_than_pairs_at_every_size() -> None:
+    """The usual scatter counts beside what they show."""
+    (pairs,) = repeated(0.8, 1.25)
+    assert pairs.scatter is not None
+    one = pairs.model_copy(update={"scatter": pairs.scatter.model_copy(update={"freedom": 1})})
+    few, many = (predict([curve], Question(HERE), [4]).spread[0] for curve in (one, pairs))
+    assert (pairs.scatter.freedom, few < many) == (5, True)
+
+
 def test_relatives_inform_a_short_series() -> None:
     """One size alone is a heuristic; with a relative that went on, the answer is transferred and follows it."""
     short, long = curves((4,), work=50.0, compiler="one"), curves((4, 8, 16), work=100.0, compiler="other")
@@ -41,6 +67,16 @@ def test_relatives_inform_a_short_series() -> None:
     assert (alone.basis, helped.basis, len(helped.others)) == (("heuristic",), ("transferred",), 1)
     assert helped.value[0] == pytest.approx(50 / 16, rel=0.05)
     assert helped.spread[0] < alone.spread[0]
+
+
+def test_the_unit_of_costs_decides_no_interval() -> None:
+    """Nor does how they are rounded, where a relative meets the only size of a series."""
+    asked = Question({**HERE, "compiler": "one"})
+    spreads = set()
+    for work in (100.0, 200.0, 370.0, 1e5):
+        short, long = curves((4,), work=0.7 * work, compiler="one"), curves((4, 8, 16), work=work, compiler="other")
+        spreads.add(round(float(predict((*short, *long), asked, [4]).spread[0]), 9))
+    assert len(spreads) == 1
 
 
 def test_another_system_is_transferred() -> None:
@@ -227,6 +263,19 @@ def test_a_transferred_row_says_from_what() -> None:
     here, there = (row["model"] for row in predict_rows(rows, {"app": known}))
     assert here.endswith("; with those of compiler icc")
     assert there.endswith("; from results with system here; together with those of compiler icc")
+
+
+def test_relatives_are_named_in_the_order_of_their_likeness() -> None:
+    """In whatever order their results were loaded."""
+    unlike = fit(
+        Result(series=curves(compiler="far")[0].series, layout=Layout(nodes=n, ranks_per_node=4, threads_per_rank=12), value=100 / n**0.5)
+        for n in (2, 4, 8, 16)
+    )
+    known = (*curves((2, 4), compiler="gcc"), *unlike, *curves((2, 4, 8, 16), compiler="icc"))
+    rows = [{"application": "app", "compiler": "gcc", "nodes": 16, "system": "there"}]
+    said = {predict_rows(rows, {"app": order})[0]["model"] for order in (known, known[::-1])}
+    assert len(said) == 1
+    assert said.pop().endswith("; together with those of compiler icc; compiler far")
 
 
 def test_a_row_that_leaves_its_data_set_open_says_of_which_of_several_it_is() -> None:

@@ -188,6 +188,12 @@ def test_grid_engine_waits_for_jobs_that_should_succeed() -> None:
     assert written("gridengine", replace(BARE, attributes=said)) == (["-hold_jid 1,2,3"], ["job_options.job_dependency"])
 
 
+def test_grid_engine_is_not_asked_to_wait_for_a_pattern() -> None:
+    """Brackets number a job of an array elsewhere; Grid Engine would take them for a pattern of names."""
+    said = replace(BARE.attributes, dependency="afterany:1[2]")
+    assert written("gridengine", replace(BARE, attributes=said)) == ([], ["job_options.job_dependency"])
+
+
 @pytest.mark.parametrize("dialect", ["pbspro", "lsf", "gridengine"])
 def test_jobs_of_an_array_that_write_one_file_are_warned_about(dialect: str) -> None:
     """What one writes is lost among the others', or under them."""

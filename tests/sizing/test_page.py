@@ -50,8 +50,8 @@ def cells(one: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         f"`{one['partition']}`",
         one["cooling"],
-        f"{nodes['value']:.0f}{ends}",
-        f"{one['gpus']['value']:.0f}",
+        f"{nodes['value']:.0f}{ends}" if "value" in nodes else f"out of reach; {one['at_nodes']} are the fastest",
+        f"{one['gpus']['value']:.0f}" if "value" in nodes else "–",
         span(time["value"]),
         interval,
         network,

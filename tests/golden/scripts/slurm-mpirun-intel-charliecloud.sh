@@ -41,8 +41,8 @@ export OMP_PROC_BIND=close
 export I_MPI_PIN_DOMAIN=auto:compact
 export I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=0
 export PYTHONNOUSERSITE=1
-export KMP_BLOCKTIME=0
 export HOROVOD_FUSION_THRESHOLD=134217728
+export KMP_BLOCKTIME=0
 
 # rule omni-path (environment)
 export PSM2_MTU=8196

@@ -112,7 +112,7 @@ modak_each() {
 modak_copy_in() {
     modak_each mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" || return
     if test -d "$1"; then
-        modak_each cp -R -- "$1" "${MODAK_SCRATCH:?}/$2"
+        modak_each cp -R -H -- "$1" "${MODAK_SCRATCH:?}/$2"
     else
         sbcast --force "$1" "${MODAK_SCRATCH:?}/$2"
     fi
@@ -120,9 +120,9 @@ modak_copy_in() {
 modak_copy_out() {
     local from="${MODAK_SCRATCH:?}/$1"
     if test -d "${from}"; then # into a directory that a job before this one may have left
-        mkdir -p -- "$2" && cp -R -- "${from}/." "$2"
+        mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
     else
-        mkdir -p -- "$(dirname -- "$2")" && cp -- "${from}" "$2"
+        mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
     fi
 }
 modak_stage_out() {

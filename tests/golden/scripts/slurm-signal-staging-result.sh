@@ -110,14 +110,14 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
 MODAK_SINCE="$(date +%s%3N)" # a start before this one, on a node that failed, may have left its directory
 export MODAK_SCRATCH="${SCRATCH:?}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
 modak_copy_in() {
-    mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -- "$1" "${MODAK_SCRATCH:?}/$2"
+    mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -H -- "$1" "${MODAK_SCRATCH:?}/$2"
 }
 modak_copy_out() {
     local from="${MODAK_SCRATCH:?}/$1"
     if test -d "${from}"; then # into a directory that a job before this one may have left
-        mkdir -p -- "$2" && cp -R -- "${from}/." "$2"
+        mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
     else
-        mkdir -p -- "$(dirname -- "$2")" && cp -- "${from}" "$2"
+        mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
     fi
 }
 modak_stage_out() {

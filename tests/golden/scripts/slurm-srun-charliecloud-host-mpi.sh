@@ -40,8 +40,8 @@ export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export I_MPI_PMI_LIBRARY=/usr/lib64/libpmi2.so
 export PYTHONNOUSERSITE=1
-export KMP_BLOCKTIME=0
 export HOROVOD_FUSION_THRESHOLD=134217728
+export KMP_BLOCKTIME=0
 
 # rule omni-path (environment)
 export PSM2_MTU=8196
