@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -127,6 +128,7 @@ def counted(metric: Metric) -> tuple[str, float] | None:
     return what, _TIMES[time]
 
 
+@lru_cache(maxsize=256)
 def parse_amount(text: str) -> Amount:
     """An amount of work: a number and what a rate counts (nothing: plain units, as ``1/s`` counts them).
 

@@ -156,7 +156,7 @@ class Service:
         """
         from modak.ingest.reading import points
         from modak.ingest.sources import from_bytes
-        from modak.perfmodel.rows import ADDED, improve_rows, open_datasets, predict_rows
+        from modak.perfmodel.rows import ADDED, improve_rows, of_several, predict_rows
 
         asked = points(from_bytes(content, name), self.max_points)
         curves = {application: self.store.models(application) for application in sorted({point.series.application for point in asked})}
@@ -164,8 +164,7 @@ class Service:
         answered = predict_rows(questions, curves, level, node_power(self.facts()))
         answered = improve_rows(questions, answered, self._results_with_parameters(questions, answered), level)
         rows = [{**_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
-        several = sum(len(open_datasets(question, curves[question["application"]])) > 1 for question in questions)
-        return {"rows": rows, "level": level, "warnings": [*_weak(rows), *_of_several(several, len(rows))]}
+        return {"rows": rows, "level": level, "warnings": [*_weak(rows), *_of_several(of_several(questions, curves), len(rows))]}
 
     def _results_with_parameters(self, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
         """Results, of any application, of the metrics of weakly answered rows that tell numeric parameters; up to a bound."""

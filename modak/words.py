@@ -170,7 +170,7 @@ def _words(text: str, names: frozenset[str]) -> Iterator[list[str | Variable]]:
             if word is not None:
                 yield word
             word, at = None, at + 1
-        elif text[at] == "\\" and text.startswith("\\\n", at):
+        elif text.startswith("\\\n", at):
             at += 2
         else:
             parts, at = _piece(text, at, names)

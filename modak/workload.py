@@ -167,7 +167,8 @@ def _by_problem(pairs: Iterable[tuple[Curve, Told]]) -> dict[Told, list[Curve]]:
 def _most(problems: Mapping[Told, Sequence[Curve]]) -> Told:
     """The problem with the most results; nothing where there is none."""
     counts = {problem: sum(one.results_used for one in of) for problem, of in problems.items()}
-    equal = [problem for problem, count in counts.items() if count == max(counts.values())]
+    most = max(counts.values(), default=0)
+    equal = [problem for problem, count in counts.items() if count == most]
     equal.sort(key=lambda problem: (max(one.costs[-1] * one.sizes[-1] for one in problems[problem]), problem))
     return equal[len(equal) // 2] if equal else ()
 

@@ -83,6 +83,9 @@ class TakTuk:
     def setup(self, job, scheduler):
         return ()
 
+    def untold(self, job, signal):
+        return ""
+
     def preflight(self, job, scheduler):
         return ()
 

@@ -148,22 +148,23 @@ MODEL: Final = _object(
     results_used=_whole("how many results it rests on"),
     told={"type": "object", "description": "what stands behind a curve that was not measured"},
 )
+_ROWS: Final = {
+    "rows": _whole("read"),
+    "new": _whole("that were not there"),
+    "duplicates": _whole("that were there"),
+}
 _FILE: Final = _object(
     ("name", "format", "sha256", "rows", "new", "duplicates"),
     name=_text("as it was sent"),
     format=_text("as it was read"),
     sha256=_text("of its content"),
-    rows=_whole("in it"),
-    new=_whole("that were not there"),
-    duplicates=_whole("that were there"),
+    **_ROWS,
     already_loaded=_text("when the same content was loaded before", format="date-time"),
 )
 LOAD_REPORT: Final = _object(
     ("rows", "new", "duplicates", "notes"),
     version=_text("of the data, from now on"),
-    rows=_whole("read"),
-    new=_whole("that were not there"),
-    duplicates=_whole("that were there"),
+    **_ROWS,
     replaced=_whole("whose place others took"),
     series_count=_whole("series that changed"),
     models=_whole("fitted models that rest on them; the next use fits them anew"),

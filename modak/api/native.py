@@ -14,8 +14,9 @@ from modak.api.answers import ref, told
 from modak.api.bodies import Body, document, read, table
 from modak.api.direct import add_direct, one_at_a_time
 from modak.api.problems import answer, answer_text
+from modak.api.queries import once
 from modak.api.tags import tagged, unless_known
-from modak.errors import NotFound, RequestError, UnknownName
+from modak.errors import NotFound, UnknownName
 from modak.response import job_of, locations, without_preflight
 from modak.service import Service
 from modak.store.series import FILTERS as FILTERED
@@ -48,25 +49,11 @@ def add_routes(app: FastAPI) -> None:
         responses=FILLED,
         openapi_extra=request,
     )
-    ranked, predicted = told(ref("recommendation")), told(ref("predictions"))
-    add(
-        "/recommendations",
-        recommendations,
-        responses=ranked,
-        methods=["POST"],
-        tags=["ask"],
-        summary="Rank the configurations",
-        openapi_extra=request,
-    )
-    add(
-        "/predictions",
-        predictions,
-        responses=predicted,
-        methods=["POST"],
-        tags=["ask"],
-        summary="Predict the rows of a result table",
-        openapi_extra=POINTS,
-    )
+    for path, endpoint, shown, summary, body in (
+        ("/recommendations", recommendations, "recommendation", "Rank the configurations", request),
+        ("/predictions", predictions, "predictions", "Predict the rows of a result table", POINTS),
+    ):
+        add(path, endpoint, responses=told(ref(shown)), methods=["POST"], tags=["ask"], summary=summary, openapi_extra=body)
     add("/plans/{id}", plan, responses=FILLED, methods=["GET"], tags=["plans"], summary="A plan that was made")
     add("/plans/{id}/script", script, methods=["GET"], tags=["plans"], summary="A plan's job script", response_class=PlainTextResponse)
     add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
@@ -178,9 +165,8 @@ def results(request: Request, limit: Limit = 100, cursor: Cursor = "", used_by: 
     """`items` in the columns of the results table, and `next` where there are more. Any text column and `params.NAME` filters."""
     own = ("limit", "cursor", "used_by", "replaced")
     filters = {name: value for name, value in request.query_params.items() if name not in own}
-    twice = [name for name in filters if len(request.query_params.getlist(name)) > 1]
-    if twice:
-        raise RequestError("given twice; one value each", field=twice[0])
+    for name in filters:
+        once(request, name)
     service = service_of(request)
     if used_by:
         return answer(service.used_by(used_by, limit=limit, cursor=cursor))

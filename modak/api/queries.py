@@ -26,8 +26,14 @@ async def only_known(request: Request) -> None:
         if name not in single:
             called = ascii(name[:100])[1:-1]
             raise RequestError(unknown("parameter", called, single), field=called)
-        if single[name] and len(request.query_params.getlist(name)) > 1:
-            raise RequestError("given twice; one value", field=name)
+        if single[name]:
+            once(request, name)
+
+
+def once(request: Request, name: str) -> None:
+    """Refuse a parameter that has one value and is given twice."""
+    if len(request.query_params.getlist(name)) > 1:
+        raise RequestError("given twice; one value", field=name)
 
 
 def _is_list(annotation: object) -> bool:

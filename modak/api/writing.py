@@ -33,46 +33,18 @@ def add_routes(app: FastAPI) -> None:
     add = app.add_api_route
     loaded = told(ref("load_report"))
     add("/results", load, responses=loaded, methods=["POST"], tags=[TAG], summary="Load results", openapi_extra=TABLES)
-    confirmed, doubted = _json(_selection_schema()), _json(_selection_schema(why=WHY))
-    add(
-        "/results/confirmations",
-        confirm,
-        responses=_counted("confirmed", "how many of them had been doubted"),
-        methods=["POST"],
-        tags=[TAG],
-        summary="Confirm doubted results",
-        openapi_extra=confirmed,
-    )
-    add(
-        "/results/doubts",
-        doubt,
-        responses=_counted("doubted", "how many of them nobody had doubted before"),
-        methods=["POST"],
-        tags=[TAG],
-        summary="Doubt results",
-        openapi_extra=doubted,
-    )
+    for path, endpoint, summary, counted, what, more in (
+        ("confirmations", confirm, "Confirm doubted results", "confirmed", "how many of them had been doubted", {}),
+        ("doubts", doubt, "Doubt results", "doubted", "how many of them nobody had doubted before", {"why": WHY}),
+    ):
+        shown, asked = _counted(counted, what), _json(_selection_schema(**more))
+        add(f"/results/{path}", endpoint, responses=shown, methods=["POST"], tags=[TAG], summary=summary, openapi_extra=asked)
     for kind in KINDS:
         add_adding(app, kind)
     allowed = told(ref("result_token"), status=201)
-    add(
-        "/plans/{id}/token",
-        allow,
-        responses=allowed,
-        methods=["POST"],
-        tags=[TAG],
-        summary="A token for the plan's result",
-        status_code=201,
-    )
-    add(
-        "/plans/{id}/result",
-        result,
-        responses=loaded,
-        methods=["POST"],
-        tags=[TAG],
-        summary="A job's measured result comes back",
-        openapi_extra=REPORT,
-    )
+    token, back = "A token for the plan's result", "A job's measured result comes back"
+    add("/plans/{id}/token", allow, responses=allowed, methods=["POST"], tags=[TAG], summary=token, status_code=201)
+    add("/plans/{id}/result", result, responses=loaded, methods=["POST"], tags=[TAG], summary=back, openapi_extra=REPORT)
     add("/audit", audit, responses=told(page_of("audit_entry")), methods=["GET"], tags=["about"], summary="Who changed what")
 
 

@@ -60,5 +60,8 @@ class Launcher(Protocol):
     def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
         """The command as it runs inside the container."""
 
+    def untold(self, job: JobSpec, signal: str) -> str:
+        """Why its ranks would not get a signal that it gets; empty where they do, as far as is known."""
+
 
 BUILTIN: Final[tuple[Launcher, ...]] = (Srun(), Mpirun(), Jsrun(), FluxRun(), Torchrun(), NoLauncher())

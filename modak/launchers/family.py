@@ -16,11 +16,6 @@ WITHOUT_PMI2: Final = Version("5")
 VERSION_SAYS: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "HYDRA", "mvapich": "HYDRA", "intel-mpi": "Intel(R) MPI"}
 """What ``mpirun --version`` of each family writes."""
 TITLES: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "MPICH", "mvapich": "MVAPICH", "intel-mpi": "Intel MPI"}
-HANDED_ON: Final[Mapping[str, frozenset[str]]] = {
-    "openmpi": frozenset({"USR1", "USR2"}),
-    "mpich": frozenset({"USR1", "TERM", "INT"}),
-}
-"""Signals that ``mpirun`` hands on to its ranks (seen with Open MPI 4.1.4 and MPICH 4.0.2); others end them, or come to nothing."""
 ONE_ABI: Final = (frozenset({"mpich", "intel-mpi", "mvapich"}),)
 """Families with one binary interface (the MPICH ABI initiative): a program built with one runs with the library and launcher of another."""
 

@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from modak.jobspec import JobSpec
 from modak.launchers.family import OTHER_MPI, TITLES, VERSION_SAYS, compatible, library_family
-from modak.launchers.plain import Plain
+from modak.launchers.plain import Plain, kept_back
 from modak.launchers.threads import openmp
 from modak.script.bash import Line, comment, either, fixed, holds, need, run, variable, word
 from modak.words import Word
@@ -59,6 +59,11 @@ class Mpirun(Plain):
         where = "the image's MPI is" if job.container and not job.container.host_mpi else "the job's MPI is"
         advice = f"mpirun is missing or of another family: {where} {TITLES.get(wanted, wanted)}; load its module"
         return (need(first, OTHER_MPI, advice),)
+
+    def untold(self, job: JobSpec, signal: str) -> str:
+        """Each family hands some signals on."""
+        family = flavour(job)
+        return kept_back(f"{self.name} of {TITLES[family]}", HANDED_ON[family], signal) if family in HANDED_ON else ""
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """Ranks, their place and their binding, in the flavour's own words."""
@@ -126,5 +131,10 @@ _HELPERS: Final = (
     comment("mpirun starts its helpers by srun, which would not find them after --export=NONE"),
     fixed("unset SLURM_EXPORT_ENV", ("unset", "SLURM_EXPORT_ENV")),
 )
+HANDED_ON: Final[Mapping[str, frozenset[str]]] = {
+    "openmpi": frozenset({"USR1", "USR2"}),
+    "mpich": frozenset({"USR1", "TERM", "INT"}),
+}
+"""Signals that ``mpirun`` hands on to its ranks (seen with Open MPI 4.1.4 and MPICH 4.0.2); others end them, or come to nothing."""
 _STARTED_BY: Final = {"slurm": "slurm", "lsf": "lsf"}
 """Schedulers whose daemons start mpirun's helpers on other nodes, and what Intel MPI calls that."""

@@ -14,8 +14,20 @@ if TYPE_CHECKING:
     from modak.schedulers import Scheduler
 
 
+def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:
+    """Why ranks of a program that hands some signals on would not get another one; empty for one of those."""
+    if signal in handed_on:
+        return ""
+    better = "USR1" if "USR1" in handed_on else "TERM"
+    why = f"{program} hands {', '.join(sorted(handed_on))} on, and not {signal}: the application is not told"
+    return f"{why}; take {better}, or say application.checkpoint"
+
+
 class Plain:
-    """No ssh, the layout as it is, OpenMP's variables, nothing before, the command unchanged; a variant overrides what differs."""
+    """No ssh, the layout as it is, OpenMP's variables, nothing before, the command unchanged, signals handed on.
+
+    A variant overrides what differs.
+    """
 
     def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
         """Never."""
@@ -36,3 +48,7 @@ class Plain:
     def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
         """The command."""
         return job.command
+
+    def untold(self, job: JobSpec, signal: str) -> str:
+        """Nothing is known of signals that it keeps to itself."""
+        return ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from modak.jobspec import JobSpec, Resources
+from modak.launchers.plain import kept_back
 from modak.launchers.srun import step
 from modak.launchers.threads import openmp
 from modak.script.bash import Event, Expansion, Line, export, fixed, variable, word
@@ -67,6 +68,10 @@ class Torchrun:
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """One task on each node; nothing on one node."""
         return step(job, self.asks(job.resources)) if job.resources.nodes > 1 else ()
+
+    def untold(self, job: JobSpec, signal: str) -> str:
+        """It ends on the other ones, and leaves its ranks behind."""
+        return kept_back(self.name, HANDED_ON, signal)
 
     def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
         """``torchrun`` with the script: it starts Python itself, so a leading ``python`` is dropped."""

@@ -86,7 +86,7 @@ def spellings(known: Iterable[str], also: Mapping[str, str] | None = None) -> Ma
 
 def as_object(value: Any, path: str) -> Read:
     """An object as it is, ``null`` and blank text as an empty one, the text of an object as that object."""
-    if value is None or isinstance(value, dict | Mapping):
+    if value is None or isinstance(value, Mapping):
         return Read(value or {})
     if isinstance(value, str):
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,7 +67,9 @@ def predict_rows(
         known = [curve for curve in curves.get(str(key[0]), ()) if key[4] in (None, curve.series.unit)]
         predictions = predict(known, questions[key], nodes, power)
         origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
-        of_one = _of_one(predictions, len(open_datasets(rows[members[0]], known)))
+        one = rows[members[0]]
+        datasets = () if one.get("dataset") else _datasets(one.get("metric") or "", one.get("system"), known)
+        of_one = _of_one(predictions, len(datasets))
         for place, index in enumerate(members):
             answered[index].update(_columns(predictions, place, rows[index], level))
             if answered[index]["basis"] == "transferred":
@@ -77,12 +79,16 @@ def predict_rows(
     return answered
 
 
-def open_datasets(row: Mapping[str, Any], curves: Sequence[Curve]) -> set[str]:
-    """The data sets of which a row may be, where it names none: those of its application's results on its system, else on any."""
-    if row.get("dataset"):
-        return set()
-    asked = [curve for curve in curves if curve.told is None and row.get("metric") in (None, "", curve.series.metric)]
-    here = [curve for curve in asked if same_name(curve.series.system) == same_name(row.get("system"))]
+def of_several(rows: Sequence[Mapping[str, Any]], curves: Mapping[str, Sequence[Curve]]) -> int:
+    """How many rows may mean one of several data sets."""
+    kinds = Counter((row["application"], row.get("metric") or "", row.get("system")) for row in rows if not row.get("dataset"))
+    return sum(count for (name, kind, system), count in kinds.items() if len(_datasets(kind, system, curves.get(name, ()))) > 1)
+
+
+def _datasets(metric_name: str, system: str | None, curves: Sequence[Curve]) -> set[str]:
+    """Data sets of the results of a metric (empty: any) on a system, else on any."""
+    asked = [curve for curve in curves if curve.told is None and metric_name in ("", curve.series.metric)]
+    here = [curve for curve in asked if same_name(curve.series.system) == same_name(system)]
     return {curve.series.dataset for curve in here or asked if curve.series.dataset}
 
 

@@ -9,9 +9,7 @@ from typing import Final
 from modak import words
 from modak.dsl import Notice
 from modak.jobspec import JobSpec, Signal
-from modak.launchers import torchrun
-from modak.launchers.family import HANDED_ON, TITLES
-from modak.launchers.mpirun import flavour
+from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, behind, command_line, fed, into, named, piped, quiet, run, variable, word
 from modak.script.ending import NOW, reported
@@ -77,27 +75,27 @@ def timer(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
     return section(title, (ours(_TIMER), behind(quiet(started)), ours("MODAK_TIMER=$!")))
 
 
-def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ...]:
+def watched(job: JobSpec, scheduler: Scheduler, launcher: Launcher, command: Line) -> tuple[Line, ...]:
     """The command, with the times before and after it where somebody reads them."""
     signal = job.attributes.signal if scheduler.signals(job) or timed(job, scheduler) else None
     kept = reported(job) and job.report is not None and job.report.pattern is not None
     lines = (
         *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) else ()),
         *((ours(_NOTES),) if kept else ()),
-        *(_signalled(job, signal, command, kept) if signal else (piped(command, _KEPT),) if kept else (command,)),
+        *(_signalled(job, signal, launcher, command, kept) if signal else (piped(command, _KEPT),) if kept else (command,)),
         *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),
     )
     return section("the run", lines)
 
 
-def _signalled(job: JobSpec, signal: Signal, command: Line, kept: bool) -> tuple[Line, ...]:
+def _signalled(job: JobSpec, signal: Signal, launcher: Launcher, command: Line, kept: bool) -> tuple[Line, ...]:
     """The command in the background: only so does a signal reach the script at once. Its output goes through a pipe where it is kept.
 
     A signal that comes after the run ends nothing: what is copied out then still has its time.
     """
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
-    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal)
+    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal, launcher)
     pipe = word(variable("MODAK_NOTES"), "/pipe")
     return (
         named("modak_checkpoint", saves),
@@ -112,9 +110,9 @@ def _signalled(job: JobSpec, signal: Signal, command: Line, kept: bool) -> tuple
     )
 
 
-def _told(job: JobSpec, signal: Signal) -> Line:
+def _told(job: JobSpec, signal: Signal, launcher: Launcher) -> Line:
     """The ranks get the signal. ``srun`` ends them on TERM and HUP and keeps INT to itself, so Slurm is asked to send it to their step."""
-    if untold(job):
+    if untold(job, launcher):
         return run(":")
     if job.launcher == "srun" or (job.launcher == "torchrun" and job.resources.nodes > 1):
         task = (variable("SLURM_ARRAY_JOB_ID"), "_", variable("SLURM_ARRAY_TASK_ID"))
@@ -122,22 +120,8 @@ def _told(job: JobSpec, signal: Signal) -> Line:
     return run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
 
 
-def untold(job: JobSpec) -> tuple[Notice, ...]:
+def untold(job: JobSpec, launcher: Launcher) -> tuple[Notice, ...]:
     """A warning where what starts the ranks would end them, or do nothing, instead of handing the signal on: they are not told."""
     signal = job.attributes.signal
-    if signal is None or job.checkpoint:
-        return ()
-    program, known = _hands_on(job)
-    if known is None or signal.name in known:
-        return ()
-    why = f"{program} hands {', '.join(sorted(known))} on, and not {signal.name}: the application is not told"
-    better = "USR1" if "USR1" in known else "TERM"
-    return (Notice(field="job_options.signal", message=f"{why}; take {better}, or say application.checkpoint"),)
-
-
-def _hands_on(job: JobSpec) -> tuple[str, frozenset[str] | None]:
-    """What starts the ranks, and the signals that it hands on to them; ``None``: all, as far as is known."""
-    if job.launcher == "mpirun":
-        family = flavour(job)
-        return f"mpirun of {TITLES[family]}", HANDED_ON.get(family)
-    return job.launcher, torchrun.HANDED_ON if job.launcher == "torchrun" else None
+    why = launcher.untold(job, signal.name) if signal and not job.checkpoint else ""
+    return (Notice(field="job_options.signal", message=why),) if why else ()

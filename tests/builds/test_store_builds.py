@@ -151,11 +151,7 @@ def test_a_build_outlasts_a_database_that_others_hold(tmp_path: Path, monkeypatc
 def test_a_builder_whose_database_is_away_for_too_long_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits once, not a second time to tell that it failed: the build is nobody's failure, and the next builder begins it anew."""
     monkeypatch.setattr("modak.store.engine.BUSY_MS", 1000)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    for name in ("ch-image", "ch-convert", "ch-run"):
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
-    order = Order("charliecloud", "FROM debian", "x", {"framework": "pytorch"})
+    order = charliecloud_order(tmp_path, monkeypatch)
     with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store, held(tmp_path / "a.db") as other:
         store.builds.ask(order.key, order.as_json(), ADA)
         claimed = store.builds.claim(BUILDER)
@@ -172,11 +168,7 @@ def test_a_builder_whose_database_is_away_for_too_long_ends(tmp_path: Path, monk
 def test_a_builder_that_is_to_end_does_not_wait_for_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor while it tidies up: whoever comes next finds the build."""
     monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    for name in ("ch-image", "ch-convert", "ch-run"):
-        (tmp_path / name).write_text('#!/bin/sh\n[ "$1" = delete ] || kill -TERM $PPID\n')
-        (tmp_path / name).chmod(0o755)
-    order = Order("charliecloud", "FROM debian", "x", {"framework": "pytorch"})
+    order = charliecloud_order(tmp_path, monkeypatch, '[ "$1" = delete ] || kill -TERM $PPID\n')
     with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store, held(tmp_path / "a.db") as other:
         store.builds.ask(order.key, order.as_json(), ADA)
         claimed = store.builds.claim(BUILDER)
@@ -184,6 +176,15 @@ def test_a_builder_that_is_to_end_does_not_wait_for_the_database(tmp_path: Path,
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable):
             BuildRun(store.builds, claimed, tmp_path, limit_s=60).run()
+
+
+def charliecloud_order(folder: Path, monkeypatch: pytest.MonkeyPatch, does: str = "") -> Order:
+    """An order for Charliecloud, whose commands are scripts that do this."""
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    for name in ("ch-image", "ch-convert", "ch-run"):
+        (folder / name).write_text(f"#!/bin/sh\n{does}")
+        (folder / name).chmod(0o755)
+    return Order("charliecloud", "FROM debian", "x", {"framework": "pytorch"})
 
 
 def held(file: Path) -> closing[sqlite3.Connection]:
