@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from modak import memory
+from modak import memory, plugins
 from modak.counts import StatedCounts, stated_counts
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import HostMpi, Node
+from modak.jobspec import JobSpec, Resources
 from modak.measured import evidence_shapes, mpi_asked
 from modak.perfmodel import Curve
 from modak.perfmodel.matching import same_name
@@ -76,6 +77,13 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in fitting) else ()), *warnings, *notes)
     why = (*_why(fitting, target), *_why_one_node(request, target, counts))
     return Candidates(fitting, grids, counts, why, notices, problem=problem, distributed=distributed)
+
+
+def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) -> Candidates:
+    """The candidates of a request that differs from the one they were found for in its number of nodes alone. Raises likewise."""
+    counts = replace(found.given, nodes=nodes)
+    _check_limits(counts, request, target)
+    return replace(found, given=counts, nodes=(np.array([nodes], dtype=np.int64),) * len(found.shapes))
 
 
 def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int64]:
@@ -175,15 +183,22 @@ def _grid(
     return node_grid(min(limit, request.optimisation.objective.max_nodes or limit), measured)
 
 
-def _on_one_node(request: Request, target: Target) -> bool:
-    """Whether nothing could start the run on several nodes: torchrun needs Slurm for that."""
-    return by_torchrun(request) and target.scheduler != "slurm"
+def _on_one_node(request: Request, target: Target) -> str:
+    """Why nothing could start the run on several nodes; empty where something can."""
+    if not by_torchrun(request):
+        return ""
+    launcher, scheduler = plugins.find("launchers", "torchrun"), plugins.find("schedulers", target.scheduler)
+    job = JobSpec(("true",), Resources(nodes=2), system=target.system)
+    if why := launcher.unfit(job, scheduler):
+        return why
+    if target.system and target.system.ssh_between_nodes is False and launcher.needs_ssh(job, scheduler):
+        return f"torchrun on several is started over ssh, which {target.system.name} does not have between nodes"
+    return ""
 
 
 def _why_one_node(request: Request, target: Target, counts: StatedCounts) -> tuple[str, ...]:
-    if counts.nodes or counts.ranks or not _on_one_node(request, target):
-        return ()
-    return (f"one node alone is considered: torchrun needs Slurm to start it on several, and {target.scheduler} has nothing alike here",)
+    why = "" if counts.nodes or counts.ranks else _on_one_node(request, target)
+    return (f"one node alone is considered: {why}",) if why else ()
 
 
 def _comparable(curve: Curve, target: Target) -> bool:

@@ -25,7 +25,7 @@ class Decision:
     evidence: Evidence
     ranking: Ranking
     asked: tuple[Hashable, ...] = ()
-    """The same for requests with the same target and essence."""
+    """The same for requests with the same target whose essence differs in counts alone."""
     unsaid: tuple[Notice, ...] = ()
     """What the request would have to say for a time, where there are results and no time."""
 

@@ -29,14 +29,29 @@ OUTFIT: Final = (*APPLICATION, "app_tag", "storage_class_pref")
 OBJECTIVE: Final = ("max_nodes",)
 WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "compiler", "memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb")
 
+_COUNTS: Final = frozenset({"node_count", "request_specific_nodes", "mpi_ranks"})
+_LAYOUT: Final = tuple(name for name in JOB_OPTIONS if name not in _COUNTS)
+_RUN: Final = tuple(name for name in APPLICATION if name not in _COUNTS)
+
 Part = TypeVar("Part", bound=Document)
 _NOTHING: Final = Request()
 
 
 def key(request: Request) -> tuple[Hashable, ...]:
     """The same for requests of the same essence."""
+    return (*counts_key(request), *key_of_any_size(request))
+
+
+def counts_key(request: Request) -> tuple[Hashable, ...]:
+    """What :func:`without_counts` takes away."""
+    options = request.job_options
+    return options.node_count, options.request_specific_nodes, request.application.mpi_ranks
+
+
+def key_of_any_size(request: Request) -> tuple[Hashable, ...]:
+    """The same for requests whose essence is the same :func:`without_counts`."""
     wanted = request.optimisation
-    work, parts = wanted.workload, ((request.job_options, JOB_OPTIONS), (request.application, APPLICATION), (wanted, OPTIMISATION))
+    work, parts = wanted.workload, ((request.job_options, _LAYOUT), (request.application, _RUN), (wanted, OPTIMISATION))
     values = [request.workload_name, *(getattr(part, name) for part, names in parts for name in names)]
     params = tuple(sorted(work.params.items()))
     asked = [getattr(work, name) for name in WORKLOAD if name != "params"]

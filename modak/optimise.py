@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from modak import __version__, advice
-from modak.candidates import enumerate_candidates
+from modak.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.chosen import Chosen
 from modak.decision import Decision, choice_of
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Infeasible, UnknownName
-from modak.essence import OUTFIT, essence, key, outfit_key
+from modak.essence import OUTFIT, counts_key, essence, key_of_any_size, outfit_key, without_counts
 from modak.facts import Facts
 from modak.grammar import clock
 from modak.jobs import Job, build_of, choose_launcher, definition_of, job_of
@@ -99,8 +99,10 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     target, shape, nodes = decision.target, decision.shape, decision.nodes
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
     software = known.software.get(
-        (*decision.asked, *outfit_key(request), shape, nodes, launcher),
-        lambda: choose_software(with_problem(essence(request, OUTFIT), decision.candidates.problem), known, target, shape, nodes, launcher),
+        (*decision.asked, *outfit_key(request), shape, nodes if known.names_images else nodes > 1, launcher),
+        lambda: choose_software(
+            with_problem(without_counts(essence(request, OUTFIT)), decision.candidates.problem), known, target, shape, nodes, launcher
+        ),
     )
     wall_time, why_wall_time = _wall_time(request, decision)
     plan_id = _plan_id(request, known)
@@ -191,19 +193,32 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     known = prepared(facts)
     place = place_of(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
-    asked = (*place, *key(request))
-    predicted = known.columns.get(asked, lambda: _predicted(essence(request), target, known, place))
+    asked = (*place, *key_of_any_size(request))
+    predicted = known.columns.get((asked, *counts_key(request)), lambda: _predicted(essence(request), target, known, asked))
     scored, evidence = score(request, target, predicted)
     ranking = ranked(scored, request.optimisation.objective, least_efficiency(request))
     missing = () if evidence.known else unsaid(request, known.needing_more)
     return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing)
 
 
-def _predicted(request: Request, target: Target, facts: Prepared, place: Hashable) -> Columns:
-    """Every configuration that can run there, and what a unit of the workload takes on it."""
-    candidates = enumerate_candidates(request, target, facts.models)
-    request = with_problem(request, candidates.problem)
-    return columns(request, target, with_switches(candidates, request, target, facts.tried), facts, place)
+def _predicted(request: Request, target: Target, facts: Prepared, asked: Hashable) -> Columns:
+    """Every configuration that can run there, and what a unit of the workload takes on it; ``asked`` as in :class:`Decision`."""
+    candidates = _candidates(request, target, facts, asked)
+    return columns(with_problem(request, candidates.problem), target, candidates, facts, asked)
+
+
+def _candidates(request: Request, target: Target, facts: Prepared, asked: Hashable) -> Candidates:
+    """What can run there, with what switches may do; for a given number of nodes it is what it was for another one."""
+
+    def found() -> Candidates:
+        each = enumerate_candidates(request, target, facts.models)
+        return with_switches(each, with_problem(request, each.problem), target, facts.tried)
+
+    options = request.job_options
+    nodes = options.node_count
+    if nodes is None or options.request_specific_nodes or request.application.mpi_ranks:
+        return found()
+    return on_nodes(facts.candidates.get((asked, nodes > 1), found), nodes, request, target)
 
 
 def least_efficiency(request: Request) -> float | None:

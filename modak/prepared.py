@@ -16,12 +16,13 @@ from modak.perfmodel.matching import same_name
 from modak.rules import Rulebook, rulebook
 
 if TYPE_CHECKING:
+    from modak.candidates import Candidates
     from modak.perfmodel import Curve
     from modak.scoring import Columns, Shaped
     from modak.software import Software
     from modak.target import Target
 
-MOST_TARGETS, MOST_COLUMNS, MOST_BLOCKS, MOST_SOFTWARE = 512, 512, 512, 1024
+MOST_TARGETS, MOST_CANDIDATES, MOST_COLUMNS, MOST_BLOCKS, MOST_SOFTWARE = 512, 512, 512, 512, 1024
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Prepared(Facts):
         return frozenset(place for place in places if place[0] not in without)
 
     @cached_property
+    def names_images(self) -> bool:
+        """Whether results say in which images they ran."""
+        return any(curve.series.image for curve in self.models)
+
+    @cached_property
     def needing_more(self) -> tuple[Metric, ...]:
         """Metrics that were measured and tell a time only where the request says how much there is to do, by their names."""
         measured = {metric(curve.series.metric, curve.series.unit) for curve in self.models if curve.told is None}
@@ -57,6 +63,11 @@ class Prepared(Facts):
     def targets(self) -> Cache[Hashable, Target]:
         """Targets that were resolved."""
         return Cache(MOST_TARGETS)
+
+    @cached_property
+    def candidates(self) -> Cache[Hashable, Candidates]:
+        """What can run, for requests that give their number of nodes."""
+        return Cache(MOST_CANDIDATES)
 
     @cached_property
     def columns(self) -> Cache[Hashable, Columns]:

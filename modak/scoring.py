@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from modak import switching
 from modak.cache import Cache
 from modak.candidates import Candidates
 from modak.dsl import Basis, Prediction, Request
-from modak.essence import key, without_counts
+from modak.essence import without_counts
 from modak.facts import Facts, Partition, System, parameter
 from modak.objective import Scored
 from modak.perfmodel import Curve, Power, Predictions, Question, describe, predict
@@ -28,7 +28,7 @@ from modak.perfmodel.matching import same_name
 from modak.prepared import prepared
 from modak.shapes import Shape
 from modak.target import Target, find_system
-from modak.wishes import carrier, compiler_named, is_build
+from modak.wishes import carrier, graph_compilers
 from modak.workload import Units, of_one_kind, units
 
 Ints = npt.NDArray[np.int64]
@@ -71,6 +71,20 @@ class Columns:
     """Of each shape, the fewest nodes that it was measured on, which efficiency is against; else the fewest that are asked about."""
     at_smallest: Floats
     """Of each shape, the cost of a unit there."""
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Of each candidate, the nodes that one problem is spread over; 1 where the problem grows with them."""
+        return np.where(self._grows[self.shape], 1.0, self.nodes)
+
+    @cached_property
+    def shares_at_smallest(self) -> Floats:
+        """Of each shape, the same on the fewest nodes."""
+        return np.where(self._grows, 1.0, self.smallest)
+
+    @property
+    def _grows(self) -> npt.NDArray[np.bool_]:
+        return np.array([each.curve is not None and each.curve.grows for each in self.predictions])
 
 
 @dataclass(frozen=True)
@@ -120,15 +134,16 @@ class Evidence:
         )
 
 
-def columns(request: Request, target: Target, candidates: Candidates, facts: Facts, place: Hashable = None) -> Columns:
+def columns(request: Request, target: Target, candidates: Candidates, facts: Facts, asked: Hashable = None) -> Columns:
     """Predict every candidate of a request that says which data set is asked about: one call of the model a shape, for all its node counts.
 
-    ``place``: what the target was resolved from; with it predictions at a given number of nodes are kept with those around it.
+    ``asked``: the same for requests that differ in counts alone; with it predictions at a given number of nodes are kept with others.
     """
     any_size = without_counts(request)
-    predicted = partial(_predicted, any_size, target, usable_curves(any_size, target, facts.models), candidates, node_power(facts))
-    if place is not None and candidates.given.nodes:
-        kept, asked = prepared(facts).blocks, (place, *key(any_size))
+    usable = cache(lambda: usable_curves(any_size, target, facts.models))
+    predicted = partial(_predicted, any_size, target, usable, candidates, node_power(facts))
+    if asked is not None and candidates.given.nodes:
+        kept = prepared(facts).blocks
         shaped = [_from_block(kept, asked, predicted, shape, candidates.given.nodes) for shape in candidates.shapes]
     else:
         shaped = [predicted(shape, nodes) for shape, nodes in zip(candidates.shapes, candidates.nodes, strict=True)]
@@ -153,20 +168,20 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
 
 
 def _from_block(
-    kept: Cache[Hashable, Shaped], asked: tuple[Hashable, ...], predicted: Callable[[Shape, Ints], Shaped], shape: Shape, nodes: int
+    kept: Cache[Hashable, Shaped], asked: Hashable, predicted: Callable[[Shape, Ints], Shaped], shape: Shape, nodes: int
 ) -> Shaped:
     """One shape at one size, out of the block of sizes that it lies in."""
     number, index = divmod(nodes - 1, BLOCK)
     sizes = np.arange(number * BLOCK + 1, (number + 1) * BLOCK + 1)
-    return kept.get((*asked, shape, number), lambda: predicted(shape, sizes)).at(index)
+    return kept.get((asked, shape, number), lambda: predicted(shape, sizes)).at(index)
 
 
 def _predicted(
-    request: Request, target: Target, usable: Sequence[Curve], candidates: Candidates, power: Power, shape: Shape, nodes: Ints
+    request: Request, target: Target, usable: Callable[[], Sequence[Curve]], candidates: Candidates, power: Power, shape: Shape, nodes: Ints
 ) -> Shaped:
     """One shape at its node counts; what switches do that were not measured there is told from other runs."""
     plain = switching.evidence_for(shape, candidates.tried)
-    curves, asked = of_compiler(usable, plain), question(request, target, plain)
+    curves, asked = usable(), question(request, target, plain)
 
     def told(sizes: npt.ArrayLike) -> Predictions:
         return switching.applied(predict(curves, asked, sizes, power), request, target, shape, candidates.tried)
@@ -181,8 +196,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
     per_shape = tuple(units(request, each.curve) if each.curve else None for each in predicted.predictions)
     scale = np.array([unit.count * unit.unit_scale if unit else np.nan for unit in per_shape])
     time = start_up + predicted.value * scale[predicted.shape]
-    grows = np.array([each.curve is not None and each.curve.grows for each in predicted.predictions])
-    least_work = np.fmin.reduce((start_up + predicted.at_smallest * scale) * np.where(grows, 1, predicted.smallest), initial=np.inf)
+    least_work = np.fmin.reduce((start_up + predicted.at_smallest * scale) * predicted.shares_at_smallest, initial=np.inf)
     node, partition = target.node, target.partition
     scored = Scored(
         shape=predicted.shape,
@@ -190,7 +204,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         time=time,
         spread=predicted.spread,
         doublings=predicted.doublings,
-        efficiency=least_work / (time * np.where(grows[predicted.shape], 1, predicted.nodes)),
+        efficiency=least_work / (time * predicted.shares),
         basis=predicted.basis,
         power_w=node.power_w if node else None,
         price=partition.price_per_node_hour if partition else None,
@@ -199,7 +213,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
 
 
 def question(request: Request, target: Target, shape: Shape) -> Question:
-    """What the models are asked about a shape."""
+    """What the models are asked about a shape: graph compilers that it does not have are off."""
     work, framework = request.optimisation.workload, carrier(request)
     attributes: dict[str, Any] = {
         "system": target.name,
@@ -216,7 +230,8 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "numa_mode": shape.numa_mode,
         "image": request.application.container_runtime if framework is None and target.runtime else None,
     }
-    return Question({name: value for name, value in attributes.items() if value is not None}, shape.layout)
+    known = {name: value for name, value in attributes.items() if value is not None}
+    return Question(known, shape.layout, without=graph_compilers())
 
 
 def node_power(facts: Facts) -> Power:
@@ -269,17 +284,6 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
     found = of_one_kind(request, heard, target.names)
     here = any(same_name(curve.series.system) in target.names for curve in found)
     return found if target.system is not None or here else ()
-
-
-def of_compiler(curves: Sequence[Curve], shape: Shape) -> tuple[Curve, ...]:
-    """Curves of the shape's own compiler (or none); all of them where there are none such: the spread then says so.
-
-    Builds with other compilers are relatives: they have a say beyond the sizes of the own one.
-    """
-    if is_build(shape.compiler):
-        return tuple(curves)
-    same = tuple(curve for curve in curves if compiler_named(curve.series.compiler) == shape.compiler)
-    return same or tuple(curves)
 
 
 def _smallest(found: Predictions, nodes: Ints, told: Callable[[npt.ArrayLike], Predictions]) -> tuple[Floats, Floats]:

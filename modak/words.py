@@ -68,6 +68,11 @@ class Joined(BaseModel):
         """The word as :func:`shell` writes it; words of our own stand in many scripts."""
         return "".join(f'"${{{part.variable}:?}}"' if isinstance(part, Variable) else shlex.quote(part) for part in self.parts)
 
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """Names that it expands."""
+        return tuple(part.variable for part in self.parts if isinstance(part, Variable))
+
     def __hash__(self) -> int:
         """By the parts alone."""
         return hash(self.parts)
@@ -143,7 +148,7 @@ def line(words: tuple[Word, ...]) -> str:
 
 def variables(words: tuple[Word, ...]) -> tuple[str, ...]:
     """Names that the words expand, sorted."""
-    return tuple(sorted({part.variable for word in words if isinstance(word, Joined) for part in word.parts if isinstance(part, Variable)}))
+    return tuple(sorted({name for word in words if isinstance(word, Joined) for name in word.variables}))
 
 
 def _joined(parts: list[str | Variable]) -> Word:

@@ -9,7 +9,7 @@ import pytest
 
 from modak.candidates import enumerate_candidates
 from modak.dsl import Request
-from modak.errors import ModakError
+from modak.errors import Infeasible, ModakError
 from modak.essence import OUTFIT, essence, key, outfit_key
 from modak.facts import Facts
 from modak.normalise import normalise
@@ -39,6 +39,11 @@ def request(path: Path, **application: Any) -> Request:
     document = json.loads(path.read_text())
     document.get("job", document)["application"] |= application
     return normalise(document).request
+
+
+def of_nodes(asked: Request, nodes: int) -> Request:
+    """The request with a number of nodes."""
+    return asked.model_copy(update={"job_options": asked.job_options.model_copy(update={"node_count": nodes})})
 
 
 def tried(work: Any) -> Any:
@@ -116,3 +121,23 @@ def test_an_answer_from_memory_is_the_answer(known: Facts, path: Path) -> None:
     whole = request(path)
     fresh = Facts(**{name: getattr(known, name) for name in Facts.__dataclass_fields__})
     assert tried(lambda: optimise(whole, known)) == tried(lambda: optimise(whole, fresh))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("nodes", [1, 2, 7])
+def test_another_number_of_nodes_is_answered_as_if_it_were_the_first(known: Facts, path: Path, nodes: int) -> None:
+    """What was kept of a request with other nodes gives the same plan and texts, or the same refusal, as facts that nobody asked before."""
+    asked = request(path)
+    first, second = of_nodes(asked, nodes + 3), of_nodes(asked, nodes)
+    fresh = Facts(**{name: getattr(known, name) for name in Facts.__dataclass_fields__})
+    used = prepared(fresh)
+    tried(lambda: optimise(first, used))
+    assert tried(lambda: optimise(second, used)) == tried(lambda: optimise(second, fresh))
+
+
+def test_a_number_of_nodes_from_memory_is_held_to_the_limit(known: Facts) -> None:
+    """A job of more nodes than the partition allows is refused, whoever asked for fewer before."""
+    asked = request(HERE.parent / "examples/3dgan-supermuc-ng.json")
+    assert decide(of_nodes(asked, 512), known).nodes == 512
+    with pytest.raises(Infeasible, match="can have at most"):
+        decide(of_nodes(asked, 10**6), known)

@@ -66,20 +66,21 @@ def options(table: Mapping[str, object]) -> tuple[Option, ...]:
     return tuple((f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value not in (None, "", False))
 
 
-def mandatory(job: JobSpec, chosen: Iterable[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Option, ...]:
+def mandatory(job: JobSpec, chosen: Sequence[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Option, ...]:
     """The options with those that the site wants in every job; where both set one thing, the site's word counts.
 
     ``one_matter``: options that set what another one sets, and that one.
     """
     site = tuple(tuple(text.split(" ", 1)) for text in (job.system.mandatory_directives if job.system else ()))
-    taken = {_matter(option, one_matter) for option in site}
-    return (*(option for option in chosen if _matter(option, one_matter) not in taken), *site)
+    taken = frozenset(_matters(site, one_matter))
+    return (*(option for option, matter in zip(chosen, _matters(chosen, one_matter), strict=True) if matter not in taken), *site)
 
 
-def overruled(job: JobSpec, chosen: Iterable[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Notice, ...]:
+def overruled(job: JobSpec, chosen: Sequence[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Notice, ...]:
     """A warning for each option that the site's own word replaces by another."""
-    site = {_matter(tuple(text.split(" ", 1)), one_matter): text for text in (job.system.mandatory_directives if job.system else ())}
-    both = ((" ".join(option), site[matter]) for option in chosen if (matter := _matter(option, one_matter)) in site)
+    wanted = job.system.mandatory_directives if job.system else ()
+    site = dict(zip(_matters([tuple(text.split(" ", 1)) for text in wanted], one_matter), wanted, strict=True))
+    both = ((" ".join(option), site[matter]) for option, matter in zip(chosen, _matters(chosen, one_matter), strict=True) if matter in site)
     said = (f"the site wants {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
     return tuple(Notice(field="job_options", message=message) for message in said)
 
@@ -101,9 +102,9 @@ def _check(option: Option) -> None:
         raise RequestError(f"{' '.join(option)!r:.80} is more than one option", field="job_options")
 
 
-def _matter(option: Option, one_matter: Mapping[str, str]) -> str:
-    flag = _flag(option)
-    return one_matter.get(flag, flag)
+def _matters(of: Iterable[Option], one_matter: Mapping[str, str]) -> list[str]:
+    """What each of the options sets, by one name for all that set the same thing."""
+    return [one_matter.get(flag, flag) for flag in map(_flag, of)]
 
 
 @lru_cache(maxsize=1024)

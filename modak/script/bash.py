@@ -114,8 +114,9 @@ def run(*command: Word) -> Line:
 
 def command_line(command: Sequence[Word], breaks: Sequence[int] = ()) -> Line:
     """A command. ``breaks``: positions of words that start a new line of text; long lines are broken too."""
-    shown = [_shown(each, first=at == 0) for at, each in enumerate(command)]
-    return Line(_flowed(shown, {at for at in breaks if at}), (("command", *map(parts, command)),), tuple(shown))
+    said = [_said(each, at == 0) for at, each in enumerate(command)]
+    shown = [text for text, _ in said]
+    return Line(_flowed(shown, {at for at in breaks if at}), (("command", *[meant for _, meant in said]),), tuple(shown))
 
 
 def assign(name: str, *value: Part) -> Line:
@@ -245,8 +246,9 @@ def together(lines: Sequence[Line]) -> Line:
     return Line("\n".join(line.text for line in lines), tuple(event for line in lines for event in line.events))
 
 
-def _shown(of: Word, *, first: bool) -> str:
-    return _shown_once(of, first) if isinstance(of, str) and len(of) <= LONGEST_KEPT else _quoted_word(of, first)
+def _said(of: Word, first: bool) -> tuple[str, Parts]:
+    """A word as it stands in the text, and as the parser must see it."""
+    return _said_once(of, first) if isinstance(of, str) and len(of) <= LONGEST_KEPT else (_quoted_word(of, first), parts(of))
 
 
 def _quoted_word(of: Word, first: bool) -> str:
@@ -258,7 +260,9 @@ def _quoted_word(of: Word, first: bool) -> str:
     return f"'{of}'" if special else text
 
 
-_shown_once: Final = cached(_quoted_word)
+@cached
+def _said_once(of: str, first: bool) -> tuple[str, Parts]:
+    return _quoted_word(of, first), parts(of)
 
 
 def _flowed(shown: Sequence[str], breaks: set[int]) -> str:

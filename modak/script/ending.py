@@ -11,7 +11,7 @@ from typing import Final
 
 from modak.jobspec import JobSpec, Report
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, Part, assign, run
+from modak.script.bash import Expansion, Line, Part, assign, cached, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours
 
@@ -77,6 +77,9 @@ modak_send() {
 """
 
 
+_HERE: Final = assign("MODAK_HERE", Expansion("PWD"))
+
+
 def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     """The function ``modak_end`` for whatever ends the script; nothing where there is nothing to do at the end.
 
@@ -91,14 +94,19 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     )
     if not steps:
         return ()
-    number = assign("MODAK_JOB", Expansion(f"{scheduler.job_id}:-$$")) if scheduler.job_id else ours('MODAK_JOB="$$"')
+    number = _number(scheduler.job_id) if scheduler.job_id else ours('MODAK_JOB="$$"')
     told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
     written = _written(job, report, scheduler, told) if reports and report else ()
-    where = (assign("MODAK_HERE", Expansion("PWD")), number) if reports or job.staging else ()
+    where = (_HERE, number) if reports or job.staging else ()
     title = "what is done at the end, whatever ends the job"
     if reports and report:
         title += f": {report.file or 'modak-result-JOB'}.json tells how it went"
     return section(title, (*where, *written, ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT")))
+
+
+@cached
+def _number(variable: str) -> Line:
+    return assign("MODAK_JOB", Expansion(f"{variable}:-$$"))
 
 
 def reported(job: JobSpec) -> bool:
@@ -122,17 +130,18 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> 
     return (
         assign("MODAK_PLAN", job.plan_id),
         *((assign("MODAK_RECORD", _members(report.record)),) if named else ()),
-        _file(job, report, scheduler),
+        _file(report.file, task(job, scheduler)),
         *printed,
         ours(_REPORT + (measured + (_PRINTED if pattern else "") + "    fi\n" if named else "") + folder + _WRITTEN),
         ours(_SEND),
     )
 
 
-def _file(job: JobSpec, report: Report, scheduler: Scheduler) -> Line:
+@cached
+def _file(name: str | None, of_task: tuple[Part, ...]) -> Line:
     """Where the report goes: each job of a script has a file of its own, unless the request names one, and so has each task of an array."""
-    name: tuple[Part, ...] = (f"/{report.file}",) if report.file else ("/modak-result-", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))
-    return assign("MODAK_RESULT", Expansion("MODAK_HERE"), *name, *task(job, scheduler), ".json")
+    file: tuple[Part, ...] = (f"/{name}",) if name else ("/modak-result-", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))
+    return assign("MODAK_RESULT", Expansion("MODAK_HERE"), *file, *of_task, ".json")
 
 
 def _members(record: Mapping[str, str | float | bool]) -> str:
