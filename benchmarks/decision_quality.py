@@ -137,10 +137,10 @@ def predicted(case: Case, relatives: Sequence[Series]) -> Scored:
     shapes_of = [candidates.shapes[int(shape)].gpus_per_node for shape in scored.shape]
     found = {(gpus, int(nodes)): place for place, (gpus, nodes) in enumerate(zip(shapes_of, scored.nodes, strict=True))}
     order = [found[gpus, nodes] for nodes, gpus in (layout_of(case.whole, k, size) for k, size in enumerate(case.whole.sizes))]
-    return columns(case, scored.time[order], scored.spread[order])
+    return columns(case, scored.time[order], scored.spread[order], scored.below[order])
 
 
-def columns(case: Case, time: Array, spread: Array) -> Scored:
+def columns(case: Case, time: Array, spread: Array, below: Array) -> Scored:
     """Times as columns to rank: efficiency is relative to the smallest size."""
     sizes = case.sizes
     count = len(sizes)
@@ -149,6 +149,7 @@ def columns(case: Case, time: Array, spread: Array) -> Scored:
         nodes=sizes.astype(np.int64),
         time=time,
         spread=spread,
+        below=below,
         doublings=np.zeros(count),
         efficiency=time[0] * sizes[0] / (time * sizes),
         basis=(INSIDE,) * count,
@@ -176,7 +177,7 @@ def baseline(name: str) -> Decider:
     def decide(case: Case) -> Scored:
         shown, time = case.task.shown, case.times.copy()
         time[np.searchsorted(case.sizes, case.task.asked)] = model(np.array(shown.sizes), np.array(shown.costs), np.array(case.task.asked))
-        return columns(case, time, np.zeros(len(time)))
+        return columns(case, time, *np.zeros((2, len(time))))
 
     return decide
 
@@ -184,7 +185,7 @@ def baseline(name: str) -> Decider:
 def everything(case: Case) -> Scored:
     """The largest size and nothing else."""
     time = np.where(case.sizes < case.sizes[-1], 1e12, 1.0)
-    return columns(case, time, np.zeros(len(time)))
+    return columns(case, time, *np.zeros((2, len(time))))
 
 
 def judge(cases: Sequence[Case], decider: Decider) -> str:
@@ -192,7 +193,7 @@ def judge(cases: Sequence[Case], decider: Decider) -> str:
     met, hidden, declined, over, steps = [], [], [], [], []
     for case in cases:
         columns_ = decider(case)
-        hindsight = columns(case, case.times, np.zeros(len(case.sizes)))
+        hindsight = columns(case, case.times, *np.zeros((2, len(case.sizes))))
         fastest_shown = min(case.task.shown.costs)
         for deadline in case.deadlines:
             objective = Objective(minimise="node_hours", deadline=int(deadline), confidence=CONFIDENCE)

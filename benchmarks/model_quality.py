@@ -38,6 +38,7 @@ SUSPECT = "_flagged768"
 PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
 CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
 FOLDS, REPEATS = 5, 4
+LEAST_SHOWN = 3
 CALIBRATION = (5, 10, 20, 50, 100)
 INTERVAL = "  inside its 90 % interval"
 DOUBLINGS = (1e-9, 1.01, 2.01, 3.01)
@@ -60,6 +61,7 @@ def main() -> None:
     if wish.least_sizes:
         return
     interval_quality(observed)
+    signed_errors(observed)
     for table in sorted(wish.data.glob("timm_*.csv")):
         parameter_quality(table)
 
@@ -178,23 +180,48 @@ def interval_quality(observed: Sequence[Observed]) -> None:
             answers = evaluation.with_relatives(todo, observed, answers)
         names = [observed[task.place].collection for task in todo for _ in task.asked]
         miss = evaluation.misses(todo, answers)
-        each: list[Array] = []
+        each: list[intervals.Sides] = []
         for title, chosen in (("unseen collection", unseen), ("as shipped", None)):
             each = [
                 evaluation.widths([one], calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
                 for one, task in zip(answers, todo, strict=True)
             ]
-            found = evaluation.coverage(miss, np.concatenate(each), names)
+            found = evaluation.coverage(miss, evaluation.in_a_row(each), names)
             by = ", ".join(f"{name} {100 * part:.0f}" for name, part in found.by_collection.items())
             what = f"{protocol}{', with relatives' if pooled else ''}; {title}"
             say(f"\n90 % intervals, {what}: coverage {100 * found.overall:.1f} %, median half-width x{found.median_width:.2f}; {by}")
-        width = np.concatenate(each)
+        width = evaluation.in_a_row(each)
+        say(f"  slower than that {100 * np.mean(miss > width.above):.1f} %, faster {100 * np.mean(miss < -width.below):.1f} %")
         doublings = np.concatenate([one.doublings.ravel() for one in answers])
         disagreement = np.concatenate([one.disagreement.ravel() for one in answers])
         for by_what, edges, name in ((doublings, DOUBLINGS, "doublings"), (disagreement, DISAGREEMENT, "disagreement")):
             for one in evaluation.bins(miss, width, by_what, edges, name):
                 held = f"coverage {100 * one.coverage:3.0f} %"
                 say(f"  {one.name:32} n {one.count:4d}  width x{one.median_width:5.2f}  {held}  median error {100 * one.median_error:.1f}")
+
+
+def signed_errors(observed: Sequence[Observed]) -> None:
+    """Mean and median of the log of measured over forecast cost by doublings beyond three sizes or more, for each collection.
+
+    Every series counts alike in a mean.
+    """
+    todo = [task for task in evaluation.tasks(observed, "every prefix") if len(task.shown.sizes) >= LEAST_SHOWN]
+    answers = evaluation.forecasts(todo)
+    miss, far = evaluation.misses(todo, answers), np.concatenate([one.doublings.ravel() for one in answers])
+    owners = np.array([task.place for task in todo for _ in task.asked])
+    names = np.array([observed[place].collection for place in owners])
+    say("\nlog of measured over forecast cost by doublings beyond the sizes shown: predictions, mean, median (positive: slower)")
+    for name in ("all", *np.unique(names)):
+        cells = []
+        for low, high in zip(DOUBLINGS, (*DOUBLINGS[1:], np.inf), strict=True):
+            here = (far >= low) & (far < high) & ((names == name) | (name == "all"))
+            per_series = Counter(owners[here])
+            if not here.any():
+                cells.append(f"{0:4d}{'':14}")
+                continue
+            mean = np.average(miss[here], weights=[1 / per_series[owner] for owner in owners[here]])
+            cells.append(f"{here.sum():4d} {mean:+.3f} {np.median(miss[here]):+.3f}")
+        say(f"{name:24} {'  |  '.join(cells)}")
 
 
 def parameter_quality(table: Path) -> None:

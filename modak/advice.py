@@ -1,7 +1,7 @@
-"""What the evidence says beyond the script: sentences for the answer, each with what it rests on.
+"""Advice that the script does not carry out: sentences for the answer, each with its source.
 
-What a source says stands in rules (``benchmarks_db/rules``), with its citation; the figures of the job at hand are added to it
-here. Take a rule away, and its sentence goes.
+The sentences are rules (``benchmarks_db/rules``) with their citation; the figures of the job at hand are added here.
+Without the rule there is no sentence.
 """
 
 from __future__ import annotations

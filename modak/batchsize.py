@@ -1,4 +1,4 @@
-"""The global batch of a configuration, and what follows from it for the learning rate. Advice only: no script changes it."""
+"""The global batch size of a configuration, and its consequences for the learning rate. Advice only: no script changes it."""
 
 from __future__ import annotations
 

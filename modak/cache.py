@@ -1,4 +1,4 @@
-"""Answers that are kept: a value that never changes remembers what was worked out from it, and takes that with it when it goes."""
+"""Bounded caches that belong to an immutable value: what was computed from the value is discarded together with it."""
 
 from __future__ import annotations
 

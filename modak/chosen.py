@@ -1,4 +1,4 @@
-"""What was chosen, as those who advise on it need to see it."""
+"""The chosen configuration, as the modules that advise on it need it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ LONGEST_ANSWER: Final = 1 << 28
 
 
 class Client(Protocol):
-    """What the command line asks for. Documents are JSON values; every method raises :class:`~modak.errors.ModakError`."""
+    """The use cases that the command line needs. Documents are JSON values; every method raises :class:`~modak.errors.ModakError`."""
 
     def optimise(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
         """The request's own document, filled in."""
@@ -64,7 +64,7 @@ class Client(Protocol):
         """Let models rest on results that were doubted, by numbers or a file's name; how many of them were."""
 
     def doubt(self, chosen: Selection, why: str) -> int:
-        """Let no model rest on these results until they are confirmed; how many of them nobody had doubted."""
+        """Exclude these results from the models until they are confirmed; returns how many had not been doubted before."""
 
     def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
         """Add systems with their hardware, images or rules: all or none; whether anything changed."""
@@ -74,7 +74,7 @@ class Client(Protocol):
 
 
 class Building(Protocol):
-    """What the command line asks for where images are built. Every method raises :class:`~modak.errors.ModakError`."""
+    """The use cases for building images. Every method raises :class:`~modak.errors.ModakError`."""
 
     def ask(self, document: Any) -> dict[str, Any]:
         """Order an image: :class:`modak.builds.wanted.WantedBuild`; the state of its build."""

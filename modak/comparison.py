@@ -1,4 +1,4 @@
-"""Results side by side: what changes with the system, a version or a compiler, and whether that is more than noise."""
+"""Compare results that differ in one column (system, version, compiler), and decide whether the difference exceeds the noise."""
 
 from __future__ import annotations
 

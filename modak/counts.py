@@ -1,4 +1,4 @@
-"""The counts that a request states, made consistent with each other and with the nodes."""
+"""The counts that a request gives, made consistent with each other and with the nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was chosen for a request among its candidates, and a candidate as the answer shows it."""
+"""The choice among the candidates of a request, and a candidate as the answer shows it."""
 
 from __future__ import annotations
 

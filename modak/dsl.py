@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
 
@@ -51,6 +51,8 @@ Bytes = Annotated[int, Field(ge=1_000_000, le=10**16, strict=True)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Amount = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
 Prose = Annotated[SoundText, Field(max_length=500)]
+MOST_SET: Final = 100
+"""Parameters, variables or options that one request sets."""
 
 
 class Document(BaseModel):
@@ -60,34 +62,34 @@ class Document(BaseModel):
 
 
 class Signal(Document):
-    """A signal that the job gets before its time limit."""
+    """A signal that the job gets before its walltime limit."""
 
     name: SignalName = "USR1"
-    """What the job gets."""
+    """Name of the signal."""
     seconds: Annotated[int, Field(ge=10, le=65_535, strict=True)] = 120
-    """Before the limit."""
+    """How long before the limit."""
 
 
 class JobOptions(Document):
-    """What the scheduler is told."""
+    """Options for the scheduler."""
 
     job_name: JobName | None = None
     """The job's name in the scheduler."""
     account: Account | None = None
-    """What the job is charged to."""
+    """The account or project that the job is charged to."""
     queue: Name | None = None
     """The scheduler's queue."""
     partition: Name | None = None
-    """The scheduler's partition; not given: the default one, or the one that has what the job asks for."""
+    """The scheduler's partition. Default: the system's default, or one that has what the job asks for."""
     wall_time_limit: Seconds | None = None
     node_count: Count | None = None
-    """Nodes; not given: chosen."""
+    """Number of nodes. Default: chosen."""
     process_count_per_node: Count | None = None
-    """Ranks per node; not given: chosen."""
+    """Ranks per node. Default: chosen."""
     core_count_per_process: Count | None = None
     """Cores per rank."""
     core_count: Count | None = None
-    """Cores in total per node, where nothing finer is given."""
+    """Cores per node in total, if nothing more specific is given."""
     memory_limit: Bytes | None = None
     """Per node."""
     minimum_memory_per_processor: Bytes | None = None
@@ -97,29 +99,29 @@ class JobOptions(Document):
     request_specific_nodes: NodeList | None = None
     """These nodes, by name: ``node1,node[07-12]``."""
     job_array: ArraySpec | None = None
-    """A job for each index: ``0-15``, ``1,3,5``, ``0-99:2%10``."""
+    """One job for each index: ``0-15``, ``1,3,5``, ``0-99:2%10``."""
     standard_output_file: OutputPath | None = None
-    """Where output goes: a relative path, in which ``%j``, ``%x``, ``%A``, ``%a`` and ``%N`` may stand."""
+    """File for standard output: a relative path, which may contain ``%j``, ``%x``, ``%A``, ``%a`` and ``%N``."""
     standard_error_file: OutputPath | None = None
-    """Where errors go, likewise."""
+    """File for standard error, likewise."""
     combine_stdout_stderr: bool | None = None
-    """Whether errors go to the output file."""
+    """Whether standard error is written to the output file."""
     architecture_constraint: Constraint | None = None
-    """Features that nodes have to have: ``skylake&ssd``."""
+    """Features that nodes must have: ``skylake&ssd``."""
     copy_environment: bool | None = None
-    """Whether the submitter's environment reaches the job."""
+    """Whether the submitter's environment is passed on to the job."""
     copy_environment_variable: tuple[CopiedName, ...] = ()
     job_dependency: Dependency | None = None
     """Wait for other jobs: ``afterok:1234``, ``singleton``."""
     request_event_notification: tuple[Event, ...] = ()
     email_address: Email | None = None
-    """To whom the scheduler writes."""
+    """Where the scheduler sends mail."""
     defer_job: BeginTime | None = None
-    """Not before: ``2027-01-31T08:00``, ``08:00``, ``now+2hours``; in the local time of the cluster."""
+    """Earliest start: ``2027-01-31T08:00``, ``08:00``, ``now+2hours``; in the local time of the cluster."""
     node_exclusive: bool | None = None
-    """Whether nodes are shared with nobody."""
+    """Whether the nodes are not shared with other jobs."""
     requeue: bool | None = None
-    """Whether the job may start again from its top, after a node failed or a job of higher priority took its place."""
+    """Whether the scheduler may restart the job from the top of its script, after a node failure or preemption."""
     signal: Signal | None = None
 
 
@@ -127,40 +129,40 @@ class Build(Document):
     """Sources of an application that is built before it runs. ``build_command`` is code: it runs inside the container."""
 
     src: SourceText | None = None
-    """Where the sources are: an ``https://`` address or a path."""
+    """Location of the sources: an ``https://`` address or a path."""
     build_command: Annotated[SoundText, Field(max_length=10_000)] | None = None
-    """A shell command; ``{{BUILD_PARALLELISM}}`` in it is the count."""
+    """A shell command, in which ``{{BUILD_PARALLELISM}}`` stands for the count."""
     build_parallelism: Count | None = None
-    """How many steps of the build run at once."""
+    """Number of steps of the build that run in parallel."""
 
 
 class StageIn(Document):
-    """What is copied into the job's own directory before it runs."""
+    """Data to copy into the job's own directory before the run."""
 
     source: Word = Field(alias="from")
     to: InsidePath
     unpack: bool = False
-    """A tar file, or a SquashFS file (``.sqfs``), whose content is wanted there: one file to read from shared storage, not thousands."""
+    """Whether to unpack a tar file or a SquashFS file (``.sqfs``) there: one file to read from shared storage, not thousands."""
 
 
 class StageOut(Document):
-    """What is copied out of the job's own directory after it ran."""
+    """Data to copy out of the job's own directory after the run."""
 
     source: InsidePath = Field(alias="from")
     to: Word
 
 
 class Application(Document):
-    """What runs."""
+    """What to run."""
 
     app_tag: JobName | None = None
-    """The application's name; what the models are asked about, where the workload names no other."""
+    """The application's name; its results are used for the prediction, unless the workload names another."""
     app_type: Literal["mpi", "hpc", "python", "c", "c++", "fortran", "other"] | None = None
-    """``mpi`` and ``hpc`` are launched on all ranks; ``python`` is one process, or a launcher where training is distributed; others as
+    """``mpi`` and ``hpc`` start on all ranks; ``python`` is one process, or a launcher if training is distributed; others as
     ``hpc`` where there are several ranks, else one process.
     """
     container_runtime: ImageReference | None = None
-    """An image of the caller's own; not given: the catalogue decides."""
+    """An image of the caller's own. Default: an image of the catalogue."""
     executable: tuple[Word, ...] = ()
     """Words of the command; more than one where it was written as a command line."""
     arguments: tuple[Word, ...] = ()
@@ -169,17 +171,17 @@ class Application(Document):
     threads: Count | None = None
     """OpenMP threads per rank."""
     minimal_efficiency: Fraction | None = None
-    """The least parallel efficiency that is acceptable, above 0 up to 1."""
+    """Lowest acceptable parallel efficiency, above 0 and at most 1."""
     storage_class_pref: Name | None = None
-    """The kind of storage that the job would like; its place is ``${MODAK_STORAGE}``."""
+    """Preferred storage class; the script exports its path as ``${MODAK_STORAGE}``."""
     stage_in: Annotated[tuple[StageIn, ...], Field(max_length=100)] = ()
-    """Copied into ``${MODAK_SCRATCH}``, a directory of the job's own, before it runs."""
+    """Data to copy into ``${MODAK_SCRATCH}``, a directory of the job's own, before the run."""
     stage_out: Annotated[tuple[StageOut, ...], Field(max_length=100)] = ()
-    """Copied out of it afterwards."""
+    """Data to copy out of ``${MODAK_SCRATCH}`` after the run."""
     preflight: bool = True
     """Whether the script begins with checks."""
     result_file: InsidePath | None = None
-    """Where the script says how it went, below the folder that it is submitted from; not given: ``modak-result-JOB.json``."""
+    """Where the script writes its result, relative to the folder of submission. Default: ``modak-result-JOB.json``."""
     pre_execution: tuple[Word, ...] = ()
     post_execution: tuple[Word, ...] = ()
     checkpoint: tuple[Word, ...] = ()
@@ -193,10 +195,10 @@ class Application(Document):
 
 
 class Target(Document):
-    """Where it runs. No ``name``: no system facts, only the scheduler."""
+    """Where to run. Without ``name``, only the scheduler is known."""
 
     name: Name | None = None
-    """A system that MODAK knows; not given: no facts of a system."""
+    """A system that MODAK knows. Without it, nothing is known about the nodes."""
     job_scheduler_type: Annotated[Name, Field(examples=["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"])] | None = None
     """Name of a scheduler plug-in."""
     container_runtime: Annotated[Name, Field(examples=["apptainer", "charliecloud", "podman-hpc", "sarus", "enroot", "none"])] | None = None
@@ -204,7 +206,7 @@ class Target(Document):
 
 
 class OptBuild(Document):
-    """The hardware that an image is wanted for."""
+    """The hardware that the image has to support."""
 
     cpu_type: Literal["x86", "arm", "power", "amd"] | None = None
     """The processor."""
@@ -227,16 +229,16 @@ Value = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)] | Annotated[fl
 
 
 class Steps(Document):
-    """Values from ``low`` to ``high``, each ``step`` more or ``factor`` times the one before."""
+    """Values from ``low`` to ``high``, each ``step`` more than, or ``factor`` times, the one before."""
 
     low: Annotated[float, Field(allow_inf_nan=False)]
     """The first value."""
     high: Annotated[float, Field(allow_inf_nan=False)]
     """The last value."""
     step: Amount | None = None
-    """What each value has more than the one before."""
+    """Difference between a value and the one before."""
     factor: Annotated[float, Field(gt=1, le=1e6, allow_inf_nan=False)] | None = None
-    """How many times the one before each value is."""
+    """Ratio of a value to the one before."""
 
 
 Values = Annotated[tuple[Value, ...], Field(min_length=1, max_length=1000)] | Steps
@@ -255,31 +257,31 @@ class Space(Document):
 
 
 class Setting(Document):
-    """Values that the job runs with: exported variables, and options after the command."""
+    """Values with which the job runs: exported variables, and options after the command."""
 
-    environment: Mapping[SettableName, Value] = {}
+    environment: Annotated[Mapping[SettableName, Value], Field(max_length=MOST_SET)] = {}
     """A value for each variable."""
-    options: Mapping[OptionName, Value] = {}
+    options: Annotated[Mapping[OptionName, Value], Field(max_length=MOST_SET)] = {}
     """A value for each option."""
 
 
 class Autotuning(Document):
-    """What a tuner may change and how long it may look; ``input`` is text of a tuner's own."""
+    """What a tuner may change, and its budget; ``input`` is the tuner's own input text."""
 
     tuner: Name | None = None
-    """Its name: ``cresta``, ``autotune``."""
+    """Name of the tuner: ``cresta``, ``autotune``."""
     input: Annotated[SoundText, Field(max_length=20_000)] | None = None
-    """Text of the tuner's own."""
+    """The tuner's own input text."""
     space: Space | None = None
     setting: Setting = Setting()
     trials: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
-    """At most so many."""
+    """Maximum number of trials."""
     budget_node_hours: Amount | None = None
-    """For all trials together."""
+    """Maximum node-hours of all trials together."""
 
 
 class Config(Document):
-    """What kind of training it is."""
+    """The kind of training, and the network."""
 
     type: Literal["image_classification", "object_detection", "translation", "recommendation", "reinforcement_learning", "other"] | None = (
         None
@@ -289,49 +291,49 @@ class Config(Document):
     """Whether several processes train together."""
     parallelisation: tuple[Literal["mpi", "openmp", "openacc", "opencl"], ...] = ()
     layers: Count | None = None
-    """Of the network; a sizing asks for it."""
+    """Number of layers of the network; used for sizing."""
     parameters: Amount | None = None
-    """Of the network: its trainable weights."""
+    """Number of trainable weights of the network."""
 
 
 class Etl(Document):
     """Input pipeline."""
 
     prefetch: int | bool | None = None
-    """Batches that are read ahead, or whether any are."""
+    """Number of batches that are read ahead, or whether any are."""
     cache: int | bool | None = None
-    """Whether samples are kept in memory once they were read."""
+    """Whether samples are kept in memory after reading."""
 
 
 class Data(Document):
     """The data set of a training run."""
 
     location: Prose | None = None
-    """Where the data set lies."""
+    """Where the data set is stored."""
     basename: Prose | None = None
-    """Its files' common name."""
+    """Common name of its files."""
     train: Amount | None = None
-    """Samples, or bytes where ``format`` says so."""
+    """Number of samples for training, or bytes if ``format`` says so."""
     test: Amount | None = None
-    """Samples to test with."""
+    """Number of samples for testing."""
     size_bytes: Amount | None = None
     files: Files | None = None
-    """How many files there are to read."""
+    """Number of files of the data set."""
     etl: Etl | None = None
 
 
 class Objective(Document):
-    """What is wanted of the choice."""
+    """What to minimise, and under which constraints."""
 
     minimise: Literal["time", "node_hours", "energy", "cost"] | None = None
-    """What is to be small."""
+    """The quantity to minimise. Default: ``node_hours`` with a deadline, otherwise ``time``."""
     deadline: Seconds | None = None
     max_nodes: Count | None = None
-    """No more nodes than this."""
+    """Upper limit for the number of nodes."""
     min_efficiency: Fraction | None = None
-    """No less parallel efficiency than this, above 0 up to 1."""
+    """Lower limit for the parallel efficiency, above 0 and at most 1."""
     budget_node_hours: Amount | None = None
-    """No more node-hours than this."""
+    """Upper limit for node-hours."""
     confidence: Annotated[float, Field(ge=0.5, lt=1, allow_inf_nan=False)] = 0.9
     """One-sided: P(time <= deadline) >= confidence."""
 
@@ -340,44 +342,44 @@ class PrintedMetric(Document):
     """A number that the application prints."""
 
     name: Name
-    """What it is called."""
+    """Name of the metric."""
     unit: Prose
-    """Its unit: ``samples/s``."""
+    """Unit of the number: ``samples/s``."""
     pattern: MetricPattern
-    """An extended regular expression whose group is the number; the last line that matches counts."""
+    """An extended regular expression; its group is the number, read from the last line that matches."""
 
 
 class Workload(Document):
-    """What the models are asked about; ``epochs`` multiplies a time per epoch, ``samples`` and ``amount`` turn rates into one."""
+    """The work to predict; ``epochs`` multiplies a time per epoch, ``samples`` and ``amount`` turn rates into times."""
 
     application: Name | None = None
-    """The application of the results; not given: ``application.app_tag``."""
+    """The application whose results are used. Default: ``application.app_tag``."""
     dataset: Prose | None = None
-    """Its data set, or problem; times of different ones are never compared."""
+    """The data set or problem; times of different ones are never compared."""
     epochs: Amount | None = None
-    """How many: multiplies a time per epoch."""
+    """Number of epochs; multiplies a time per epoch."""
     steps: Amount | None = None
-    """How many: multiplies a time per step."""
+    """Number of steps; multiplies a time per step."""
     samples: Amount | None = None
-    """Samples in an epoch."""
+    """Samples per epoch; turns a throughput into a time."""
     amount: WorkAmount | None = None
-    """The work in what a rate of the results counts, for instance ``500 ns``: turns it into a time."""
+    """The work of the whole run in the unit that a rate counts, for instance ``500 ns``; turns the rate into a time."""
     batch_size: Count | None = None
-    """Per worker (rank, or GPU where there are GPUs)."""
+    """Batch size per worker: per GPU, or per rank on nodes without GPUs."""
     precision: Name | None = None
-    """Of its numbers: ``fp32``, ``fp16``; ``auto``: what results say is faster."""
+    """Precision of numbers: ``fp32``, ``fp16``; ``auto``: the one that results show to be faster."""
     compiler: Prose | None = None
-    """The build that is asked about, as results call its compiler: ``gcc-8.3``."""
-    params: Mapping[Name, Annotated[float, Field(allow_inf_nan=False)] | Prose] = {}
+    """The compiler that the application was built with, as in results: ``gcc-8.3``."""
+    params: Annotated[Mapping[Name, Annotated[float, Field(allow_inf_nan=False)] | Prose], Field(max_length=MOST_SET)] = {}
     """Further parameters of the results, by name."""
     memory_per_rank_gb: Amount | None = None
-    """What a rank needs of the node's memory, in GB."""
+    """Memory of the node that one rank needs, in GB."""
     memory_per_gpu_gb: Amount | None = None
-    """What a rank needs of a GPU's memory, in GB."""
+    """Memory of a GPU that one rank needs, in GB."""
     memory_aside_gb: Amount | None = None
-    """What else lies in a node's memory: an image or data unpacked into tmpfs."""
+    """Other use of a node's memory in GB, such as an image or data unpacked into tmpfs."""
     metric: PrintedMetric | None = None
-    """Read from the application's output into the job's result file, beside its time."""
+    """A number in the application's output, to be written into the job's result file."""
 
 
 class FrameworkOptions(Document):
@@ -388,14 +390,14 @@ class FrameworkOptions(Document):
 
 
 class Optimisation(Document):
-    """What MODAK is asked to decide, and what it is told about the application."""
+    """What MODAK is to decide, and what it has to know about the application."""
 
     enable_opt_build: Switch = False
-    """Whether an image built from source is wanted; ``auto``: where results say that it helps."""
+    """Whether to use an image built from source; ``auto``: if results show that it helps."""
     enable_autotuning: bool = False
     """Whether the answer says what a tuner would change."""
     app_type: Literal["ai_training", "ai_inference", "hpc", "big_data"] | None = None
-    """The kind of application, and so the section that is read."""
+    """The kind of application; decides which section is read."""
     opt_build: OptBuild = OptBuild()
     autotuning: Autotuning | None = None
     config: Config = Config()
@@ -420,15 +422,15 @@ class Request(Document):
 
     @property
     def workload_name(self) -> str | None:
-        """The application that the models are asked about."""
+        """The application whose results are used for the prediction."""
         return self.optimisation.workload.application or self.application.app_tag
 
 
 class Notice(Document):
-    """Something that was done instead of what the request said, or that the reader should know."""
+    """A deviation from the request, or something that the reader should know."""
 
     field: str
-    """Dotted path of the field of the request that it is about."""
+    """Dotted path of the request's field concerned."""
     message: str
     """One line."""
 
@@ -445,33 +447,33 @@ class Configuration(Document):
     gpus_per_node: Annotated[int, Field(ge=0)] = 0
     """GPUs used on each node."""
     hyperthreads: bool | None = None
-    """Whether a core's second thread is used, too."""
+    """Whether a core's second hardware thread is used."""
     numa_mode: Count | None = None
-    """NUMA domains of a node, in the mode that it has to be in."""
+    """Number of NUMA domains in the mode that the node must have."""
     mpi: str | None = None
     """MPI library and version."""
     mpi_from: Literal["host", "container"] | None = None
-    """Whose MPI starts the ranks: the host's or the container's."""
+    """Whether the host's or the container's MPI is used."""
     compiler: str | None = None
     """Graph compilers or switches that are on: ``xla``."""
     framework_version: str | None = None
     """Version of the framework."""
     precision: str | None = None
-    """Of numbers: ``fp32``."""
+    """Precision of numbers: ``fp32``."""
     runtime: str | None = None
     """Container runtime; ``none``: no container."""
     image: str | None = None
     """Reference of the image."""
     batch_size: Count | None = None
-    """Samples of a worker in a step."""
+    """Samples per worker and step."""
     global_batch: Total | None = None
-    """Samples of all workers in a step."""
+    """Samples of all workers per step."""
     workers: Total | None = None
-    """Ranks, or GPUs where there are GPUs: the global batch is so many times a worker's."""
+    """Number of GPUs, or of ranks on nodes without GPUs: the global batch is this many times a worker's batch."""
     opt_build: bool | None = None
-    """Whether an image built from source is wanted because of what results say."""
+    """Whether an image built from source is used because of results."""
     total_ranks: Total | None = None
-    """Ranks in total, where that is fewer than every node could have."""
+    """Ranks in total, if fewer than nodes x ranks per node."""
 
     @property
     def ranks(self) -> int:
@@ -480,49 +482,49 @@ class Configuration(Document):
 
 
 class Prediction(Document):
-    """A predicted workload time in seconds, with its interval and what it rests on. ``basis`` none: no number at all."""
+    """A predicted workload time in seconds, with interval and basis. With the basis ``none`` there is no number."""
 
     metric: str = "time"
     """What is predicted."""
     value: float | None = None
-    """For the whole workload, in ``unit``; left out: nothing is known."""
+    """Predicted value for the whole workload, in ``unit``; left out if nothing is known."""
     lower: float | None = None
     """Lower end of the interval, in ``unit``."""
     upper: float | None = None
     """Upper end of the interval, in ``unit``."""
     level: float = 0.9
-    """Probability that the interval holds the time of the next run."""
+    """Probability that the interval contains the time of the next run."""
     unit: str = "s"
-    """Of ``value``, ``lower``, ``upper`` and ``per_unit``: seconds."""
+    """Unit of ``value``, ``lower``, ``upper`` and ``per_unit``: seconds."""
     per_unit: float | None = None
-    """For one of what ``per`` names, in ``unit``."""
+    """Predicted value for one epoch, step or run (see ``per``), in ``unit``."""
     per: str | None = None
-    """What ``per_unit`` counts: an epoch, a step, a run."""
+    """What ``per_unit`` refers to: an epoch, a step, a run."""
     basis: Basis = "none"
-    """What the number rests on; ``transferred``: relatives; ``none``: no number."""
+    """The evidence for the number; ``transferred``: similar runs; ``none``: no number."""
     model: str | None = None
-    """What says so."""
+    """Description of the model."""
     results_used: int = 0
-    """How many measured results it rests on."""
+    """Number of measured results used."""
     extrapolation: float = 0.0
     """Doublings beyond the measured sizes."""
 
 
 class Choice(Document):
-    """A configuration with its prediction and what it costs."""
+    """A configuration with its prediction and its cost."""
 
     configuration: Configuration
     prediction: Prediction
     node_hours: float | None = None
     """Nodes times hours, as predicted."""
     energy_kwh: float | None = None
-    """Where the system's file gives a node's power."""
+    """Given if the system file has a node's power."""
     cost: float | None = None
-    """Where it gives a price per node-hour; in that currency."""
+    """Given if the system file has a price per node-hour; in that currency."""
     efficiency: float | None = None
     """Parallel efficiency, against the best layout at the smallest size: 1 is perfect."""
     why_not: str | None = None
-    """For an alternative: what speaks against it."""
+    """For an alternative: why it was not chosen."""
 
 
 class Plan(Document):
@@ -546,13 +548,13 @@ class Plan(Document):
     recipe: Mapping[str, Any] | None = None
     """How the image is made: ``file`` and ``content`` of what is built."""
     rules: tuple[str, ...] = ()
-    """Names of the rules that hold."""
+    """Names of the rules that apply."""
     wall_time_s: int | None = None
-    """The limit that the script asks for, in seconds."""
+    """Walltime limit of the script, in seconds."""
     decisions: tuple[str, ...] = ()
-    """Why: one line a decision."""
+    """The reasons, one line per decision."""
     advice: tuple[str, ...] = ()
-    """What the evidence says beyond the script."""
+    """Advice that the script does not carry out."""
     warnings: tuple[Notice, ...] = ()
 
 

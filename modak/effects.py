@@ -1,8 +1,8 @@
-"""What turning a switch on does to the time, from pairs of results that differ in nothing else.
+"""The effect of a switch on the run time, estimated from pairs of results that differ only in this switch.
 
-A pair is the log of a ratio, ln(time with / time without). What is asked about is told from all pairs that are known, its own
-or others', by a Gaussian process whose covariance says how much two runs have in common: the switch, the application, the
-system, the software and the size. Far evidence pulls weakly and leaves a wide interval; nothing known leaves the switch off.
+A pair is the log of a ratio, ln(time with / time without). The ratio of a run is predicted from all known pairs, its own and
+others', by a Gaussian process. Its covariance expresses how much two runs have in common: the switch, the application, the
+system, the software and the size. Distant evidence has little weight and gives a wide interval; without evidence the switch stays off.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What of a request its candidates and their predictions depend on.
+"""The part of a request on which its candidates and their predictions depend.
 
-Requests differ in names, commands and lengths; what runs can be chosen from, and how long a unit of it takes, is the same
-for many of them. :func:`essence` is a request with that alone, so that nothing else can slip into what is kept under
+Many requests differ only in names, commands and lengths of the run; their candidates, and the time per unit of work, are the
+same. :func:`essence` reduces a request to what these depend on, so that nothing else can influence what is cached under
 :func:`key`.
 """
 

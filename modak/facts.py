@@ -1,4 +1,4 @@
-"""What is known: systems, images, rules and results, as values. Files of `benchmarks_db/` and rows of the store become these.
+"""The known facts as values: systems, images, rules and results, read from `benchmarks_db/` or from the store.
 
 Every model is frozen and forbids unknown keys; its JSON Schema is what ``modak schema system|image|rule`` prints.
 Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP/s, watts.
@@ -6,6 +6,7 @@ Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -171,9 +172,17 @@ class Partition(Fact):
         """The most nodes that one job may ask for."""
         return min(self.nodes, self.max_nodes or self.nodes)
 
-    def queue_for(self, nodes: int) -> Queue | None:
-        """The first queue that takes a job of that many nodes; ``None``: the partition has no queues by size."""
-        return next((queue for queue in self.queues if queue.min_nodes <= nodes <= queue.max_nodes), None)
+    def queue_for(self, nodes: int, seconds: int | None = None) -> Queue | None:
+        """The first queue that takes a job of that many nodes for that long (not given: any time), else the one that takes it the longest;
+        ``None``: the partition has no queues by size.
+        """
+        taking = [queue for queue in self.queues if queue.min_nodes <= nodes <= queue.max_nodes]
+        enough = (queue for queue in taking if self.longest_in(queue) >= (seconds or 0))
+        return next(enough, max(taking, key=self.longest_in, default=None))
+
+    def longest_in(self, queue: Queue) -> float:
+        """Seconds that a job may run in one of the queues; infinite where no limit is known."""
+        return queue.max_wall_time_s or self.max_wall_time_s or math.inf
 
 
 class RuntimePolicy(Fact):
@@ -273,7 +282,7 @@ class System(Fact):
     internet: bool | None = None
     """Whether compute nodes reach the internet; not given: unknown."""
     ssh_between_nodes: bool | None = None
-    launcher: Annotated[Name, Field(examples=["srun", "mpirun", "jsrun", "flux"])] | None = None
+    launcher: Annotated[Name, Field(examples=["srun", "mpirun", "pals", "jsrun", "flux"])] | None = None
     """The site's launcher; not given: the scheduler's usual one."""
     mpi: tuple[HostMpi, ...] = ()
     interconnect: Interconnect | None = None

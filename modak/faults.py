@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from modak.errors import Fault
+from modak.errors import Fault, nearest
 from modak.grammar import PATTERNS
 
 _BRANCH: Final = re.compile(
@@ -75,14 +74,15 @@ def _message(one: Any, model: type[BaseModel] | None) -> str:
         return _unknown_key(one["loc"], model)
     if one["type"] == "string_pattern_mismatch":
         return PATTERNS.get(one["ctx"]["pattern"], f"text that matches {one['ctx']['pattern']}")
-    template = _ADVICE.get(one["type"])
+    of_text = one["type"] == "too_long" and one["ctx"]["field_type"] == "Value"  # a text's length, looked at after its characters
+    template = _ADVICE.get("string_too_long" if of_text else one["type"])
     return template.format_map(one.get("ctx", {})) if template else str(one["msg"]).replace("Input should be ", "")
 
 
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
     known = sorted(_keys(model, loc[:-1])) if model else []
-    close = get_close_matches(str(loc[-1]), known, n=1, cutoff=0.6)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    close = nearest(str(loc[-1]), known)
+    hint = f"; did you mean {close!r}?" if close else ""
     return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not close else "")
 
 

@@ -16,6 +16,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, StringConstraints
 
+_NODES: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*\])?"
 _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
     "name": (r"[A-Za-z0-9][A-Za-z0-9._+-]*", 64, "letters, digits and ._+-, a letter or digit first"),
     "account": (r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", 64, "letters, digits and _.@-"),
@@ -25,7 +26,7 @@ _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
         "features of letters, digits and _.:-, joined by & or |",
     ),
     "nodes": (
-        r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[0-9,-]+\])?(,[A-Za-z0-9][A-Za-z0-9._-]*(\[[0-9,-]+\])?)*",
+        rf"{_NODES}(,{_NODES})*",
         1024,
         "host names with commas between them, for instance node1,node[07-12]",
     ),
@@ -64,6 +65,9 @@ PATTERNS: Final[Mapping[str, str]] = {
 _DENIED: Final = re.compile(
     r"(?:LD_|BASH|PYTHON|PERL|GIT_|SSH_|SLURM_|SBATCH_|SRUN_|PBS_|DYLD_|APPTAINER|SINGULARITY(?!_DIR$)).*"
     r"|ENV|IFS|PATH|CDPATH|PS4|SHELLOPTS|PROMPT_COMMAND|GLIBC_TUNABLES|GCONV_PATH"
+    # programs that scripts call: tar, curl, launchers, runtimes
+    r"|TAR_OPTIONS|CURL_HOME|OPAL_PREFIX|(?:OMPI|PRTE|PMIX)_MCA_.*(?:agent|path)|(?:HYDRA_LAUNCHER|I_MPI_HYDRA_BOOTSTRAP)_EXEC.*"
+    r"|(?:FLUX|LSB|LSF)_.*|CONTAINERS_.*|ENROOT_(?:SYS)?CONF(?:IG)?_PATH"
 )
 _MOST_NODES: Final = 10_000
 _UNSOUND: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -75,11 +79,20 @@ def _text(name: str) -> StringConstraints:
 
 
 def _few_nodes(nodes: str) -> str:
-    """A range such as ``n[1-999999999]`` would be expanded by whoever reads it."""
-    for first, last in re.findall(r"([0-9]+)-([0-9]+)", "".join(re.findall(r"\[[^\]]*\]", nodes))):
-        if len(first) > 9 or len(last) > 9 or not 0 <= int(last) - int(first) < _MOST_NODES:
-            raise ValueError(f"a range of nodes rises, and holds at most {_MOST_NODES} of them")
+    """A list such as ``n[1-999999999]`` would be expanded by whoever reads it; so would a hundred shorter ranges."""
+    ranges = re.findall(r"([0-9]+)-([0-9]+)", "".join(re.findall(r"\[[^\]]*\]", nodes)))
+    more = [int(last) - int(first) for first, last in ranges]
+    if any(each < 0 for each in more) or 1 + nodes.count(",") + sum(more) > _MOST_NODES:
+        raise ValueError(f"ranges of nodes rise, and the list holds at most {_MOST_NODES} nodes")
     return nodes
+
+
+def _some_indices(array: str) -> str:
+    """No scheduler takes a range that falls, or steps of nothing."""
+    ranges = re.findall(r"([0-9]+)-([0-9]+)", array)
+    if any(int(last) < int(first) for first, last in ranges) or re.search(r":0+(?![0-9])", array):
+        raise ValueError("ranges of indices rise, by steps of at least 1")
+    return array
 
 
 def _real_time(text: str) -> str:
@@ -93,7 +106,7 @@ def _real_time(text: str) -> str:
 
 def _harmless(name: str) -> str:
     if _DENIED.fullmatch(name):
-        raise ValueError(f"{name} changes what a shell, loader or scheduler runs; it may not be copied into a job")
+        raise ValueError(f"{name} changes what a shell, loader, scheduler or launcher runs; it may not be copied into a job")
     return name
 
 
@@ -123,7 +136,7 @@ JobName = Name
 Account = Annotated[str, _text("account")]
 Constraint = Annotated[str, _text("constraint")]
 NodeList = Annotated[str, _text("nodes"), AfterValidator(_few_nodes)]
-ArraySpec = Annotated[str, _text("array")]
+ArraySpec = Annotated[str, _text("array"), AfterValidator(_some_indices)]
 Dependency = Annotated[str, _text("dependency")]
 Email = Annotated[str, _text("email")]
 BeginTime = Annotated[str, _text("begin"), AfterValidator(_real_time)]

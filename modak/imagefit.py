@@ -1,4 +1,4 @@
-"""Whether an image can serve a request, and what decides between those that can.
+"""Whether an image is suitable for a request, and which criteria decide between suitable images.
 
 Labels are typed and compared as what they are: versions as versions, processors by their ancestry, MPI libraries by their
 binary interface. Nothing here knows the catalogue.

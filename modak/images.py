@@ -1,4 +1,4 @@
-"""From the labels that are wanted to the image that carries them.
+"""From requested labels to the image that has them.
 
 A choice is set inclusion, made deterministic: of the images that carry every wanted label and can run on the target, the
 most specific one. What had to be given up is a warning; what decided is one line each.

@@ -1,4 +1,4 @@
-"""What a training run takes from the file system, against what there is: rate, files, place and stripes, in numbers."""
+"""The demand of a training run on the file system, compared with its capacity: data rate, files, space and stripes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chosen configuration as one job, in words that no scheduler owns."""
+"""The chosen configuration as one job, independent of any scheduler."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from modak.dsl import Notice, Request
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
 from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources, Signal
+from modak.launchers.plain import OWN, USUAL
 from modak.placing import report, staging, storage
 from modak.shapes import Shape
 from modak.software import Software, bound_mpi, gpu_vendor
 from modak.starters import starter, without_starter
 from modak.target import Target
 from modak.tuning.setting import exported, option_words
-from modak.wishes import by_torchrun, distribution
+from modak.wishes import DEEPSPEED, by_torchrun, distribution
 from modak.words import Joined, Variable, Word, line
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -70,7 +71,11 @@ def job_of(
         report=report(request, target, shape, nodes, software),
     )
     spec, ssh = _without_ssh(spec, target)
-    return Job(spec, (why, *ssh, *_numa(target, shape), *place.decisions), (*missing, *early, *_too_old(spec, software), *place.warnings))
+    return Job(
+        spec,
+        (why, *ssh, *_numa(target, shape), *place.decisions),
+        (*missing, *early, *_too_old(spec, software), *_own_layer(request, software), *_unlisted(target, shape, spec), *place.warnings),
+    )
 
 
 def build_of(request: Request, spec: JobSpec, definition: str) -> BuildSpec | None:
@@ -101,7 +106,7 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
         return "torchrun", "launcher: torchrun, one a node, for PyTorch's own distribution"
     if target.system and target.system.launcher:
         return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as {target.system.name} prefers"
-    usual = {"slurm": "srun", "flux": "flux"}.get(target.scheduler, "mpirun")
+    usual = OWN.get(target.scheduler, USUAL)
     return usual, f"launcher: {usual} for {ranks} ranks"
 
 
@@ -112,6 +117,23 @@ def _too_old(spec: JobSpec, software: Software) -> tuple[Notice, ...]:
         return ()
     why = f"the image has PyTorch {version}, and torchrun came with {TORCHRUN_SINCE}: the job cannot start there"
     return (Notice(field="optimisation.options.version", message=f"{why}; take a later version, or Horovod"),)
+
+
+def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
+    """A warning where a recipe makes the image, and none brings the layer that is asked for."""
+    if software.recipe is None or distribution(request) != DEEPSPEED:
+        return ()
+    return (Notice(field="optimisation.options.distribution", message="the recipe brings no DeepSpeed: it must come with the application"),)
+
+
+def _unlisted(target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning where the layout's MPI is none that the system's file lists: launcher and modules are then those of another."""
+    usual, label = target.host_mpi, shape.mpi
+    if usual is None or label is None or spec.launcher in ("none", "torchrun") or target.mpi_called(label):
+        return ()
+    called = f"{usual.family} {usual.version or ''}".strip()
+    text = f"{label} is an MPI that the file of {target.title} does not list ([[mpi]]): the job is set up for its default, {called}"
+    return (Notice(field="target.name", message=text),)
 
 
 def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...]]:
@@ -181,7 +203,7 @@ def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, t
 def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int | None, signal: Signal | None) -> Attributes:
     options, application = request.job_options, request.application
     named = target.system is not None
-    asked = target.asks_for(nodes)
+    asked = target.asks_for(nodes, wall_time_s)
     return Attributes(
         name=options.job_name or application.app_tag or "modak",
         account=options.account,
@@ -210,9 +232,16 @@ def _command(request: Request, launcher: str) -> tuple[tuple[Word, ...], tuple[N
     """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script where it is not set."""
     if request.application.command:
         command, notices = _started_once(request.application.command, launcher)
-        return (*command, *option_words(request)), notices
+        return (*_interpreted(command, request, launcher), *option_words(request)), notices
     text = "no executable is named; the script runs what the variable MODAK_COMMAND names, and stops where it is not set"
     return (Joined(parts=(Variable(variable="MODAK_COMMAND"),)),), (Notice(field="application.executable", message=text),)
+
+
+def _interpreted(command: tuple[Word, ...], request: Request, launcher: str) -> tuple[Word, ...]:
+    """The command with ``python3`` before a script of Python's: no shell finds ``train.py``, and torchrun alone takes it as it is."""
+    first = command[0] if isinstance(command[0], str) else command[0].parts[-1]
+    script = isinstance(first, str) and first.endswith(".py") and request.application.app_type in ("python", None)
+    return ("python3", *command) if script and launcher != "torchrun" else command
 
 
 def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:

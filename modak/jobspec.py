@@ -1,4 +1,4 @@
-"""One job, in words that no scheduler owns (PSI/J's where it has them).
+"""One job, independent of any scheduler (in the terms of PSI/J where it has them).
 
 Everything here is a value: schedulers turn it into directives, launchers and runtimes into words, and
 :mod:`modak.script.job` into text. What is large, or a mapping, is left out of hashes, which so cost little.
@@ -35,6 +35,8 @@ class Resources:
     """The layout uses every core of its nodes."""
     oversubscribed: bool = False
     """More threads than the node has hardware threads for, or than it has cores for where a core is what the scheduler counts."""
+    unbound: bool = False
+    """Processes go where the node lets them: a launcher that does not know the job's own cores binds them to none."""
     node_cores: int | None = None
     """Physical cores of a node, where they are known."""
     total_ranks: int | None = None
@@ -190,6 +192,8 @@ class JobSpec:
     plan_id: str = ""
     values: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What rule texts may read: ``MODAK_STORAGE``, ``MODAK_RANKS``, …; placeholders become these variables."""
+    steps: bool = False
+    """Its processes are a step of Slurm's, which srun starts: what Slurm offers for steps reaches them (Pyxis, ``scancel``)."""
     preflight: bool = True
     affinity: bool = False
     """Each rank's CPUs are counted and printed before the run."""

@@ -7,7 +7,6 @@ Every figure of a system, processor or accelerator must say where it comes from.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,9 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from modak import plugins
-from modak.errors import DataError, Fault, unknown
-from modak.facts import Accelerator, Image, Processor, Rule, Source, System
+from modak.documents import strict_json
+from modak.errors import BadSyntax, DataError, Fault, unknown
+from modak.facts import Accelerator, Fact, Image, Processor, Rule, Source, System
 from modak.faults import faults_of, join
 from modak.sizing.guide import Guide
 
@@ -47,6 +47,11 @@ class Knowledge:
     rules: tuple[Rule, ...] = ()
     result_files: tuple[Path, ...] = ()
     """Tables of results; :mod:`modak.ingest` reads them."""
+
+    @property
+    def entries(self) -> tuple[Fact, ...]:
+        """All but the results."""
+        return (*self.systems, *self.processors, *self.accelerators, *self.images, *self.rules)
 
 
 def packaged_root() -> Path:
@@ -182,12 +187,17 @@ def _files(folder: Path, pattern: str = "*") -> list[Path]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
-        document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        content = path.read_bytes()
+        document = strict_json(content) if path.suffix == ".json" else tomllib.loads(content.decode("utf-8"))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", field=str(path)) from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"is no {'JSON' if path.suffix == '.json' else 'TOML'} document: {error}", field=str(path)) from None
+    except BadSyntax as wrong:
+        raise DataError(wrong.faults[0].message, field=str(path)) from None
+    except UnicodeDecodeError as wrong:
+        raise DataError(f"byte {wrong.start + 1}: no UTF-8", field=str(path)) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        what = "nested too deep" if isinstance(error, RecursionError) else error
+        raise DataError(f"is no TOML document: {what}", field=str(path)) from None
     if not isinstance(document, dict):
         raise DataError("holds no table of keys and values", field=str(path))
     return document

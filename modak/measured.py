@@ -1,4 +1,4 @@
-"""Results -> the layouts under which an application was measured on a system, as far as a request allows them."""
+"""Results -> the layouts in which an application was measured on a system, as far as the request allows them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,28 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     the ranks.
     Those of origin :data:`ASSUMED` have 0 for the counts that results do not say.
     """
-    allowed, found, places = allowed_compilers(request), carrier(request), target.names
-    here = [curve for curve in curves if same_name(curve.series.system) in places]
+    allowed, found = allowed_compilers(request), carrier(request)
+    here = [curve for curve in curves if _measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (may_have(curve.series.compiler, allowed) or None not in allowed)]
-    same = [curve for curve in own if _same_run(curve, request) and may_have(curve.series.compiler, allowed)]
+    same = [curve for curve in own if _agrees(curve, request, allowed)]
     for curve in same or filter(_tells_layout, own):
         for layout in _layouts(curve):
             yield _as_asked(_shape_of(curve, layout, target.node), request, allowed, host)
+
+
+def _measured_on(curve: Curve, target: Target) -> bool:
+    """Whether a curve is of the target's system, and not of nodes of another kind there."""
+    return same_name(curve.series.system) in target.names and curve.series.partition not in target.other_nodes(bool(curve.on_gpus))
+
+
+def agreeing(curves: Iterable[Curve], request: Request) -> Iterable[Curve]:
+    """Curves that may be of the run that the request asks for, wherever they were measured: workload, MPI, a compiler that is allowed."""
+    allowed = allowed_compilers(request)
+    return (curve for curve in curves if _agrees(curve, request, allowed))
+
+
+def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> bool:
+    return _same_run(curve, request) and may_have(curve.series.compiler, allowed)
 
 
 def _tells_layout(curve: Curve) -> bool:

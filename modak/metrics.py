@@ -13,7 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from modak.errors import DataError, unknown
+from modak.errors import DataError, did_you_mean, unknown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,23 +109,25 @@ def metric(name: str, unit: str | None = None) -> Metric:
     if unit is None:
         return known
     measured = parse_unit(unit)
-    if measured.base == known.unit:
+    if measured.base == known.unit or (measured.kind == known.kind == "time" and measured.per and measured.per == known.per):
         return known
     if measured.kind == known.kind == "throughput":
         return Metric(name, measured.base, "higher", measured.per, "throughput")
-    raise DataError(f"{unit!r} is no unit of {name}; allowed: {_allowed(known)}", field="unit")
+    hint = f"; a time per {measured.per} is the metric '{measured.per}_time'" if measured.kind == "time" and measured.per else ""
+    raise DataError(f"{unit!r} is no unit of {name}; allowed: {_allowed(known)}{hint}", field="unit")
 
 
 def counted(metric: Metric) -> tuple[str, float] | None:
-    """What a rate counts, and the seconds in its unit of time; ``None``: it is none.
+    """What a rate, or a time for so much, counts, and the seconds in its unit of time; ``None``: it counts nothing.
 
-    >>> counted(metric("speed", "us/day")), counted(metric("throughput")), counted(metric("latency"))
-    (('ns', 86400.0), ('samples', 1.0), None)
+    >>> counted(metric("speed", "us/day")), counted(metric("cost", "h/ns")), counted(metric("throughput")), counted(metric("latency"))
+    (('ns', 86400.0), ('ns', 1.0), ('samples', 1.0), None)
     """
-    if metric.kind != "throughput":
-        return None
-    what, _, time = metric.unit.rpartition("/")
-    return what, _TIMES[time]
+    left, _, right = metric.unit.rpartition("/")
+    if metric.kind == "throughput":
+        return left, _TIMES[right]
+    found = _rate_of(right) if metric.kind == "time" and left else None
+    return (found.base.rpartition("/")[0], 1.0) if found else None
 
 
 @lru_cache(maxsize=256)
@@ -151,7 +153,8 @@ def misnamed(name: str, unit: str | None) -> str | None:
     "metric 'seconds_per_epoch' counts as the time of a whole run; that of each epoch is called 'epoch_time'"
     """
     part = next((part for part in PARTS if part in name.lower()), None)
-    if part is None or name in METRICS or metric(name, unit).kind != "time":
+    known = None if part is None or name in METRICS else metric(name, unit)
+    if known is None or known.kind != "time" or known.per != "run":
         return None
     return f"metric {name!r} counts as the time of a whole run; that of each {part} is called '{part}_time'"
 
@@ -191,7 +194,7 @@ def _unknown(name: str, unit: str | None) -> Metric:
             field="metric",
         )
     if measured.kind == "time":
-        return Metric(name, measured.base, "lower", "run", "time")
+        return Metric(name, measured.base, "lower", "run" if measured.base == "s" else measured.per, "time")
     return Metric(name, measured.base, "higher", measured.per, "throughput")
 
 
@@ -202,30 +205,35 @@ def _units(base: str, kind: Kind, factors: Mapping[str, float]) -> dict[str, Uni
 _SI: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY: Final = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 _TIMES: Final = {
-    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
-    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
     **dict.fromkeys(("d", "day", "days"), 86400.0),
-    "ms": 1e-3,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "μs": 1e-6,
-    "ns": 1e-9,
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
 }
+_SIMULATED: Final = {"ps": 1e-3, "ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6}
+"""Simulated times, in nanoseconds: molecular dynamics counts what it gets done so."""
 _BYTES: Final = {f"{prefix}B": factor for prefix, factor in {**_SI, "K": 1e3, **_BINARY}.items()}
-_FLOP_WORDS: Final = ("FLOP/s", "Flop/s", "flop/s", "FLOPS", "FLOPs", "flops")
+_FLOP_WORDS: Final = (*(f"{word}{end}" for word in ("FLOP", "Flop", "flop") for end in ("/s", "/sec")), "FLOPS", "FLOPs", "Flops", "flops")
+_PER_SECOND: Final = ("/s", "/sec", "ps")
 _FLOPS: Final = {f"{prefix}{word}": factor for prefix, factor in _SI.items() for word in _FLOP_WORDS}
 _COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
     **dict.fromkeys(("sample", "image", "img", "imgs", "sequence", "seq", "sentence", "example"), ("samples", "sample")),
-    **dict.fromkeys(("step", "timestep", "iteration", "iter", "it", "batch", "batches"), ("steps", "step")),
+    **dict.fromkeys(("step", "timestep", "iteration", "iter", "it", "batch", "batche"), ("steps", "step")),
     "epoch": ("epochs", "epoch"),
     "token": ("tokens", None),
     "request": ("requests", None),
     "operation": ("operations", None),
     "op": ("operations", None),
     "item": ("items", None),
-    **dict.fromkeys(("update", "LUP"), ("updates", None)),
+    **dict.fromkeys(("update", "LUP", "UP"), ("updates", None)),
+    **dict.fromkeys(("query", "querie"), ("queries", None)),
+    **dict.fromkeys(("message", "msg"), ("messages", None)),
+    **dict.fromkeys(("transaction", "txn"), ("transactions", None)),
     **{word: (f"{word}s", None) for word in ("cell", "zone", "point", "element", "particle", "photon", "atom", "lookup", "edge")},
+    **{word: (f"{word}s", None) for word in ("site", "voxel", "ray", "molecule", "ligand", "frame", "event", "file", "record", "job")},
     **{f"{word}-step": (f"{word}-steps", None) for word in ("cell", "particle", "atom")},
     **dict.fromkeys(("DOF", "dof"), ("DOF", None)),
     "1": ("1", None),
@@ -234,15 +242,23 @@ _UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
     {
         **_units("s", "time", _TIMES),
         **_units("B", "other", _BYTES),
-        **_units("B/s", "throughput", {f"{name}/s": factor for name, factor in _BYTES.items()}),
+        **_units("B/s", "throughput", {f"{name}{end}": factor for name, factor in _BYTES.items() for end in _PER_SECOND}),
+        **_units("B/s", "throughput", {f"{prefix}bit{end}": _SI[prefix] / 8 for prefix in "kMGT" for end in ("/s", "/sec")}),
         **_units("FLOP/s", "throughput", _FLOPS),
-        **_units("ns/day", "throughput", {"ns/day": 1.0, "ns/d": 1.0, "us/day": 1e3, "µs/day": 1e3, "ns/h": 24.0}),
-        **_units("years/day", "throughput", {"years/day": 1.0, "SYPD": 1.0}),
+        **_units("ns/day", "throughput", {f"{name}/{day}": size for name, size in _SIMULATED.items() for day in ("day", "d")}),
+        **_units("ns/day", "throughput", {f"{name}/{hour}": 24 * size for name, size in _SIMULATED.items() for hour in ("hour", "h")}),
+        **_units("years/day", "throughput", {"years/day": 1.0, "SYPD": 1.0, "SDPD": 1 / 365}),
         **_units("tau/day", "throughput", {"tau/day": 1.0}),
         **_units("updates/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in "kMGT" for word in ("UPS", "LUPS")}),
-        **_units("J", "other", {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9, "Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}),
-        **_units("W", "other", {"mW": 1e-3, "W": 1.0, "kW": 1e3, "MW": 1e6}),
-        **_units("1", "other", {"1": 1.0, "%": 0.01, "x": 1.0}),
+        **_units("edges/s", "throughput", {f"{prefix}TEPS": _SI[prefix] for prefix in ("", *"kMGT")}),
+        **_units("operations/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in ("", *"kMGT") for word in ("IOPS", "OPS")}),
+        **_units("frames/s", "throughput", {"fps": 1.0, "FPS": 1.0}),
+        **_units("queries/s", "throughput", {"qps": 1.0, "QPS": 1.0}),
+        **_units("J", "other", {"J": 1.0, "joule": 1.0, "joules": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9}),
+        **_units("J", "other", {"Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}),
+        **_units("W", "other", {"mW": 1e-3, "W": 1.0, "watt": 1.0, "watts": 1.0, "kW": 1e3, "MW": 1e6}),
+        **_units("B", "other", {"byte": 1.0, "bytes": 1.0}),
+        **_units("1", "other", {"1": 1.0, "%": 0.01, "percent": 0.01, "x": 1.0}),
         "Hz": Unit("1/s", 1.0, "throughput"),
     }
 )
@@ -251,17 +267,31 @@ _UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
 def parse_unit(text: str) -> Unit:
     """The unit that ``text`` names; raises :class:`modak.errors.DataError` for one that is not known.
 
-    >>> parse_unit("images/min").base, parse_unit("GFLOP/s").factor
-    ('samples/s', 1000000000.0)
+    >>> parse_unit("images/min").base, parse_unit("GFLOP/s").factor, parse_unit("ms per iteration").base
+    ('samples/s', 1000000000.0, 's/step')
     """
-    found = _UNITS.get(text) or _rate(text)
+    plain = _PER.sub("/", text)
+    found = _UNITS.get(plain) or _UNITS.get(_small(plain)) or _rate(plain) or _time_for(plain)
     if found is None:
-        raise DataError(f"unknown unit {text!r}; known: {KNOWN_UNITS}", field="unit")
+        raise DataError(f"unknown unit {text!r}{_meant(plain)} known: {KNOWN_UNITS}", field="unit")
     return found
 
 
+def _meant(text: str) -> str:
+    """What somebody may have meant who wrote an unknown unit."""
+    of_one = _OF_ONE.fullmatch(text)
+    if of_one:
+        return f": what each {of_one[2]} does is not what the run does; give that of all of them together, in {of_one[1]};"
+    return did_you_mean(text, (*_UNITS, *(f"{word}s/s" for word in _COUNTS)))
+
+
+_PER: Final = re.compile(r"\s*/\s*|\s+per\s+")
+_OF_ONE: Final = re.compile(r"(.+/.+|.*FLOPS)/(GPU|gpu|device|core|node|rank|worker|chip|socket|thread|process)s?")
+
+
 KNOWN_UNITS: Final = (
-    "ns, us, ms, s, min, h, days; samples/s, images/s, steps/s, epochs/h, Mcells/s, tokens/s, …, 1/s (a figure of merit); "
+    "ns, us, ms, s, min, h, days; s/epoch, ms/step, s/sample, h/ns, …; "
+    "samples/s, images/s, steps/s, epochs/h, Mcells/s, tokens/s, …, 1/s (a figure of merit); "
     "FLOP/s, GFLOP/s, TFLOP/s, …; ns/day, SYPD; "
     "B, MB, GB, KiB, MiB, …; B/s, GB/s, …; J, kWh; W; 1, %"
 )
@@ -269,14 +299,29 @@ KNOWN_UNITS: Final = (
 
 def _rate(text: str) -> Unit | None:
     """Something counted in a time: ``images/s``, ``steps/day``, ``Mcells/s``."""
-    found = re.fullmatch(r"([A-Za-z1-]+)/([a-z]+)", text)
-    if not found or found[2] not in _TIMES or _TIMES[found[2]] < 1:
+    found = re.fullmatch(r"([A-Za-z1-]+)/([A-Za-z]+)", text)
+    time = _TIMES.get(_small(found[2]), 0) if found else 0
+    if not found or time < 1:
         return None
-    for prefix, word in (("", found[1]), (found[1][0], found[1][1:])):
+    for prefix, word in (("", found[1]), (found[1][0], found[1][1:]), ("", _small(found[1]))):
         known = _COUNTS.get(word) or _COUNTS.get(word.removesuffix("s"))
         if known and prefix in _THOUSANDS:
-            return Unit(f"{known[0]}/s", _SI[prefix] / _TIMES[found[2]], "throughput", known[1])
+            return Unit(f"{known[0]}/s", _SI[prefix] / time, "throughput", known[1])
     return None
+
+
+def _time_for(text: str) -> Unit | None:
+    """A time for so much of what a rate counts: ``ms/step``, ``s/epoch``, ``h/ns``."""
+    time, _, word = text.partition("/")
+    factor, rate = _TIMES.get(_small(time)), _rate_of(word)
+    if factor is None or rate is None or rate.base.startswith("1/"):
+        return None
+    return Unit(f"s/{Amount(1, rate.base.rpartition('/')[0]).one}", factor / rate.factor, "time", rate.per)
+
+
+def _small(word: str) -> str:
+    """A word in small letters, where it is one: in ``MW`` and ``mW`` their size means something."""
+    return word.lower() if len(word) > 2 and word[1:].islower() else word
 
 
 def _rate_of(word: str) -> Unit | None:
@@ -294,4 +339,8 @@ def _allowed(metric: Metric) -> str:
     """Units that a metric may be given in, for a message."""
     if metric.kind == "throughput":
         return f"{metric.unit}, or something else per second"
-    return ", ".join(name for name, unit in _UNITS.items() if unit.base == metric.unit)
+    spellings: dict[float, str] = {}
+    for name, unit in _UNITS.items():
+        if unit.base == metric.unit:
+            spellings.setdefault(unit.factor, name)
+    return ", ".join(spellings.values())

@@ -1,4 +1,4 @@
-"""A request and what is known -> the runs that are worth measuring next, by what they tell of the request's decision.
+"""A request and the known facts -> the next runs worth measuring, by how much they would improve the request's decision.
 
 The decision is drawn many times: in each draw every layout's times lie together somewhere in their interval, and the request's
 own objective and constraints choose. How often a configuration is chosen is how likely it is to be the right one. *The
@@ -28,7 +28,7 @@ from modak.perfmodel.curves import size_of
 from modak.perfmodel.matching import NORMAL
 from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
-from modak.scoring import Floats, columns, node_power, of_compiler, question, score, usable_curves
+from modak.scoring import Floats, columns, node_power, question, score, usable_curves
 from modak.shapes import Shape
 from modak.target import resolve
 from modak.unmeasured import with_unmeasured
@@ -197,7 +197,13 @@ def _chances(request: Request, scored: Scored) -> Floats:
     counts = np.zeros(len(scored.nodes))
     for draw in _normal_draws(int(scored.shape.max()) + 1):
         time = _drawn(scored, draw)
-        drawn = replace(scored, time=time, spread=np.minimum(scored.spread, NOISE), efficiency=scored.efficiency * scored.time / time)
+        drawn = replace(
+            scored,
+            time=time,
+            spread=np.minimum(scored.spread, NOISE),
+            below=np.minimum(scored.below, NOISE),
+            efficiency=scored.efficiency * scored.time / time,
+        )
         try:
             counts[rank(drawn, objective, least).best] += 1
         except Infeasible:
@@ -213,7 +219,8 @@ def _drawn(scored: Scored, draw: Floats) -> Floats:
 
     No draw scales better than perfectly where the prediction does not: what is unknown far out is how much is lost.
     """
-    time = scored.time * np.exp(draw[scored.shape] * scored.spread / NORMAL)
+    drawn = draw[scored.shape]
+    time = scored.time * np.exp(drawn * np.where(drawn < 0, scored.below, scored.spread) / NORMAL)
     for place in np.flatnonzero(draw < 0):
         rows = np.flatnonzero((scored.shape == place) & np.isfinite(time))
         nodes = scored.nodes[rows]
@@ -236,11 +243,11 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) 
     spots = []
     for place in np.flatnonzero(np.bincount(scored.shape, chances) >= LIKELY):
         rows, shape = np.flatnonzero((scored.shape == place) & (chances > 0)), decision.candidates.shapes[place]
-        spots.append((shape, question(request, decision.target, shape), scored.nodes[rows], chances[rows]))
+        spots.append((question(request, decision.target, shape), scored.nodes[rows], chances[rows]))
     total = sum(weights.sum() for *_, weights in spots)
 
     def width(curves: Sequence[Curve]) -> float:
-        parts = (weights @ predict(of_compiler(curves, shape), asked, nodes, power).spread for shape, asked, nodes, weights in spots)
+        parts = (weights @ predict(curves, asked, nodes, power).half_width for asked, nodes, weights in spots)
         return float(sum(parts) / total)
 
     return width
@@ -278,7 +285,7 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
         size=size_of(shape.layout.model_copy(update={"nodes": nodes}), own.scale if own else "nodes"),
         nodes=nodes,
         cost=float(decision.evidence.columns.value[index]),
-        spread=float(scored.spread[index]),
+        spread=float(scored.spread[index] + scored.below[index]) / 2,
         node_hours=hours,
     )
 

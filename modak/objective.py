@@ -43,7 +43,9 @@ class Scored:
     nodes: npt.NDArray[np.int64]
     time: Array
     spread: Array
-    """Half the width of the 90 % interval of the log of time."""
+    """How far the 90 % interval of the log of time reaches towards more, ..."""
+    below: Array
+    """... and towards less."""
     doublings: Array
     efficiency: Array
     basis: tuple[Basis, ...]
@@ -60,7 +62,7 @@ class Scored:
 
     def bound(self, confidence: float) -> Array:
         """The time that is not exceeded with this probability."""
-        return bound(self.time, self.spread, confidence)
+        return bound(self.time, self.spread, self.below, confidence)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""THE MAIN FLOW: a request and what is known become a plan. Pure: values in, values out.
+"""THE MAIN FLOW: a request and the known facts become a plan. Pure: values in, values out.
 
     resolve -> candidates -> predict -> rank -> image -> rules -> job -> script -> plan
 
-Each step takes what the ones before it decided, and says in one line what it decides itself: the reasons are part of
+Each step uses the decisions of the steps before it, and describes its own decision in one line: the reasons are part of
 the answer.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from modak import __version__, advice
+from modak.amounts import counted
 from modak.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.chosen import Chosen
 from modak.decision import Decision, choice_of
@@ -125,6 +126,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             target.warnings,
             decision.candidates.warnings,
             _without_figures(request, target),
+            _beyond_limit(request, decision),
             decision.unsaid,
             software.warnings,
             job.warnings,
@@ -264,8 +266,7 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[
     limit = decision.target.longest(decision.nodes)
     asked = request.job_options.wall_time_limit
     if asked:
-        over = f"; the partition allows {clock(limit)}" if limit and asked > limit else ""
-        return asked, (f"wall time: {clock(asked)}, as requested{over}",)
+        return asked, (f"wall time: {clock(asked)}, as requested",)
     upper = decision.evidence.upper(decision.scored, decision.best)
     if upper is None:
         default = partition.default_wall_time_s if partition else None
@@ -276,6 +277,17 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[
     if limit and wanted > limit:
         return limit, (f"wall time: {clock(limit)}, the partition's limit; the prediction's upper bound with start-up is {clock(wanted)}",)
     return wanted, (f"wall time: {clock(wanted)}, the upper bound of the prediction plus start-up",)
+
+
+def _beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:
+    """A warning where the scheduler runs no job for as long as the request asks for."""
+    target, asked = decision.target, request.job_options.wall_time_limit
+    limit = target.longest(decision.nodes)
+    if not (asked and limit and asked > limit):
+        return ()
+    where = f"{target.title}, queue {target.scheduler_partition}" if target.scheduler_partition else target.title
+    text = f"{clock(asked)} asked for; a job of {counted(decision.nodes, 'node')} on {where} may last {clock(limit)}"
+    return (Notice(field="job_options.wall_time_limit", message=text),)
 
 
 def _chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:

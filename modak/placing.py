@@ -12,6 +12,7 @@ from modak.shapes import Shape
 from modak.software import Software, preferred_storage
 from modak.target import Target
 from modak.tuning.setting import recorded
+from modak.wishes import carrier
 from modak.words import Joined, Variable, Word, variables
 
 COMMON: Final = "default-common"
@@ -62,7 +63,7 @@ def staging(request: Request, target: Target, nodes: int, software: Software) ->
 
 def report(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Report:
     """What the script writes about its run, in the columns of the results table."""
-    workload, optimisation = request.optimisation.workload, request.optimisation
+    workload, found = request.optimisation.workload, carrier(request)
     has: dict[str, str | float | bool | None] = {
         "application": request.workload_name,
         "dataset": workload.dataset,
@@ -70,7 +71,7 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
         **{f"params.{name}": value for name, value in recorded(request).items()},
         "params.epochs": f"{workload.epochs:g}" if workload.epochs else None,
         "params.steps": f"{workload.steps:g}" if workload.steps else None,
-        "framework": optimisation.framework if software.framework_version else None,
+        "framework": found.framework if found else None,  # as the models are asked for it, whatever it runs in
         "framework_version": software.framework_version,
         "compiler": shape.compiler,
         "image": software.reference,

@@ -42,10 +42,15 @@ def find(kind: Literal["frameworks"], name: str) -> Framework: ...
 def find(kind: str, name: str) -> Any: ...
 def find(kind: str, name: str) -> Any:
     """The variant with that name or alias. Raises :class:`modak.errors.UnknownName` that lists the supported names."""
-    found = _by_name(kind).get(name)
+    found = named(kind, name)
     if found is not None:
         return found
     raise UnknownName(TITLES[kind], name, names(kind))
+
+
+def named(kind: str, name: str) -> Any | None:
+    """The variant with that name or alias; ``None``: nobody offers it."""
+    return _by_name(kind).get(name)
 
 
 def names(kind: str) -> tuple[str, ...]:

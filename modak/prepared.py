@@ -1,4 +1,4 @@
-"""Facts made ready: indexes of images and rules, and what was worked out from the facts before. Made once for a version of the data."""
+"""Prepared facts: indexes of images and rules, and cached results of computations. Created once for each version of the data."""
 
 from __future__ import annotations
 

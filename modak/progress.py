@@ -1,4 +1,4 @@
-"""How far long work is, told to whoever wants to know."""
+"""Reports the progress of long work to a callback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a decision is as it is: a line for each choice among its candidates, and for each alternative what speaks against it."""
+"""The reasons for a decision: a line for each choice among the candidates, and for each alternative why it was not chosen."""
 
 from __future__ import annotations
 

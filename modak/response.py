@@ -1,6 +1,6 @@
-"""The request's own document, filled in: what the service answers and ``response.json`` holds.
+"""The request document with the answer filled in, as the service returns it and ``response.json`` contains it.
 
-What the caller wrote stays as it was written, in its spelling and order; what MODAK decided is put in its place.
+The caller's fields keep their spelling and order; MODAK's decisions are added in their places.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a job says of its run, held against the plan that the job came from: nothing else can be loaded in its name."""
+"""The result that a job reports, checked against the plan of the job: nothing else can be loaded in its name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from modak.errors import Fault, RequestError
 OWN: Final = frozenset(("value", "measured_at"))
 """What only the run can tell."""
 TIMED: Final = {"metric": "wall_time", "unit": "s"}
+_REPORTS: Final = "\nmodak_report() {\n"
+"""Where what the script notes of its run ends. Below it stand words of the request, which may look like notes."""
 MOST: Final = 2
 """The time that the run took, and the metric that it printed."""
 
@@ -59,6 +61,7 @@ def _recorded(job_script: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 def _members(job_script: str, name: str) -> dict[str, Any]:
     """The JSON members that a script assigns to a variable; none where it does not."""
-    line = next((line for line in job_script.splitlines() if line.startswith(f"{name}=")), f"{name}=")
+    notes = job_script.partition(_REPORTS)[0].split("\n")
+    line = next((line for line in notes if line.startswith(f"{name}=")), f"{name}=")
     members: dict[str, Any] = json.loads(f"{{{shlex.split(line)[0].partition('=')[2]}}}")
     return members

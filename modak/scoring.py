@@ -1,7 +1,7 @@
 """Candidates + curves -> columns to rank: the workload's time, its spread and its basis for every candidate.
 
-:func:`columns` predicts what one unit of the workload takes: the same for all requests of one :mod:`essence <modak.essence>`.
-:func:`score` makes it the request's own workload.
+:func:`columns` predicts the time of one unit of work, which is the same for all requests with one :mod:`essence <modak.essence>`.
+:func:`score` scales it to the workload of the request.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from modak.perfmodel.intervals import stretch
 from modak.perfmodel.matching import same_name
 from modak.prepared import prepared
 from modak.shapes import Shape
-from modak.target import Target, find_system
+from modak.target import Target, find_system, other_nodes
 from modak.wishes import carrier, graph_compilers
 from modak.workload import Units, of_one_kind, units
 
@@ -48,13 +48,17 @@ class Shaped:
     def at(self, index: int) -> Shaped:
         """One of the sizes alone."""
         one, found = slice(index, index + 1), self.found
-        alone = replace(found, value=found.value[one], spread=found.spread[one], basis=found.basis[one], doublings=found.doublings[one])
+        columns = {name: getattr(found, name)[one] for name in ("value", "spread", "below", "basis", "doublings")}
+        alone = replace(found, **columns)
         return Shaped(alone, self.smallest[one], self.at_smallest[one])
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Every candidate, predicted for one unit; columns of one length, by nodes and then by spread."""
+    """Every candidate, predicted for one unit; columns of one length, by nodes and then by spread.
+
+    ``spread`` and ``below`` as in :class:`modak.perfmodel.Predictions`.
+    """
 
     candidates: Candidates
     predictions: tuple[Predictions, ...]
@@ -65,6 +69,7 @@ class Columns:
     nodes: Ints
     value: Floats
     spread: Floats
+    below: Floats
     doublings: Floats
     basis: tuple[Basis, ...]
     smallest: Floats
@@ -119,11 +124,11 @@ class Evidence:
         if unit is None or not np.isfinite(scored.time[index]):
             return Prediction(level=self.level)
         time = float(scored.time[index])
-        reach = stretch(self.level) * float(scored.spread[index])
+        reach = stretch(self.level)
         return Prediction(
             value=time,
-            lower=time * math.exp(-reach),
-            upper=time * math.exp(reach),
+            lower=time * math.exp(-reach * float(scored.below[index])),
+            upper=time * math.exp(reach * float(scored.spread[index])),
             level=self.level,
             per_unit=(time - self.start_up_s) / unit.count,
             per=unit.per,
@@ -160,6 +165,7 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
         nodes=nodes[order],
         value=np.concatenate([each.value for each in found])[order],
         spread=spread[order],
+        below=np.concatenate([each.below for each in found])[order],
         doublings=np.concatenate([each.doublings for each in found])[order],
         basis=tuple(basis[index] for index in order),
         smallest=np.array([each.smallest[0] for each in shaped]),
@@ -203,6 +209,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         nodes=predicted.nodes,
         time=time,
         spread=predicted.spread,
+        below=predicted.below,
         doublings=predicted.doublings,
         efficiency=least_work / (time * predicted.shares),
         basis=predicted.basis,
@@ -231,7 +238,7 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "image": request.application.container_runtime if framework is None and target.runtime else None,
     }
     known = {name: value for name, value in attributes.items() if value is not None}
-    return Question(known, shape.layout, without=graph_compilers())
+    return Question(known, shape.layout, without=graph_compilers(), elsewhere=target.other_nodes(shape.gpus_per_node > 0))
 
 
 def node_power(facts: Facts) -> Power:
@@ -261,6 +268,27 @@ def node_power(facts: Facts) -> Power:
         return None, _times(processor.fp32_tflops if processor else None, node.sockets * cores / node.cores)
 
     return power
+
+
+def node_kinds(facts: Facts) -> Callable[[str | None, str, bool], frozenset[str]]:
+    """Of a system and one of its partitions the names of those with nodes of another kind (for runs on GPUs: other GPUs)."""
+
+    def others(system_name: str | None, partition_name: str, on_gpus: bool) -> frozenset[str]:
+        system = find_system(system_name, facts) if system_name else None
+        named = next((one for one in system.partitions if one.name == partition_name), None) if system else None
+        return other_nodes(system, named, on_gpus)
+
+    return others
+
+
+def node_gpus(facts: Facts) -> Callable[[str | None, str | None], int | None]:
+    """GPUs of a node of a system's partition; not named, of the default one or the first with GPUs. ``None``: the system is not known."""
+
+    def gpus(system_name: str | None, partition_name: str | None) -> int | None:
+        system = find_system(system_name, facts) if system_name else None
+        return None if system is None else _partition_of(system, partition_name, 1).node.accelerators
+
+    return gpus
 
 
 def _partition_of(system: System, name: str | None, gpus: int) -> Partition:

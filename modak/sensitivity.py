@@ -1,4 +1,4 @@
-"""How far a prediction would have to be wrong for another choice: against the deadline, fewer nodes, and other variants."""
+"""How wrong a prediction would have to be to change the choice: for the deadline, for fewer nodes, and for other variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The use cases: load facts, ask the core, save what was answered. One code path for the command line and the service.
+"""The use cases: load facts, call the core, store the answer. One code path for the command line and the service.
 
 Documents go in and come out as JSON values, so that a caller over HTTP sees what a caller in this process sees.
 """
@@ -13,28 +13,30 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.cache import Cache
 from modak.decision import Decision
 from modak.dsl import Request, Texts
-from modak.errors import DataError, Fault, ModakError, RequestError, Unavailable, unknown
+from modak.errors import DataError, Fault, ModakError, RequestError, Unavailable, UnknownName, unknown
 from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System, parameter
 from modak.grammar import sound
-from modak.knowledge import packaged_root, read_guide, unknown_variants
+from modak.knowledge import packaged_root, read_all, read_guide, unknown_variants
+from modak.measured import agreeing
 from modak.normalise import Normalised, normalise
 from modak.numbering import Numbers, Selection
 from modak.optimise import Settled, optimise, plan_of, recommend, settle
+from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.perfmodel.matching import same_name
 from modak.perfmodel.predict import FAR_DOUBLINGS
-from modak.perfmodel.unseen import numbers_of
+from modak.perfmodel.unseen import need_others, numbers_of
 from modak.prepared import Prepared
 from modak.progress import Progress, silent
 from modak.response import filled
-from modak.scoring import node_power
+from modak.scoring import node_gpus, node_kinds, node_power
 from modak.settings import Settings
 from modak.store import LoadReport, Page, Store, open_store
 from modak.store.access import UsedToken
@@ -43,6 +45,7 @@ from modak.store.newest import Newest, Switches
 from modak.store.values import Item, Replaced
 from modak.switching import left_open
 from modak.target import Target, find_system
+from modak.wishes import graph_compilers
 
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
@@ -156,15 +159,19 @@ class Service:
         """
         from modak.ingest.reading import points
         from modak.ingest.sources import from_bytes
-        from modak.perfmodel.rows import ADDED, improve_rows, of_several, predict_rows
+        from modak.perfmodel.rows import ADDED, gpus_meant, improve_rows, of_several, predict_rows
 
         asked = points(from_bytes(content, name), self.max_points)
         curves = {application: self.store.models(application) for application in sorted({point.series.application for point in asked})}
         questions = [_flat(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
-        answered = predict_rows(questions, curves, level, node_power(self.facts()))
-        answered = improve_rows(questions, answered, self._results_with_parameters(questions, answered), level)
+        there = node_gpus(self.facts())
+        gpus = [gpus_meant(one, curves[one["application"]], there(one["system"], one["partition"])) for one in questions]
+        questions = [{**one, "gpus_per_node": count} if count else one for one, count in zip(questions, gpus, strict=True)]
+        answered = predict_rows(questions, curves, level, node_power(self.facts()), graph_compilers(), node_kinds(self.facts()))
+        answered = improve_rows(questions, answered, self._results_with_parameters(questions, answered), level, graph_compilers())
         rows = [{**_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
-        return {"rows": rows, "level": level, "warnings": [*_weak(rows), *_of_several(of_several(questions, curves), len(rows))]}
+        warnings = [*_weak(rows), *_of_several(of_several(questions, curves), len(rows)), *_of_gpus(gpus)]
+        return {"rows": rows, "level": level, "warnings": warnings}
 
     def _results_with_parameters(self, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
         """Results, of any application, of the metrics of weakly answered rows that tell numeric parameters; up to a bound."""
@@ -272,7 +279,7 @@ class Service:
     def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> Json:
         """Load what was found: all rows or none. What changed, as JSON.
 
-        ``replace``: a row takes the place of those of the same run with another value. ``progress`` is told the part that is
+        ``replace``: a row replaces those of the same run with another value. ``progress`` is told the part that is
         done and the rows so far. Raises :class:`~modak.errors.DataError` with faults ``FILE:LINE``.
         """
         report = self.store.load(found.tables, principal(), dry_run=dry_run, replace=replace, progress=progress)
@@ -331,7 +338,7 @@ class Service:
         return self.store.confirm(chosen, by.principal, request_id=by.request_id)
 
     def doubt(self, chosen: Selection, why: str, actor: Actor | None = None) -> int:
-        """Let no model rest on these results until they are confirmed; how many of them nobody had doubted.
+        """Exclude these results from the models until they are confirmed; returns how many had not been doubted before.
 
         Raises :class:`~modak.errors.RequestError` for a reason that is none.
         """
@@ -348,6 +355,33 @@ class Service:
         _refuse_bad_rules(values)
         before, by = self.store.version(), actor or Actor(principal())
         return self.store.add(values, by.principal, replace=replace, request_id=by.request_id) != before
+
+    def refresh(self, names: Sequence[str] = (), *, replace: bool = False, dry_run: bool = False) -> Json:
+        """Take in what this MODAK brings along and the database has not: all or none. What was changed here stays, unless ``replace``.
+
+        ``differences``: ``kind``, ``name``, ``standing``, whether it is ``taken`` in, what the database has instead (``held``: its name),
+        ``by`` whom and ``at`` what time, and a unified ``diff``; ``load``: what became of the results.
+        Raises :class:`~modak.errors.UnknownName` for a name in which nothing differs.
+        """
+        from modak.ingest.reading import tables
+
+        found = read_all(packaged_root())
+        rows = tables(found.result_files).tables if found.result_files else ()
+        told = self.store.refresh(found.entries, rows, Actor(principal()), only=names, replace=replace, dry_run=dry_run)
+        differing = [
+            {
+                "kind": one.kind,
+                "name": one.name,
+                "standing": one.standing,
+                "taken": one.taken(replace=replace),
+                "held": name_of(one.held.value) if one.held else None,
+                "by": one.held.by if one.held else None,
+                "at": one.held.at.isoformat() if one.held else None,
+                "diff": _diff(one),
+            }
+            for one in told.differences
+        ]
+        return {"differences": differing, "load": _report(told.load, ())}
 
     def preview(self, rules: Sequence[Rule], *, last: int = 20) -> Json:
         """What adding the rules changes in the scripts of the last stored requests: ``plans``, the newest first; nothing is stored.
@@ -376,7 +410,7 @@ class Service:
         if not places:
             return facts
         said = tuple(sorted((name, parameter(value)) for name, value in request.optimisation.workload.params.items()))
-        key = (facts.version, request.workload_name, places, left, said)
+        key = (facts.version, request.workload_name, places, left, said, request.optimisation.workload.batch_size)
         return self._told.get(key, lambda: self._with_parameters(request, facts, places))
 
     def _read(self, document: Any, *, strict: bool) -> tuple[Normalised, Prepared]:
@@ -387,17 +421,18 @@ class Service:
     def _with_parameters(self, request: Request, facts: Prepared, places: Sequence[frozenset[str]]) -> Prepared:
         """The facts with what the parameters of an application tell that was never run in these places, each by its names.
 
-        Each place is told from its own results; those that tell nothing by themselves, from all results of their metrics.
+        Each place is told from its own results; where some configuration has too few of them, from all results of their metrics.
         """
         from modak.perfmodel.told import told_curves
 
-        asked = (str(request.workload_name), request.optimisation.workload.params)
+        work = request.optimisation.workload
+        tell = partial(told_curves, str(request.workload_name), work.params, batch=work.batch_size)
         here = {names: self._having_params_on(names) for names in places}
-        told = {names: told_curves(*asked, names, results) for names, results in here.items()}
-        left = [names for names in places if not told[names]]
+        left = [names for names in places if need_others(here[names])]
+        told = [tell(names, results) for names, results in here.items() if names not in left]
         metrics = sorted({result.series.metric for names in left for result in here[names]})
         results = [result for metric in metrics for result in self._having_params({"metric": metric})]
-        found = (*chain.from_iterable(told.values()), *told_curves(*asked, frozenset().union(*left), results))
+        found = (*chain.from_iterable(told), *tell(frozenset().union(*left), results))
         return facts.with_evidence((*facts.models, *found), facts.tried) if found else facts
 
     def _having_params_on(self, names: frozenset[str]) -> list[Result]:
@@ -448,6 +483,29 @@ def database(settings: Settings) -> str:
     return settings.database_url
 
 
+def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:
+    """The item whose ``key`` is the name, or, as requests may write it, differs in underscores and case alone or is an alias.
+
+    Raises :class:`~modak.errors.UnknownName`.
+    """
+    by_name = {item[key]: item for item in items}
+    alike = {same_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
+    found = by_name.get(name) or alike.get(same_name(name))
+    if found is None:
+        raise UnknownName(what, name, by_name)
+    return found
+
+
+def _diff(one: Difference) -> str:
+    """What the package says otherwise than the database, line by line; empty where one of them says nothing."""
+    if one.packaged is None or one.held is None or one.standing == "name taken":
+        return ""
+    bodies = [value.model_dump(mode="json", exclude_unset=True) for value in (one.held.value, one.packaged)]
+    before, after = (json.dumps(body, indent=2, ensure_ascii=False, sort_keys=True).splitlines() for body in bodies)
+    named = f"{one.kind} {one.name}"
+    return "\n".join(difflib.unified_diff(before, after, f"{named} in the database", f"{named} of this MODAK", lineterm=""))
+
+
 def principal() -> str:
     """Who changes the data, for the record: the user of this process."""
     try:
@@ -469,15 +527,15 @@ def _left(request: Request) -> Switches:
 
 
 def _untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tuple[frozenset[str], ...]:
-    """The target (``everywhere``: each known system where none is named), by its names, if the application was never run there and the
-    request says numbers that may tell how it would do.
+    """The target (``everywhere``: each known system where none is named), by its names, if nothing was run there that agrees with the
+    request, and it says numbers that may tell how it would do.
     """
     if not numbers_of(request.optimisation.workload.params):
         return ()
     name = request.target.name
     asked = (name,) if name else tuple(facts.systems) if everywhere else ()
     places = (Target(name=one, system=find_system(one, facts)).names for one in asked)
-    run = {same_name(curve.series.system) for curve in facts.models}
+    run = {same_name(curve.series.system) for curve in agreeing(facts.models, request)}
     return tuple(names for names in places if names.isdisjoint(run))
 
 
@@ -591,6 +649,15 @@ def _of_several(count: int, rows: int) -> list[Json]:
     """A warning for rows that leave open which of several data sets they mean."""
     message = f"{count} of {rows} rows name none, and there are results of several: the column model says of which one each answer is"
     return [{"field": "dataset", "message": message}] if count else []
+
+
+def _of_gpus(counted: Sequence[int | None]) -> list[Json]:
+    """A warning for rows that name nodes and no GPUs, where results are over GPUs: how many were counted."""
+    rows = sum(count is not None for count in counted)
+    numbers = ", ".join(map(str, sorted({count for count in counted if count})))
+    each = f"all that a node has are counted ({numbers}; 1 where that is unknown)"
+    message = f"{rows} of {len(counted)} rows name none, and results are over GPUs: {each}"
+    return [{"field": "gpus_per_node", "message": message}] if rows else []
 
 
 def _cells(point: Point) -> Json:

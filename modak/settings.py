@@ -1,4 +1,4 @@
-"""Settings: read once by whoever starts MODAK, then passed on. The environment wins over the file that MODAK_CONFIG names.
+"""Settings: read once at the start of MODAK, then passed on. The environment wins over the file that MODAK_CONFIG names.
 
 The fields of :class:`Settings` are the one list: the environment variable is ``MODAK_`` and the field's name in capitals,
 the key in the TOML file is the field's name, and ``modak --help`` and the documentation print :func:`table`.
@@ -67,52 +67,56 @@ Address = Annotated[str, AfterValidator(_address)]
 
 
 class Settings(BaseModel):
-    """Everything that whoever starts MODAK can set. Frozen; an unknown key is an error."""
+    """All settings of MODAK. Frozen; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
-    database_url: str = Field("", description="address of the database: sqlite:///FILE or postgresql://USER@HOST/NAME")
-    server: Address = Field("", description="URL of a MODAK service that the command line talks to; not set: in-process, on the database")
+    database_url: str = Field("", description="URL of the database: sqlite:///FILE or postgresql://USER@HOST/NAME")
+    server: Address = Field("", description="URL of a MODAK service for the command line; not set: the command line uses the database")
     token: Annotated[SecretStr, AfterValidator(_token)] = Field(
         SecretStr(""), description="token that the command line sends to the service"
     )
     public_url: Address = Field(
         "",
-        description="address of the service in links of its answers, where a proxy stands before it; not set: as the caller addressed it",
+        description="public URL of the service for links in its answers, if it is behind a proxy; not set: the URL that the caller used",
     )
     max_body_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = Field(
-        1 << 20, description="largest request body that the service reads, in bytes"
+        1 << 20, description="largest request body that the service accepts, in bytes"
     )
-    max_points: Annotated[int, Field(ge=1, le=1_000_000)] = Field(10_000, description="most rows that one request for predictions may hold")
+    max_points: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        10_000, description="maximum number of rows in one request for predictions"
+    )
     plan_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         30, description="days for which the service keeps the plans of anonymous callers"
     )
     timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(60.0, description="seconds that the command line waits for the service")
     max_load_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = Field(
-        64 << 20, description="largest body with results to load that the service reads, in bytes"
+        64 << 20, description="largest body with results to load that the service accepts, in bytes"
     )
     anonymous: bool = Field(True, description="whether callers of the service without a token may read and optimise")
     rate_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         600,
-        description="requests a minute that a worker of the service takes from a principal or address; 0: any number; loopback: any number",
+        description="requests per minute from one principal or address, in each worker; 0: no limit; loopback is not limited",
     )
     request_s: Annotated[float, Field(gt=0, le=3600)] = Field(
-        60.0, description="seconds in which a request has to arrive and to be answered by the service"
+        60.0, description="seconds within which a request has to arrive and to be answered"
     )
-    header_s: Annotated[float, Field(gt=0, le=3600)] = Field(10.0, description="seconds in which a request's headers have to arrive")
+    header_s: Annotated[float, Field(gt=0, le=3600)] = Field(
+        10.0, description="seconds within which the headers of a request have to arrive"
+    )
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = Field(
-        1000, description="connections that one worker of the service holds; more are answered 503"
+        1000, description="maximum number of connections per worker of the service; more are answered with 503"
     )
     trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
-        "", description="addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For and -Proto are believed"
+        "", description="addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For and -Proto are trusted"
     )
-    oidc_issuer: Address = Field("", description="issuer of the OpenID Connect tokens that the service takes, beside its own keys")
-    oidc_audience: str = Field("", description="audience that those tokens have to name: this service, as the issuer calls it")
+    oidc_issuer: Address = Field("", description="issuer of OpenID Connect tokens that the service accepts in addition to its own")
+    oidc_audience: str = Field("", description="audience that these tokens must have: the issuer's name for this service")
     oidc_scopes_claim: str = Field(
-        "scope", description="claim of those tokens that lists modak:read, modak:optimise, modak:load or modak:admin"
+        "scope", description="claim of these tokens that lists modak:read, modak:optimise, modak:load or modak:admin"
     )
-    images_dir: str = Field("", description="folder in which images are built and looked for by name; the file system of the compute nodes")
-    build_hours: Annotated[float, Field(gt=0, le=1000)] = Field(6.0, description="hours that the build of one image may take")
+    images_dir: str = Field("", description="folder in which images are built and found by name; compute nodes have to see it")
+    build_hours: Annotated[float, Field(gt=0, le=1000)] = Field(6.0, description="maximum hours for the build of one image")
     base_images_dir: str = Field("", description="folder of base images for builds without internet: ubuntu-24.04.sif, ubuntu-24.04.tar.gz")
     wheels_dir: str = Field("", description="folder of Python wheels for builds without internet")
     package_index: Address = Field("", description="address of a Python package index for builds without internet")

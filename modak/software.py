@@ -1,4 +1,4 @@
-"""What runs around the application: the image by its labels (or a recipe to build one), and the rules that hold."""
+"""The software environment of the application: the image by its labels (or a recipe to build one), and the rules that apply."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from modak.rules import Applied, Situation
 from modak.scoring import question, usable_curves
 from modak.shapes import Shape
 from modak.target import Target
-from modak.wishes import by_torchrun, carrier, distribution, is_build, library, switches
+from modak.wishes import DEEPSPEED, by_torchrun, carrier, distribution, is_build, library, switches
 
 ARCHITECTURES: Final[Mapping[str | None, str]] = {"arm": "aarch64", "power": "ppc64le"}
 """Words of requests for processors that are not x86_64."""
@@ -118,9 +118,10 @@ def _choose(
     """An image of the framework, or with ``builds`` the recipe that takes its place."""
     hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build is True or shape.opt_build
     mpi = bound_mpi(target, shape, request)
+    layer = distribution(request)
     extras = Extras(
         compilers=_compilers_on(request, shape),
-        distribution="horovod" if distribution(request) == "horovod" else None,
+        distribution="horovod" if layer == "horovod" else None,
         mpi=mpi.family if mpi else None,
         mpi_version=mpi.version if mpi else None,
     )
@@ -135,7 +136,7 @@ def _choose(
         compute_capability=hardware.compute_capability,
         mpi=extras.mpi,
         mpi_version=extras.mpi_version,
-        distribution=extras.distribution,
+        distribution=layer if layer == DEEPSPEED and not build else extras.distribution,
         opt_build=optimise,
         runtime=target.runtime.name if target.runtime else None,
         recipe_version=build.version if build else None,

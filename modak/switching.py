@@ -122,8 +122,8 @@ def applied(found: Predictions, request: Request, target: Target, shape: Shape, 
         told = effect(each.pairs, run(request, target, shape)) if each.switch.name in shape.told else None
         if told is not None:
             basis: tuple[Basis, ...] = tuple("none" if name == "none" else "transferred" for name in found.basis)
-            spread = np.hypot(found.spread, told.spread)
-            found = replace(found, value=found.value * math.exp(told.log_ratio), spread=spread, basis=basis)
+            below, spread = (np.hypot(side, told.spread) for side in (found.below, found.spread))
+            found = replace(found, value=found.value * math.exp(told.log_ratio), spread=spread, below=below, basis=basis)
     return found
 
 

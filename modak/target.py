@@ -1,7 +1,7 @@
-"""Where a job runs: the request's target, resolved against what is known of the system.
+"""Where a job runs: the request's target, resolved against the known facts of the system.
 
-What the target does not have is answered with a warning that says what is used instead; only a request that cannot
-be met at all raises.
+If the target does not have something, a warning says what is used instead; only a request that cannot be fulfilled at
+all raises.
 """
 
 from __future__ import annotations
@@ -45,16 +45,19 @@ class Target:
         known = self.system.mpi if self.system else ()
         return next((mpi for mpi in known if mpi.family == mpi_family(label)), None)
 
-    def asks_for(self, nodes: int) -> str | None:
-        """The partition that a script for that many nodes names; ``None``: the site's default."""
-        queue = self.partition.queue_for(nodes) if self.partition else None
+    def asks_for(self, nodes: int, seconds: int | None = None) -> str | None:
+        """The partition that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
+        queue = self.partition.queue_for(nodes, seconds) if self.partition else None
         return self.scheduler_partition or (queue.name if queue else None)
 
     def longest(self, nodes: int) -> int | None:
-        """Seconds that a job of that many nodes may run; ``None``: unknown."""
+        """Seconds that a job of that many nodes may run, in the queue that is asked for or any that takes it; ``None``: unknown."""
         if self.partition is None:
             return None
-        queue = self.partition.queue_for(nodes)
+        queues = self.partition.queues
+        named = [queue for queue in queues if queue.name == self.scheduler_partition]
+        taking = named or [queue for queue in queues if queue.min_nodes <= nodes <= queue.max_nodes]
+        queue = max(taking, key=self.partition.longest_in, default=None)
         return (queue.max_wall_time_s if queue else None) or self.partition.max_wall_time_s
 
     @property
@@ -75,6 +78,10 @@ class Target:
     def node(self) -> Node | None:
         """The kind of node, where known."""
         return self.partition.node if self.partition else None
+
+    def other_nodes(self, on_gpus: bool) -> frozenset[str]:
+        """As :func:`other_nodes`, of its own system and partition."""
+        return other_nodes(self.system, self.partition, on_gpus)
 
     @property
     def host_mpi(self) -> HostMpi | None:
@@ -116,6 +123,18 @@ def resolve(request: Request, facts: Facts) -> Target:
     )
 
 
+def other_nodes(system: System | None, partition: Partition | None, on_gpus: bool) -> frozenset[str]:
+    """Names of the system's partitions whose nodes are of another kind: for runs ``on_gpus`` by GPUs, for others by processors."""
+
+    def kind(node: Node) -> tuple[object, ...]:
+        return (node.accelerator,) if on_gpus else (node.processor, node.sockets, node.cores)
+
+    if system is None or partition is None:
+        return frozenset()
+    others = (one for one in system.partitions if kind(one.node) != kind(partition.node))
+    return frozenset(name for one in others for name in (one.name, one.queue, *(queue.name for queue in one.queues)) if name)
+
+
 def find_system(name: str, facts: Facts) -> System | None:
     """A system by name or alias; underscores and hyphens are the same."""
     if name in facts.systems:
@@ -131,7 +150,9 @@ def _system(request: Request, facts: Facts, notes: list[Notice]) -> System | Non
     system = find_system(name, facts)
     if system is None:
         known = unknown("system", name, facts.systems)
-        notes.append(Notice(field="target.name", message=f"{known}; the script is made without facts of the system"))
+        alone = "" if request.target.job_scheduler_type else ", and for a plain shell: name target.job_scheduler_type"
+        describe = "'modak systems detect' on its login node describes it"
+        notes.append(Notice(field="target.name", message=f"{known}; the script is made without facts of the system{alone}; {describe}"))
     return system
 
 

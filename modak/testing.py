@@ -1,4 +1,4 @@
-"""Contracts of the plug-ins, for whoever adds a scheduler, launcher or runtime: ``modak.testing.check_scheduler(obj)`` and so on.
+"""Contracts of the plug-ins, for authors of schedulers, launchers and runtimes: ``modak.testing.check_scheduler(obj)`` and so on.
 
 Each check raises :class:`AssertionError` with a sentence where the object breaks an invariant: no line break in a directive,
 the command survives, what a line does is what it says it does, same input same text. They run over every variant that is
@@ -108,6 +108,7 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
             _claim(inside[-len(COMMAND) + 1 :] == COMMAND[1:], f"{launcher.name} keeps the command's arguments as they are, at the end")
             _claim(before == launcher.words(job, scheduler, ("ONE",)), "the same job gives the same words")
             _claim(isinstance(launcher.needs_ssh(job, scheduler), bool), "needs_ssh says yes or no")
+            _claim(isinstance(launcher.untold(job, scheduler, "TERM"), str), "untold says why, or nothing")
             usual, once = of_any_run(job), "its environment, setup and preflight are the same for every run of one configuration"
             _claim(launcher.environment(usual) == launcher.environment(job), once)
             lines = (*launcher.setup(job, scheduler), *launcher.preflight(job, scheduler))

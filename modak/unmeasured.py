@@ -1,4 +1,4 @@
-"""What a measurement might add to the candidates: graph compilers on or off, layouts that nobody has run, powers of two of nodes."""
+"""Candidates worth measuring: graph compilers on or off, layouts that nobody has run, powers of two of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an image is asked when it is run, and what its answers say of its labels.
+"""The test that runs inside an image, and what its output means for the labels.
 
 :func:`modak.probe.probe` writes a program for the image's own shell; :func:`read` reads what it printed, :func:`hindrance` says what on
 the machine kept it from showing what it carries, :func:`judge` holds the labels against it, and :func:`measured` makes labels of it.

@@ -1,4 +1,4 @@
-"""What if: a request with something changed, and two choices held against each other. Documents are JSON values."""
+"""What-ifs: change fields of a request, and compare the choices for two requests. Documents are JSON values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request says of how its application runs: framework, graph compilers, distribution, processes."""
+"""What a request says about how its application runs: framework, graph compilers, distribution, processes."""
 
 from __future__ import annotations
 
@@ -104,6 +104,9 @@ def library(request: Request) -> Carrier | None:
     return Carrier(named, optimisation.options.version) if named else None
 
 
+DEEPSPEED: Final = "deepspeed"
+
+
 def distribution(request: Request) -> str | None:
     """The distribution layer of a training run, for instance ``horovod``."""
     options = request.optimisation.options
@@ -114,9 +117,9 @@ def distribution(request: Request) -> str | None:
 
 
 def by_torchrun(request: Request) -> bool:
-    """Whether PyTorch's own launcher starts the ranks, which then talk to each other without MPI."""
+    """Whether PyTorch's own launcher starts the ranks, which then talk to each other without MPI. DeepSpeed reads what it tells them."""
     found, layer = carrier(request), distribution(request)
-    by_itself = found is not None and found.framework == "pytorch" and layer in (None, "ddp", "fsdp")
+    by_itself = found is not None and found.framework == "pytorch" and layer in (None, "ddp", "fsdp", DEEPSPEED)
     return by_itself and request.application.app_type not in ("mpi", "hpc")
 
 

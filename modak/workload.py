@@ -1,4 +1,4 @@
-"""What the whole workload costs, given what one unit of it costs: start-up + units x cost."""
+"""The time of the whole workload from the time of one unit of work: start-up + units x cost."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[st
 
 
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:
-    """The problem that is asked about: the request's, else one where results are of several, with a warning.
+    """The problem to predict: the request's, otherwise one of those with results, with a warning if there are several.
 
     Times of different problems are never compared. Results in ``places`` (folded names) count, else all. Of those that are
     :func:`of one kind <of_one_kind>` the data set with the most is taken, and of it the parameters, where costs grow with the problem; of

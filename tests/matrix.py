@@ -27,6 +27,7 @@ LAUNCHERS: dict[str, tuple[str, str | None]] = {
     "mpirun-openmpi": ("mpirun", "openmpi"),
     "mpirun-mpich": ("mpirun", "mpich"),
     "mpirun-intel": ("mpirun", "intel-mpi"),
+    "pals": ("pals", "mpich"),
     "jsrun": ("jsrun", None),
     "flux": ("flux", None),
     "torchrun": ("torchrun", None),

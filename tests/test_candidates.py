@@ -12,9 +12,11 @@ from hypothesis import given as over
 from hypothesis import strategies as st
 
 from modak.candidates import Candidates, enumerate_candidates, node_grid
+from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
+from modak.optimise import recommend
 from modak.perfmodel import fit
 from modak.target import Target, resolve
 
@@ -144,12 +146,16 @@ def test_a_data_set_of_which_nothing_is_known_is_said() -> None:
     assert (warning.field, "unknown data set 'smal'; did you mean 'small'?" in warning.message) == ("optimisation.workload.dataset", True)
 
 
-@pytest.mark.parametrize(("scheduler", "most"), [("slurm", 16), ("pbspro", 1)])
-def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, scheduler: str, most: int) -> None:
+@pytest.mark.parametrize(
+    ("scheduler", "ssh", "most"), [("slurm", False, 16), ("pbspro", None, 16), ("pbspro", False, 1), ("shell", None, 1)]
+)
+def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, scheduler: str, ssh: bool | None, most: int) -> None:
     """Elsewhere a node was filled, then two: here all counts of nodes are candidates, but where nothing starts torchrun on them."""
     facts = known("nobody-ran-this")
     node = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
-    system = facts.systems["dgx-1-v100"].model_copy(update={"name": "new", "scheduler": scheduler, "partitions": (node,)})
+    system = facts.systems["dgx-1-v100"].model_copy(
+        update={"name": "new", "scheduler": scheduler, "ssh_between_nodes": ssh, "partitions": (node,)}
+    )
     facts = replace(facts, systems={**facts.systems, "new": system})
     series = SeriesKey(application="net", system="elsewhere", framework="pytorch", metric="epoch_time", unit="s")
     ways = [Layout(nodes=nodes, gpus_per_node=gpus) for nodes, gpus in ((1, 1), (1, 4), (2, 4))]
@@ -313,3 +319,58 @@ def test_what_exceeds_a_gpu_is_no_candidate(known: Known) -> None:
     workload = {**TRAINING, "workload": {"memory_per_gpu_gb": 12}}
     with pytest.raises(Infeasible, match=r"a GPU needs 12 GB; the .*1080 Ti.* has 11 GB"):
         candidates(known, "hlrs-testbed", optimisation=workload, job_options__request_gpus=1)
+
+
+def parted(known: Known, partition: str) -> tuple[Request, Target, Facts]:
+    """A solver on the CPU nodes or one of two kinds of GPU nodes of a system; not measured on the new ones."""
+    facts = known("nobody-ran-this")
+    usual = facts.systems["fujitsu-primeflex-small"]
+    kinds = (("cpu", "xeon-gold-6148", None), ("old", "epyc-7601", "v100-sxm2-16gb"), ("new", "epyc-7601", "a100-sxm4-40gb"))
+    partitions = tuple(
+        usual.default_partition.model_copy(
+            update={
+                "name": name,
+                "default": name == "cpu",
+                "node": usual.default_partition.node.model_copy(
+                    update={
+                        "processor": processor,
+                        "cores": 40 if name == "cpu" else 64,
+                        "accelerator": gpu,
+                        "accelerators": 4 if gpu else 0,
+                    }
+                ),
+            }
+        )
+        for name, processor, gpu in kinds
+    )
+    facts = replace(facts, systems={**facts.systems, "parted": usual.model_copy(update={"name": "parted", "partitions": partitions})})
+    series = {"application": "solver", "system": "parted", "metric": "wall_time", "unit": "s"}
+    measured = [
+        Result(
+            series=SeriesKey.model_validate({**series, "partition": name}),
+            layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=1 if not gpus else None, gpus_per_node=gpus),
+            value=seconds / nodes,
+        )
+        for name, ranks, gpus, seconds in (("cpu", 40, None, 800.0), ("old", 64, None, 500.0), ("old", 4, 4, 100.0))
+        for nodes in (1, 2, 4)
+    ]
+    options = {"partition": partition, "request_gpus": 0 if partition == "cpu" else 4, "node_count": 2}
+    application = {"app_tag": "solver", "app_type": "mpi"}
+    request = normalise({"job": {"application": application, "target": {"name": "parted"}, "job_options": options}}).request
+    facts = replace(facts, models=fit(measured))
+    return request, resolve(request, facts), facts
+
+
+def test_layouts_of_other_nodes_are_no_candidates(known: Known) -> None:
+    """Sixty-four ranks were measured on the system, on nodes that have as many cores; these have forty."""
+    request, target, facts = parted(known, "cpu")
+    assert {shape.ranks_per_node for shape in enumerate_candidates(request, target, facts.models).shapes} == {40}
+
+
+def test_times_of_other_nodes_of_a_system_are_transferred(known: Known) -> None:
+    """By what their GPUs can do, as from another system; of the nodes themselves they are measured."""
+    asked = [parted(known, partition) for partition in ("old", "new")]
+    old, new = (recommend(request, facts).choices[0].prediction for request, _, facts in asked)
+    assert (old.basis, old.value, new.basis) == ("measured", 50.0, "transferred")
+    assert new.value == pytest.approx(50.0 * 900 / 1555, rel=0.01)
+    assert (new.upper or 0) / (new.value or 1) > 2

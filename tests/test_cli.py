@@ -7,10 +7,14 @@ import io
 import json
 import os
 import re
+import signal
+import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -219,6 +223,25 @@ def test_predict_keeps_rows_and_order_and_adds_columns(run: Run, tmp_path: Path)
     assert 1 < float(rows[1]["lower"]) < float(rows[1]["predicted"]) < float(rows[1]["upper"]) < 10
 
 
+def test_predict_counts_all_gpus_of_nodes_where_results_are_over_gpus(own: Run, tmp_path: Path) -> None:
+    """Nodes alone are no size then; a warning says how many were counted. Results over nodes say themselves how many are usual."""
+    measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
+    head = "application,system,nodes,gpus_per_node,metric"
+    rows = [("net", "dgx-1-v100", 1, gpus, gpus) for gpus in (1, 2, 4, 8)] + [
+        ("other", "dgx-1-v100", 1, 1, 1),
+        ("other", "dgx-1-v100", 2, 1, 2),
+    ]
+    measured.write_text(f"{head},value,unit\n" + "".join(f"{a},{s},{n},{g},throughput,{300 * v},samples/s\n" for a, s, n, g, v in rows))
+    assert own("load", measured).status == 0
+    asked.write_text(
+        f"{head}\nnet,dgx-1-v100,1,,throughput\nnet,dgx-1-v100,1,8,throughput\nnet,,1,,throughput\nother,dgx-1-v100,1,,throughput\n"
+    )
+    ran = own("predict", asked)
+    values = [float(row["predicted"]) for row in csv.DictReader(io.StringIO(ran.out))]
+    assert values == pytest.approx([2400, 2400, 300, 300], rel=0.05)
+    assert "gpus_per_node: 2 of 4 rows name none, and results are over GPUs: all that a node has are counted (1, 8; 1 where" in ran.err
+
+
 def test_predict_names_the_line_of_a_bad_row(run: Run, tmp_path: Path) -> None:
     """FILE:LINE, with what is allowed."""
     points = tmp_path / "points.csv"
@@ -341,6 +364,68 @@ def test_a_closed_pipe_is_no_error(packaged_database: Path) -> None:
         ["bash", "-c", f"{sys.executable} -m modak results export | head -n 1"], env=environment, capture_output=True, text=True, timeout=60
     )
     assert (ran.stderr, ran.stdout.count("\n")) == ("", 1)
+
+
+def test_newer_knowledge_comes_in_beside_what_the_site_changed(own: Run, tmp_path: Path) -> None:
+    """`modak db refresh` names what was changed here, shows the difference, leaves it, and takes the package's where that is said."""
+    changed = json.loads(own("systems", "show", "zenith").out) | {"title": "Ours"}
+    (tmp_path / "zenith.json").write_text(json.dumps(changed))
+    assert own("systems", "add", tmp_path / "zenith.json", "--replace").status == 0
+    upgraded = own("db", "upgrade")
+    assert (upgraded.status, upgraded.err) == (0, "")
+    dry = own("db", "refresh", "--dry-run")
+    assert (dry.status, dry.out.splitlines()[1].split()[:5]) == (0, ["stays", "system", "zenith", "changed", "here"])
+    assert '-  "title": "Ours"' in dry.out.splitlines()
+    told = json.loads(own("db", "refresh", "--json").out)["differences"]
+    assert [(one["name"], one["standing"], one["taken"]) for one in told] == [("zenith", "changed here", False)]
+    assert own("db", "refresh", "zenith", "--replace").out.splitlines()[1].split()[:3] == ["taken", "in", "system"]
+    assert json.loads(own("systems", "show", "zenith").out)["title"] != "Ours"
+    assert own("db", "refresh").out == "the database has all that this MODAK knows\n"
+    assert own("db", "refresh", "zenith").status == 1
+
+
+def test_an_upgrade_says_what_the_database_lacks(own: Run, own_database: Path) -> None:
+    """An entry that an earlier version did not have is one more for `modak db refresh`."""
+    with closing(sqlite3.connect(own_database)) as database, database:
+        database.execute("DELETE FROM systems WHERE name = 'zenith'")
+    note = "note: this MODAK knows 1 thing that the database lacks, or has as an earlier version knew it: modak db refresh --dry-run\n"
+    assert own("db", "upgrade").err == note
+    assert own("db", "refresh").status == 0
+    assert own("db", "upgrade").err == ""
+
+
+def interrupted(process: subprocess.Popen[str]) -> str:
+    """Press Ctrl-C until the process has ended; what it says then."""
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    assert process.stderr
+    return process.stderr.read()
+
+
+def test_ctrl_c_is_one_line_however_often_it_is_pressed(packaged_database: Path) -> None:
+    """Nothing of a load is stored that waits for more; status 130, as shells count it."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
+    words = [sys.executable, "-m", "modak", "load", "-"]
+    with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        process.stdin.write("application,metric,value\n" + "a,wall_time,1\n" * 100_000)  # more than a pipe holds: it is being read
+        process.stdin.flush()
+        assert interrupted(process) == "modak: interrupted\n"
+    assert process.returncode in (130, -signal.SIGINT)
+
+
+def test_ctrl_c_ends_the_service_in_order_however_often_it_is_pressed(packaged_database: Path) -> None:
+    """No trace of what was under way; status 0, but for a last press while Python itself ends."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "modak", "serve", "--port", "0"], env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr
+        while "Uvicorn running" not in process.stderr.readline():
+            pass
+        assert "Traceback" not in interrupted(process)
+    assert process.returncode in (0, -signal.SIGINT)
 
 
 def test_optimise_imports_no_web_framework(packaged_database: Path) -> None:

@@ -55,6 +55,18 @@ def test_a_load_tells_what_it_changed(run: Run) -> None:
     assert "t.csv: loaded already on" in err
 
 
+def test_rows_that_leave_open_which_nodes_they_ran_on_are_told(run: Run, tmp_path: Path) -> None:
+    """Where a system has several kinds, and the row no partition; not where it names one."""
+    head = "application,system,partition,nodes,gpus_per_node,metric,value,unit\n"
+    (tmp_path / "p.csv").write_text(f"{head}net,fujitsu_primeflex-large,rx2540-t4,1,2,throughput,10,samples/s\n")
+    assert run("load", "p.csv")[2] == ""
+    (tmp_path / "p.csv").write_text(f"{head}net,fujitsu_primeflex-large,,1,2,throughput,10,samples/s\n")
+    says = (
+        "partitions with different nodes (rx2540-v100, rx2540-t4, cx2570-v100); rows without 'partition' count as measured in any of them"
+    )
+    assert run("load", "p.csv")[2] == f"note: fujitsu-primeflex-large has {says}\n"
+
+
 def test_a_load_names_what_failed(run: Run) -> None:
     """A report with failed tests loads the others; exit status 0."""
     status, out, err = run("load", str(DATA / "reframe-4.10.4.json"))
@@ -95,6 +107,44 @@ def test_a_file_that_nothing_came_in_cannot_be_doubted(run: Run) -> None:
         status, out, err = run("results", "doubt", "--file", name, "--why", "the wrong compiler")
         assert (status, out, err.count("\n")) == (1, "", 1)
         assert f"{name!r}; did you mean {meant!r}?" in err
+
+
+def test_a_number_that_no_result_has_is_refused(run: Run) -> None:
+    """One line that names it, status 1; numbers that are there, but settled already, are counted as such."""
+    run("load", "t.csv")
+    for words in (("confirm",), ("doubt", "--why", "a slip")):
+        assert run("results", *words, "1", "99999999") == (
+            1, "", "modak: results: no result has the number 99999999 ('modak results list' shows them as id)\n"
+        )  # fmt: skip
+    assert run("results", "confirm", "1", "1")[1] == "0 of 1 results had been doubted and are used from now on; the rest stays as it was\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (("list", "--application", "sover"), 0, "note: no results with application 'sover'\n"),
+        (("export", "--application", "sover", "--system", "zenith"), 0, "note: no results with application 'sover', system 'zenith'\n"),
+        (("compare", "system", "--application", "sover"), 1, "modak: system: no results with application 'sover' tell it\n"),
+        (
+            ("compare", "system", "zenith", "stampede", "--application", "solver"),
+            1,
+            "modak: VALUE: unknown system 'stampede'; did you mean",
+        ),
+        (("compare", "system", "--where", "metric=wall_tim"), 1, "modak: system: no results with metric 'wall_tim' tell it\n"),
+    ],
+)
+def test_names_that_no_result_has_are_told(run: Run, words: tuple[str, ...], status: int, says: str) -> None:
+    """An empty table may be a slip: what was looked for is said again; what cannot be compared is a fault."""
+    run("load", "t.csv")
+    found, _, err = run("results", *words)
+    assert (found, err[: len(says)], err.count("\n")) == (status, says, 1)
+
+
+def test_models_of_an_application_without_results_are_not_up_to_date(run: Run) -> None:
+    """None were fitted, and nothing is to be believed of them."""
+    assert run("models", "fit", "--application", "sover")[::2] == (
+        1, "modak: --application: no results of 'sover' that carry a model\n"
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("why", ["", " ", "two\x1b[31mcolours", "x" * 301])
@@ -149,7 +199,7 @@ def test_systems_are_compared(run: Run) -> None:
     ]
     assert run("results", "compare", "sytem")[0] == 1
     status, _, err = run("results", "compare", "compiler", "--application", "solver")
-    assert (status, err) == (1, "modak: compiler: no results differ in this column alone\n")
+    assert (status, err) == (1, "modak: compiler: no results with application 'solver' tell it\n")
 
 
 def test_an_export_as_json_loads_again(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -42,15 +43,21 @@ def result(folder: Path, name: str = "modak-result-*.json") -> Any:
 
 
 def test_the_result_says_how_the_run_went(tmp_path: Path) -> None:
-    """Plan, status, time, host; the time and the last metric that was printed as records of the results table."""
-    done = ran(render(JOB, "shell").text, tmp_path, HOSTNAME="node;1")
+    """Plan, status, time, the node's name and no other one's; the time and the last metric that was printed as records of the table."""
+    done = ran(render(JOB, "shell").text, tmp_path, HOSTNAME="login1")
     assert (done.returncode, done.stdout) == (0, "rate: 5\nrate: 1.5e2 cells\n"), done.stderr
     said = result(tmp_path)
-    assert (said["modak_result"], said["plan"], said["exit_status"]) == (1, "abc-123", 0)
+    assert (said["modak_result"], said["plan"], said["exit_status"], said["host"]) == (1, "abc-123", 0, os.uname().nodename)
     assert 0.05 <= said["seconds"] < 20
     time, metric = said["results"]
     assert time | {"measured_at": ""} == RECORD | {"metric": "wall_time", "unit": "s", "value": said["seconds"], "measured_at": ""}
     assert metric | {"measured_at": ""} == RECORD | {"metric": "throughput", "unit": "cells/s", "value": 150, "measured_at": ""}
+
+
+def test_a_flux_job_is_called_by_the_number_that_its_script_sees(tmp_path: Path) -> None:
+    """Flux takes ``FLUX_JOB_ID`` out of the environment of batch scripts, which would then be called by a process number."""
+    done = ran(render(JOB, "flux").text, tmp_path, FLUX_ENCLOSING_ID="f2aB")
+    assert (done.returncode, result(tmp_path, "modak-result-f2aB.json")["job"]) == (0, "f2aB"), done.stderr
 
 
 def test_the_results_can_be_loaded(tmp_path: Path) -> None:
@@ -263,7 +270,13 @@ def test_without_a_checkpoint_command_the_application_gets_the_signal(tmp_path: 
 
 @pytest.mark.parametrize(
     ("family", "signal", "told"),
-    [("openmpi", "TERM", False), ("openmpi", "USR1", True), ("mpich", "TERM", True), ("mpich", "USR2", False), ("intel-mpi", "TERM", True)],
+    [
+        ("openmpi", "TERM", False),
+        ("openmpi", "USR1", True),
+        ("mpich", "TERM", True),
+        ("mpich", "USR2", False),
+        ("intel-mpi", "TERM", False),
+    ],
 )
 def test_a_signal_that_mpirun_would_end_the_ranks_on_is_not_handed_on(family: str, signal: Any, told: bool) -> None:
     """And a warning says so, but where a checkpoint command is there for it."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from modak.dsl import Application, Etl, JobOptions
+from modak.dsl import Application, Etl, JobOptions, Workload
 from modak.errors import Fault
 from modak.facts import System
 from modak.faults import faults_of, join
@@ -41,6 +41,8 @@ def test_one_line_a_field_with_the_path_in_front() -> None:
         (Etl, {"prefetch": "x"}, "a whole number or true or false"),
         (TensorFlowOptions, {"xla": "maybe"}, "true or false or one of 'auto'"),
         (Application, {"executable": [1]}, "text"),
+        (Workload, {"dataset": "x" * 501}, "at most 500 characters"),
+        (Workload, {"params": {f"p{at}": 1 for at in range(101)}}, "at most 100 entries"),
     ],
 )
 def test_messages_are_for_people(model: type[BaseModel], values: Any, message: str) -> None:

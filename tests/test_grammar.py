@@ -12,12 +12,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from modak import grammar, words
 
+BROKEN = ["n[1-2-3]", "n[-1]", "n[--]", "n[-]", "n[,]", "n[1-]", "n[]"]
+MANY = f"n[{','.join(['1-9999'] * 100)}]"
+"""Ranges that are few each, and a million nodes together: whoever reads them takes a second of the service's time."""
 HEADERS = {
     "JobName": (["a", "3dgan_v1.2+x-y"], ["", "-a", ".a", "a b", "a\n", "a/b", "a=b", "a" * 65]),
     "Account": (["_a", "pr12ab", "user@site"], ["-a", "a b", "a,b"]),
     "Constraint": (["skylake&ssd", "a|b", "gpu:2"], ["a b", "&a", "a;b", "a&"]),
-    "NodeList": (["n1", "n1,n2", "n[01-12],m[3,5]"], ["n1 n2", "n[1-999999999]", "n[9-1]", "-w", "n[1-2]x"]),
-    "ArraySpec": (["0-15", "1,3,5", "0-99:2%10"], ["a", "1-", "1 -w", "%2"]),
+    "NodeList": (["n1", "n1,n2", "n[01-12],m[3,5]"], ["n1 n2", "n[1-999999999]", "n[9-1]", "-w", "n[1-2]x", MANY, *BROKEN]),
+    "ArraySpec": (["0-15", "1,3,5", "0-99:2%10"], ["a", "1-", "1 -w", "%2", "5-1", "0-9:0"]),
     "Dependency": (["afterok:12", "afterok:1:2,afterany:3", "singleton"], ["afterok", "afterok:1 -w", "x;y"]),
     "Email": (["me@example.org"], ["me", "a@b,c@d", "a@b c", "@b", "a@-"]),
     "BeginTime": (
@@ -26,8 +29,11 @@ HEADERS = {
     ),
     "EnvironmentName": (["A", "_a1"], ["1a", "a-b", "a=b", "a b", ""]),
     "CopiedName": (
-        ["SCENARIO", "OMP_STACKSIZE", "SINGULARITY_DIR"],
-        ["LD_PRELOAD", "PATH", "BASH_ENV", "IFS", "SINGULARITY_BIND", "PBS_X", "ENV"],
+        ["SCENARIO", "OMP_STACKSIZE", "SINGULARITY_DIR", "OMPI_MCA_btl", "I_MPI_HYDRA_BOOTSTRAP"],
+        [
+            *("LD_PRELOAD", "PATH", "BASH_ENV", "IFS", "SINGULARITY_BIND", "PBS_X", "ENV"),
+            *("TAR_OPTIONS", "OMPI_MCA_plm_rsh_agent", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "FLUX_RC1_PATH"),
+        ],
     ),
     "ModuleName": (["intel/19.0", "gcc"], ["a b", "-a", "a;b"]),
     "AbsolutePath": (["/", "/lustre/x-1/"], ["a", "/a/../b", "/a b", "/a$b", "//a"]),

@@ -431,10 +431,10 @@ def look_at(text: str, planned: str) -> None:
 
 
 def test_a_launcher_that_cannot_work_there_is_refused() -> None:
-    """srun outside of Slurm, torchrun over nodes without it, many ranks without a launcher."""
+    """srun outside of Slurm, torchrun over nodes that nobody gives, many ranks without a launcher."""
     with pytest.raises(Conflict, match="srun starts processes under Slurm, not under torque"):
         render(SOLVER, "torque")
-    with pytest.raises(Conflict, match="torchrun needs Slurm to start it on 2 nodes"):
+    with pytest.raises(Conflict, match="torchrun on 2 nodes needs a scheduler"):
         render(TORCH, "shell")
     with pytest.raises(Conflict, match="64 ranks cannot be started"):
         render(replace(SOLVER, launcher="none"), "slurm")
@@ -571,7 +571,24 @@ def test_half_fetched_sources_are_not_taken_for_sources(tmp_path: Path, source: 
     """A full disk or a time limit ends a fetch after it has made a directory: the next build fetches anew."""
     stub(tmp_path, program, 'for last; do :; done; mkdir -p "$last"; exit 1')
     text = render_build(SMALL, BuildSpec(source=source, command="true"), "shell").text
-    assert (ran(text, tmp_path).returncode, (tmp_path / "app").exists()) == (1, False)
+    done = ran(text, tmp_path)
+    assert (done.returncode, (tmp_path / "app").exists(), "could not be fetched" in done.stderr) == (80, False, True)
+
+
+def test_a_submodule_comes_from_no_path_of_the_machine(tmp_path: Path) -> None:
+    """Its address is the repository's choice, which the user has not seen; what the user's own configuration allows does not count."""
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always", "-C"]
+    for name in ("secret", "app"):
+        subprocess.run(["git", "init", "-q", tmp_path / name], check=True)
+        subprocess.run([*git, tmp_path / name, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    subprocess.run([*git, tmp_path / "app", "submodule", "--quiet", "add", f"file://{tmp_path}/secret", "lib"], check=True)
+    subprocess.run([*git, tmp_path / "app", "commit", "-q", "-m", "second"], check=True)
+    (tmp_path / ".gitconfig").write_text('[protocol]\n\tallow = always\n[protocol "file"]\n\tallow = always\n')
+    here = tmp_path / "here"
+    here.mkdir()
+    text = render_build(SMALL, BuildSpec(source=f"{tmp_path}/app/.git", command="true"), "shell").text
+    done = ran(text, here, HOME=str(tmp_path))
+    assert (done.returncode, "transport 'file' not allowed" in done.stderr, (here / "app").exists()) == (80, True, False), done.stderr
 
 
 @pytest.mark.parametrize(

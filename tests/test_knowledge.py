@@ -441,10 +441,10 @@ def test_faults_of_arrays(tmp_path: Path, read: object, text: str, old: str, new
     ("name", "data", "start"),
     [
         ("broken.toml", b"name = ", "is no TOML document: "),
-        ("broken.json", b"{", "is no JSON document: "),
-        ("latin.toml", b'name = "\xe9"', "is no TOML document: "),
+        ("broken.json", b"{", "line 1, column 2: no JSON: "),
+        ("latin.toml", b'name = "\xe9"', "byte 9: no UTF-8"),
         ("list.json", b"[1]", "holds no table of keys and values"),
-        ("deep.json", b"[" * 100_000, "is no JSON document: "),
+        ("deep.json", b"[" * 100_000, "more than 64 levels"),
     ],
 )
 def test_files_that_are_no_documents(tmp_path: Path, name: str, data: bytes, start: str) -> None:

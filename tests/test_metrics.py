@@ -39,6 +39,20 @@ from modak.metrics import METRICS, from_base, metric, misnamed, parse_amount, pa
         ("loop", 3.0, "Matom-step/s", 3e6),
         ("stream", 7.0, "MLUPS", 7e6),
         ("rate", 2.0, "kcells/min", 2000 / 60),
+        ("step_time", 20.0, "ms/iteration", 0.02),
+        ("iteration_time", 3.0, "s/it", 3.0),
+        ("epoch_time", 2.0, "min / epoch", 120.0),
+        ("md_cost", 2.0, "hours/ns", 7200.0),
+        ("md_cost", 0.5, "days/us", 43.2),
+        ("grind", 3.0, "ns/atom-step", 3e-9),
+        ("speed", 2.0, "Images per second", 2.0),
+        ("speed", 2.0, "ns/hour", 48.0),
+        ("wall_time", 2.0, "Hours", 7200.0),
+        ("wall_time", 2.0, "msec", 0.002),
+        ("link", 8.0, "Gbit/s", 1e9),
+        ("link", 2.0, "MB/sec", 2e6),
+        ("performance", 2.0, "GFlop/sec", 2e9),
+        ("bfs", 2.0, "GTEPS", 2e9),
     ],
 )
 def test_values_become_base_units(name: str, value: float, unit: str | None, base: float) -> None:
@@ -54,6 +68,7 @@ def test_values_become_base_units(name: str, value: float, unit: str | None, bas
         ("epoch_time", "s", ""),
         ("solver_time", "s", ""),
         ("epochs_done", "epochs/h", ""),
+        ("seconds_per_epoch", "s/epoch", ""),
     ],
 )
 def test_a_time_that_is_called_after_a_part_of_a_run_names_the_metric_for_it(name: str, unit: str, said: str) -> None:
@@ -74,6 +89,9 @@ def test_a_time_that_is_called_after_a_part_of_a_run_names_the_metric_for_it(nam
         ("md_speed", "ns/day", ("ns/day", "higher", None, "throughput")),
         ("training_speed", "epochs/h", ("epochs/s", "higher", "epoch", "throughput")),
         ("free_memory", "GB", ("B", "higher", None, "other")),
+        ("epoch_time", "min/epoch", ("s", "lower", "epoch", "time")),
+        ("iteration_time", "ms/iteration", ("s/step", "lower", "step", "time")),
+        ("md_cost", "hours/ns", ("s/ns", "lower", None, "time")),
     ],
 )
 def test_the_direction_follows_from_the_metric_or_the_unit(name: str, unit: str | None, expected: tuple[str, ...]) -> None:
@@ -89,8 +107,13 @@ def test_the_direction_follows_from_the_metric_or_the_unit(name: str, unit: str 
         ("figure_of_merit", None, "needs a 'unit'"),
         ("figure_of_merit", "1", "whether less or more is better"),
         ("figure_of_merit", "GB", "whether less or more is better"),
-        ("wall_time", "images/s", "allowed: s, sec"),
+        ("wall_time", "images/s", "allowed: s, min, h, d, ms, us, ns$"),
         ("wall_time", "GB", "no unit of wall_time"),
+        ("wall_time", "s/step", "a time per step is the metric 'step_time'"),
+        ("step_time", "h/ns", "no unit of step_time"),
+        ("throughput", "imgaes/s", "did you mean 'images/s'"),
+        ("throughput", "tokens/s/GPU", "what each GPU does is not what the run does; give that of all of them together, in tokens/s"),
+        ("cost", "s/1", "unknown unit"),
         ("throughput", "s", "something else per second"),
         ("wall_time", "fortnights", "unknown unit 'fortnights'"),
         ("wall_time", "S", "unknown unit"),

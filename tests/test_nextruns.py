@@ -193,9 +193,8 @@ def test_what_cannot_be_met_however_the_runs_come_out_is_infeasible(known: Known
 def test_no_draw_scales_better_than_perfectly() -> None:
     """A lucky draw is faster at the measured end, but its node-seconds do not fall with more nodes; an unlucky one keeps its spread."""
     nodes = np.array([1, 2, 4, 8])
-    scored = Scored(
-        np.zeros(4, dtype=np.int64), nodes, 100.0 / nodes, np.array([0.1, 0.5, 1.0, 2.0]), np.zeros(4), np.ones(4), ("none",) * 4
-    )
+    reach = np.array([0.1, 0.5, 1.0, 2.0])
+    scored = Scored(np.zeros(4, dtype=np.int64), nodes, 100.0 / nodes, reach, reach, np.zeros(4), np.ones(4), ("none",) * 4)
     lucky, unlucky = (nextruns._drawn(scored, np.array([z])) for z in (-1.0, 1.0))
     assert lucky[0] == pytest.approx(100 * np.exp(-0.1 / 1.645))
     assert lucky * nodes == pytest.approx(np.full(4, lucky[0]), rel=1e-5)

@@ -437,6 +437,21 @@ def test_an_unknown_framework_is_named_and_left_out() -> None:
     assert any("did you mean 'tensorflow'" in warning.message for warning in found.warnings)
 
 
+@pytest.mark.parametrize(
+    ("section", "name", "word", "meant"),
+    [
+        ("target", "job_scheduler_type", "slrum", "slurm"),
+        ("target", "container_runtime", "aptainer", "apptainer"),
+        ("optimisation", "objective", {"minimise": "node hour"}, "node_hours"),
+        ("optimisation", "opt_build", {"acc_type": "nvida"}, "nvidia"),
+    ],
+)
+def test_a_misspelt_word_is_told_what_it_may_have_been(section: str, name: str, word: object, meant: str) -> None:
+    """It is left out, with a warning."""
+    (warning,) = normalise(job(section, **{name: word})).warnings
+    assert f"; did you mean {meant!r}? known: " in warning.message
+
+
 def test_versions_as_numbers_are_warned_of() -> None:
     """A number loses the zero of 2.10, so it is named."""
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"tensorflow": {"version": 2.1}}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -22,7 +23,7 @@ def scored(work: float = 64_000.0, spread: float = 0.08, serial: float = 20.0, l
     time = serial + work / nodes
     flat = np.zeros(largest)
     inside: tuple[Basis, ...] = tuple(repeat("interpolated", largest))
-    return Scored(nodes * 0, nodes, time, flat + spread, flat, time[0] / (time * nodes), inside)
+    return Scored(nodes * 0, nodes, time, flat + spread, flat + spread, flat, time[0] / (time * nodes), inside)
 
 
 def test_a_deadline_is_met_at_its_confidence() -> None:
@@ -100,7 +101,7 @@ def test_far_extrapolation_is_not_chosen_unasked() -> None:
     """Two doublings beyond the data need ``max_nodes``."""
     table = scored()
     far = np.maximum(np.log2(table.nodes / 8), 0)
-    beyond = Scored(table.shape, table.nodes, table.time, table.spread, far, table.efficiency, table.basis)
+    beyond = replace(table, doublings=far)
     assert beyond.nodes[rank(beyond, Objective(minimise="time")).order[0]] == 16
     assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).order[0]] == 64
 
@@ -108,7 +109,7 @@ def test_far_extrapolation_is_not_chosen_unasked() -> None:
 def test_without_evidence_the_order_stands() -> None:
     """No number, no ranking, no refusal."""
     table = scored(largest=3)
-    nothing = Scored(table.shape, table.nodes, table.time * np.nan, table.spread, table.doublings, table.efficiency, ("none",) * 3)
+    nothing = replace(table, time=table.time * np.nan, basis=("none",) * 3)
     assert rank(nothing, Objective(deadline=60)).order == (0, 1, 2)
 
 

@@ -56,6 +56,30 @@ def test_the_fewest_nodes_meet_the_deadline_at_its_confidence(training: Answer) 
     assert training.plan.configuration.nodes == 24
 
 
+@pytest.mark.parametrize(
+    ("limit", "warned"),
+    [("48:00:00", []), ("48:00:01", ["2-00:00:01 asked for; a job of 24 nodes on supermuc-ng/thin may last 2-00:00:00"])],
+)
+def test_a_limit_that_no_queue_allows_is_warned_about(limit: str, warned: list[str], known: Known) -> None:
+    """The scheduler would not start the job."""
+    plan = answer(example("3dgan-supermuc-ng", job_options={"wall_time_limit": limit}), known).plan
+    assert [one.message for one in plan.warnings if one.field == "job_options.wall_time_limit"] == warned
+
+
+@pytest.mark.parametrize(
+    ("executable", "started"),
+    [
+        ("mnist.py --lr 1", "python3 mnist.py --lr 1"),
+        ("${HOME}/mnist.py", 'python3 "${HOME:?}"/mnist.py'),
+        ("python3 -u mnist.py", "python3 -u mnist.py"),
+    ],
+)
+def test_a_script_of_python_is_started_by_it(executable: str, started: str, known: Known) -> None:
+    """A file without a folder is looked for on PATH alone, and seldom may be executed."""
+    texts = answer(example("mnist-hlrs-xla", application__executable=executable, application__arguments=None), known).texts
+    assert f"\n    {started}\n" in texts.job_script
+
+
 def test_half_confidence_takes_the_mean(known: Known) -> None:
     """At a confidence of one half the deadline is met by the prediction itself."""
     request = example("3dgan-supermuc-ng", optimisation__objective={"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.5})

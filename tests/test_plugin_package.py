@@ -83,7 +83,7 @@ class TakTuk:
     def setup(self, job, scheduler):
         return ()
 
-    def untold(self, job, signal):
+    def untold(self, job, scheduler, signal):
         return ""
 
     def preflight(self, job, scheduler):

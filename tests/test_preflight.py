@@ -69,6 +69,14 @@ def test_72_the_image_is_missing(tmp_path: Path, runtime: str, advice: str) -> N
     assert (status, advice in said) == (72, True), said
 
 
+def test_an_image_that_was_pulled_on_another_node_is_there(tmp_path: Path) -> None:
+    """Podman-HPC lists what it moved to shared storage, of which its ``image exists`` knows nothing, under the name with the registry."""
+    listed = 'test "$1" = images && echo \'docker.io/x/y  1  0123456789ab  2 days ago  6.1 GB  true\' || test "$1" = run'
+    stub(tmp_path, "podman-hpc", listed)
+    status, said = checked(replace(JOB, container=replace(IMAGE, runtime="podman-hpc")), tmp_path)
+    assert status == 0, said
+
+
 @pytest.mark.parametrize("runtime", ["apptainer", "charliecloud", "enroot", "podman-hpc", "sarus"])
 def test_72_an_image_that_only_its_owners_have_is_not_said_to_be_fetched(tmp_path: Path, runtime: str) -> None:
     """``private://`` names no registry that a command could ask."""

@@ -21,7 +21,7 @@ def scored(ratio: float = 1.3) -> Scored:
     time = (20.0 + 64_000.0 / nodes) * np.where(shape == 1, ratio, 1.0)
     order = np.lexsort((shape, nodes))
     flat = np.zeros(128)
-    return Scored(shape[order], nodes[order], time[order], flat + 0.08, flat, flat + 1.0, ("interpolated",) * 128)
+    return Scored(shape[order], nodes[order], time[order], flat + 0.08, flat + 0.08, flat, flat + 1.0, ("interpolated",) * 128)
 
 
 def told(table: Scored, objective: Objective) -> list[str]:

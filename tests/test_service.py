@@ -116,6 +116,51 @@ def test_swapping_the_results_of_two_layouts_swaps_the_choice(service: Service, 
     assert (chosen("one"), chosen("other")) == ("8,6", "2,24")
 
 
+TIMED = "application,framework,system,nodes,ranks_per_node,threads_per_rank,metric,value,unit\n" + "".join(
+    f"mine,{{framework}},supermuc-ng,{nodes},4,12,{{metric}},{800 / nodes},s\n" for nodes in (1, 2, 4, 8)
+)
+
+
+@pytest.mark.parametrize(
+    ("framework", "metric", "optimisation"),
+    [
+        ("", "wall_time", {}),
+        ("pytorch", "wall_time", {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}),
+        ("tensorflow", "wall_time", {"app_type": "ai_training", "ai_training": {"keras": {}}}),
+        ("pytorch", "epoch_time", {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}),
+    ],
+)
+@pytest.mark.parametrize("runtime", ["charliecloud", "none"])
+def test_what_a_job_tells_of_its_run_changes_the_next_answer(
+    service: Service, load: Callable[[str], Any], framework: str, metric: str, optimisation: dict[str, Any], runtime: str
+) -> None:
+    """Whatever it says beyond the table that was there, and whatever it runs in: the next time it is measured."""
+    load(TIMED.format(framework=framework, metric=metric))
+    asked: dict[str, Any] = {
+        "application": {"app_tag": "mine", "app_type": "mpi", "executable": "./mine"},
+        "target": {"name": "supermuc-ng", "container_runtime": runtime},
+        "job_options": {"node_count": 3},
+        "optimisation": {**optimisation, **({"workload": {"epochs": 10}} if metric == "epoch_time" else {})},
+    }
+    first = service.optimise({"job": asked})["job"]
+    record = json.loads("{" + first["job_content"].split("MODAK_RECORD='", 1)[1].split("'\n", 1)[0] + "}")
+    told = {**record, "metric": "wall_time", "unit": "s", "value": 2 * first["plan"]["prediction"]["value"]}
+    service.load(incoming(["-"], PLAIN, io.BytesIO(json.dumps([told]).encode())))
+    prediction = service.optimise({"job": asked})["job"]["plan"]["prediction"]
+    assert (prediction["basis"], prediction["value"]) == ("measured", pytest.approx(told["value"]))
+
+
+def test_a_row_of_another_kind_of_nodes_is_not_measured(service: Service, load: Callable[[str], Any]) -> None:
+    """Partitions of one system: the fat nodes of SuperMUC-NG have the processors of the thin ones, the T4 nodes of another one no V100."""
+    header = "application,system,partition,nodes,gpus_per_node,metric"
+    places = (("supermuc-ng", "thin", "fat", ""), ("fujitsu-primeflex-small", "rx2540-v100", "rx2540-t4", 2))
+    load(f"{header},value\n" + "".join(f"mine,{system},{name},1,{gpus},wall_time,60\n" for system, name, _, gpus in places))
+    asked = "".join(f"mine,{system},{name},1,{gpus},wall_time\n" for system, _, name, gpus in places)
+    thin, t4 = service.predict(f"{header}\n{asked}".encode(), "asked.csv")["rows"]
+    assert thin["upper"] / thin["lower"] < 2
+    assert (t4["predicted"], t4["upper"] / t4["lower"] > 5) == (pytest.approx(60 * 900 / 320), True)
+
+
 def test_strict_refuses_warnings_of_choosing_too(service: Service) -> None:
     """Not only those of reading: an unknown system is found when the facts are known."""
     sent = {"job": {"application": {"executable": "./a"}, "target": {"name": "nowhere"}}}
@@ -145,7 +190,8 @@ def test_no_home_and_no_address_is_one_clear_line() -> None:
 
 
 NETWORKS = "application,params.gmacs,params.macts,metric,value,unit,system,nodes\n" + "".join(
-    f"net{n},{1 + n % 7},{2 + n * n % 11},throughput,{1000 / (1 + n % 7 + n * n % 11)},samples/s,zenith,1\n" for n in range(50)
+    f"net{n},{1 + n % 7},{2 + n * n % 11},throughput,{(900 + n * 13 % 200) / (1 + n % 7 + n * n % 11)},samples/s,zenith,1\n"
+    for n in range(50)
 )
 
 

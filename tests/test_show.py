@@ -18,7 +18,7 @@ from tests.terminal import read_all
 SHOWN = """
 from modak.cli import show
 
-rows = [(n, "10 min 54 s – 56 min 36 s", "interpolated", "one word after another") for n in (4, 512)]
+rows = [(n, "10 min 54 s – 56 min 36 s", "interpolated", "one word after another and more of them than fit") for n in (4, 512)]
 show.table(("nodes", "interval", "basis", "why not"), rows)
 show.bullets("Why", ["a sentence that has more words than a narrow line of a terminal can hold at once"])
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Facts, Image, ImageLabels, Layout, Result, SeriesKey
+from modak.facts import Facts, HostMpi, Image, ImageLabels, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.perfmodel.curves import fit
@@ -151,6 +151,18 @@ def test_ranks_that_torchrun_starts_need_no_mpi(known: Known, layer: dict[str, s
     assert not any("MPI" in warning.message for warning in answer.plan.warnings)
 
 
+def test_deepspeed_is_started_by_torchrun_and_comes_with_the_application(known: Known) -> None:
+    """It reads what torchrun tells its ranks; an image that carries it goes before others, and a warning says where none does."""
+    facts = known(None)
+    without = trained(facts, distribution="DeepSpeed")
+    assert "torchrun --nnodes=1 --nproc-per-node=2 " in without.texts.job_script
+    assert [one.field for one in without.plan.warnings if "carries deepspeed" in one.message] == ["optimisation.options.distribution"]
+    own = entry("docker://a/deep:1", framework="pytorch", version="2.13.0", accelerator="nvidia", distribution=("deepspeed",))
+    holding = trained(replace(facts, images=(*facts.images, own)), distribution="deepspeed").plan
+    assert holding.configuration.image == "docker://a/deep:1"
+    assert not any("deepspeed" in one.message.lower() for one in holding.warnings)
+
+
 def test_results_with_the_hosts_mpi_bind_none_where_torchrun_starts_the_ranks(known: Known) -> None:
     """They were run otherwise; this run's ranks do not talk through it."""
     key = SeriesKey(
@@ -197,6 +209,20 @@ def test_a_launcher_of_the_users_own_is_not_started_by_torchrun(known: Known, co
     answer = trained(known(None), executable=command)
     assert "torchrun --nnodes=1 --nproc-per-node=2 --standalone train.py --lr 1\n" in answer.texts.job_script
     assert [warning.field for warning in answer.plan.warnings if "would start more" in warning.message] == ["application.executable"]
+
+
+@pytest.mark.parametrize(("measured", "told"), [("openmpi 4.1", True), ("MPICH 3.3", False), (None, False)])
+def test_an_mpi_that_the_systems_file_does_not_list_is_told(known: Known, measured: str | None, told: bool) -> None:
+    """Launcher and modules are those of another then."""
+    facts = known("nobody-ran-this")
+    changed = {"name": "testbed", "aliases": (), "mpi": (HostMpi(family="mpich", version="4.1", default=True),)}
+    system = facts.systems["hlrs-testbed"].model_copy(update=changed)
+    key = SeriesKey(application="solver", system="testbed", mpi=measured, metric="wall_time", unit="s")
+    models = fit([Result(series=key, layout=Layout(nodes=2, ranks_per_node=20), value=9.0)])
+    job = {"application": {"app_tag": "solver", "app_type": "mpi", "executable": "./solve"}, "target": {"name": "testbed"}}
+    facts = replace(facts, systems={**facts.systems, "testbed": system}, models=models)
+    said = [one.message for one in optimise(normalise({"job": job}).request, facts).plan.warnings if "[[mpi]]" in one.message]
+    assert [one.endswith("does not list ([[mpi]]): the job is set up for its default, mpich 4.1") for one in said] == [True] * told
 
 
 def test_an_image_from_before_torchrun_is_warned_about(known: Known) -> None:

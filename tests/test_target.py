@@ -61,6 +61,25 @@ def test_queues_follow_the_size_of_the_job(nodes: int, queue: str, known: Known)
     assert place(known, {"name": "supermuc-ng"}).asks_for(nodes) == queue
 
 
+@pytest.mark.parametrize(
+    ("asked", "seconds", "queue", "longest"),
+    [
+        (None, None, "short", 7200),
+        (None, 3600, "short", 7200),
+        (None, 3601, "long", 7200),
+        (None, 9000, "long", 7200),
+        ("short", 3601, "short", 3600),
+    ],
+)
+def test_queues_follow_the_time_of_the_job(known: Known, asked: str | None, seconds: int | None, queue: str, longest: int) -> None:
+    """The first that takes it so long, else the one that takes it longest; the one that is asked for stays."""
+    found = place(known, {"name": "supermuc-ng"}, queue=asked and "general")
+    queues = (Queue(name="short", max_nodes=32, max_wall_time_s=3600), Queue(name="long", max_nodes=64, max_wall_time_s=7200))
+    assert found.partition is not None
+    found = replace(found, partition=found.partition.model_copy(update={"queues": queues}), scheduler_partition=asked)
+    assert (found.asks_for(4, seconds), found.longest(4)) == (queue, longest)
+
+
 def test_a_partition_of_the_request_is_that_partition(known: Known) -> None:
     """Facts and limits of the fat nodes, and their queue."""
     found = place(known, {"name": "supermuc-ng"}, partition="fat")
@@ -101,7 +120,11 @@ def test_an_unknown_system_names_the_nearest(known: Known) -> None:
     """Its own name is kept: results may be known under it."""
     found = place(known, {"name": "stampede3"})
     assert found.name == "stampede3"
-    assert "did you mean 'stampede2'" in messages(found)["target.name"]
+    said = messages(found)["target.name"]
+    hints = ("did you mean 'stampede2'", "plain shell: name target.job_scheduler_type", "systems detect")
+    assert [hint for hint in hints if hint not in said] == []
+    with_scheduler = place(known, {"name": "stampede3", "job_scheduler_type": "slurm"})
+    assert "plain shell" not in messages(with_scheduler)["target.name"]
 
 
 def mixed(known: Known, *models: Curve) -> Facts:

@@ -18,6 +18,8 @@ import modak
 from modak import schemas
 from modak.api import answers, builds, native, published, sizings, writing
 from modak.api.access import guard, scope_of
+from modak.api.head import Head
+from modak.api.lifespan import Lifespan
 from modak.api.observe import add_observation
 from modak.api.problems import add_handlers
 from modak.api.queries import only_known
@@ -27,7 +29,7 @@ from modak.settings import Settings, read_settings
 YOUNG: Final = 20_000
 """New objects after which Python looks for cycles among them: some requests' worth. Its own 700 are reached several times in one request,
 where all are still in use."""
-SUMMARY: Final = "From measured results to a container, a configuration and a job script."
+SUMMARY: Final = "Choose container, configuration and job script from measured results."
 
 
 def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
@@ -53,8 +55,10 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     sizings.add_routes(app)
     builds.add_routes(app)
     writing.add_routes(app)
+    app.add_middleware(Head)
     guard(app)
     add_observation(app)
+    app.add_middleware(Lifespan)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 

@@ -84,7 +84,7 @@ class Gate:
         try:
             refused = await self._refusal(scope)
         except ModakError as error:
-            refused = answer_to(error)
+            refused = answer_to(error, scope)
         await (refused or self._app)(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:

@@ -63,7 +63,7 @@ def schemas() -> dict[str, Any]:
 
 
 def order(request: Request, body: Body) -> Response:
-    """Answers at once; the same recipe for the same runtime is one build, whoever asks. `Location` says where to look."""
+    """Answers at once. Orders for the same recipe and runtime share one build. `Location` is its URL."""
     from modak.builds.wanted import wanted
 
     asked, service, building = wanted(document(body)), service_of(request), building_of(request)
@@ -87,7 +87,7 @@ def log(request: Request, id: Identity) -> Response:
 
 
 def cancel(request: Request, id: Identity) -> Response:
-    """For everybody who waits for it. 409 where it has ended already."""
+    """For everybody who waits for it. 409 if it has already ended."""
     return answer(building_of(request).cancel(id, actor_of(request)))
 
 

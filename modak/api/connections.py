@@ -1,6 +1,7 @@
 """Connections of slow clients: uvicorn waits for headers for as long as they take, and reads them however long they are.
 
-A connection is closed where a request's headers do not arrive in time, or are longer than any that would be answered.
+A connection is closed where a request's headers do not arrive in time, or are longer than any that would be answered; so it is
+where what stands in a body beside its content (sizes of chunks, fields behind the last one) comes to more than that.
 """
 
 from __future__ import annotations
@@ -8,12 +9,16 @@ from __future__ import annotations
 import asyncio
 import os
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from modak.api.limits import LONGEST_ADDRESS, LONGEST_HEADERS
 from modak.settings import read_settings
+
+LONGEST: Final = LONGEST_ADDRESS + LONGEST_HEADERS
+FRAMED: Final = 8
+"""Bytes for each byte of a body's content: in chunks of one byte each takes six."""
 
 
 class Connection(HttpToolsProtocol):
@@ -24,6 +29,8 @@ class Connection(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._head = 0
         """Bytes of headers that came."""
+        self._beside = 0
+        """Bytes that came behind the headers, and that no content explains."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start waiting for the first request."""
@@ -39,8 +46,10 @@ class Connection(HttpToolsProtocol):
         """Count what comes before headers are complete; between two requests, wait for the next once anything came."""
         if self._deadline is not None:
             self._head += len(data)
+        else:
+            self._beside += len(data)
         super().data_received(data)
-        if self._deadline is not None and self._head > LONGEST_ADDRESS + LONGEST_HEADERS:
+        if self._beside > LONGEST or (self._deadline is not None and self._head > LONGEST):
             self._stop()
             self.transport.close()
         elif self._deadline is None and self._idle():
@@ -49,7 +58,18 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins: its headers have their own time."""
         super().on_message_begin()
+        self._beside = 0
         self._wait()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A field of the headers. One behind the body is none: whoever passed the request on did not look at it (RFC 9110, 6.5.1)."""
+        if self._deadline is not None:
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Content, which is counted where it is read."""
+        self._beside = max(0, self._beside - FRAMED * len(body))
+        super().on_body(body)
 
     def on_headers_complete(self) -> None:
         """They are there."""

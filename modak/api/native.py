@@ -16,20 +16,20 @@ from modak.api.direct import add_direct, one_at_a_time
 from modak.api.problems import answer, answer_text
 from modak.api.queries import once
 from modak.api.tags import tagged, unless_known
-from modak.errors import NotFound, UnknownName
+from modak.errors import NotFound
 from modak.response import job_of, locations, without_preflight
-from modak.service import Service
+from modak.service import Service, item_called
 from modak.store.series import FILTERS as FILTERED
 
 Strict = Annotated[bool, Query(description="turn every warning into an error")]
-Closest = Annotated[bool, Query(description="where nothing meets the constraints: what comes closest, with `missed`, not an error")]
-Preflight = Annotated[bool, Query(description="false: a script without checks of the node")]
+Closest = Annotated[bool, Query(description="if nothing meets the constraints: the closest choice and `missed`, instead of an error")]
+Preflight = Annotated[bool, Query(description="false: omit the checks of the node from the script")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="most items in one answer")]
-Cursor = Annotated[str, Query(max_length=200, description="`next` of the answer before")]
+Cursor = Annotated[str, Query(max_length=200, description="`next` of the previous answer")]
 Wanted = Annotated[str, Path(max_length=600)]
-UsedBy = Annotated[str, Query(max_length=600, description="id of a plan: the results that its prediction rests on, and no others")]
-Replaced = Annotated[bool, Query(description="the last results whose place others took: `replaced_at`, `replaced_by`, `replaced_from`")]
-Level = Annotated[float, Query(gt=0, lt=1, description="probability that the interval holds the next run's value")]
+UsedBy = Annotated[str, Query(max_length=600, description="id of a plan: only results that its prediction is based on")]
+Replaced = Annotated[bool, Query(description="the last results that were replaced, with `replaced_at`, `replaced_by`, `replaced_from`")]
+Level = Annotated[float, Query(gt=0, lt=1, description="probability that the interval contains the next run's value")]
 
 NAMES: Final = {"systems": "name", "images": "reference", "rules": "name", "models": "id"}
 """What can be listed, and the key that identifies an item."""
@@ -126,14 +126,14 @@ FILTERS: Final = {
 
 
 async def optimise(request: Request, strict: Strict = False, preflight: Preflight = True) -> Response:
-    """The request's own document, filled in; `job_script` and `build_script` are addresses to download from."""
+    """The request document with the answer filled in; `job_script` and `build_script` are URLs for download."""
     sent = document(await read(request))
     asked, at = sent if preflight else without_preflight(sent), address(request)
     return answer_text(await one_at_a_time(request, lambda service: service.optimised(asked, strict=strict, address=at)))
 
 
 def recommendations(request: Request, body: Body, strict: Strict = False, closest: Closest = False) -> Response:
-    """`choices`, best first, with prediction, node-hours and efficiency; `decisions` (why the first), `advice` and `warnings`."""
+    """`choices`, best first, with prediction, node-hours and efficiency; `decisions` (the reasons), `advice` and `warnings`."""
     return answer(service_of(request).recommend(document(body), strict=strict, closest=closest))
 
 
@@ -144,7 +144,7 @@ def predictions(request: Request, body: Body, level: Level = 0.9) -> Response:
 
 
 def plan(request: Request, id: Wanted) -> Response:
-    """The filled-in document as it was answered."""
+    """The document as it was answered."""
     return answer(located(service_of(request).plan(id), request))
 
 
@@ -154,7 +154,7 @@ def script(request: Request, id: Wanted) -> Response:
 
 
 def build(request: Request, id: Wanted) -> Response:
-    """The text of the job that builds the image; 404 where nothing is built."""
+    """The text of the job that builds the image; 404 if nothing is built."""
     found = service_of(request).texts(id).build_script
     if not found:
         raise NotFound("that plan builds nothing", field="id")
@@ -186,10 +186,7 @@ def add_listing(app: FastAPI, kind: str, key: str) -> None:
         return unless_known(request, lambda service: found(service, name))
 
     def found(service: Service, name: str) -> Mapping[str, Any]:
-        items = {item[key]: item for item in service.listing(kind)}
-        if name not in items:
-            raise UnknownName(kind.removesuffix("s"), name, items)
-        return items[name]
+        return item_called(name, service.listing(kind), key, kind.removesuffix("s"))
 
     single = kind.removesuffix("s")
     for path, endpoint, summary, called, shown in (
@@ -205,7 +202,7 @@ def schema(request: Request, kind: Wanted) -> Response:
 
 
 async def health() -> Response:
-    """No more than that: nothing is asked of the database."""
+    """Does not query the database."""
     return answer({"status": "ok"})
 
 

@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,9 @@ HEADER: Final = b"x-request-id"
 GIVEN: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 """Ids that a proxy may give; another is not repeated anywhere."""
 SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
+RESERVED: Final = 1 << 20
+"""Bytes of each file of counts: as much as the library maps at first, and more than all routes fill."""
 METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
@@ -72,10 +76,15 @@ class Observed:
         requests, seconds = self._figures(method, route, status)
         requests.inc()
         seconds.observe(took)
-        if LOG.isEnabledFor(logging.INFO):
+        why = scope["state"].get("why")
+        if LOG.isEnabledFor(logging.WARNING if why else logging.INFO):
             fields = {"method": method, "route": route, "status": status, "ms": round(took * 1000, 2), "request_id": name}
             principal = scope["state"].get("principal")
-            LOG.info("%s %s %d", method, route, status, extra=fields | ({"principal": principal} if principal else {}))
+            more = fields | ({"principal": principal} if principal else {})
+            if why:
+                LOG.warning("%s %s %d: %s", method, route, status, why, extra=more)
+            else:
+                LOG.info("%s %s %d", method, route, status, extra=more)
 
 
 def request_id(scope: Scope) -> str:
@@ -117,8 +126,28 @@ class Gauges:
         yield built
 
 
+def _reserved(folder: Path) -> bool:
+    """Take the room for what this process will count, while there is any: its library maps files with holes in them, and whoever
+    writes into a hole when the disk has become full is ended by the system (SIGBUS).
+    """
+    files = [folder / f"{kind}_{os.getpid()}.db" for kind in ("counter", "histogram")]
+    try:
+        for each in files:
+            with each.open("ab") as file:
+                file.write(bytes(max(0, RESERVED - file.tell())))
+    except OSError:
+        for each in files:
+            each.unlink(missing_ok=True)
+        return False
+    return True
+
+
 def add_observation(app: FastAPI) -> None:
     """Observe every request of ``app``, and answer ``GET /metrics``: of all workers where ``modak serve`` runs several."""
+    shared = os.environ.get(SHARED)
+    if shared and not _reserved(Path(shared)):
+        del os.environ[SHARED]  # before the library reads it: this worker then counts for itself alone, and tells the others' sum
+        LOG.warning("the folder of temporary files is full: what this worker answers is missing in /metrics until it is started anew")
     from prometheus_client import CollectorRegistry, ProcessCollector
 
     own = CollectorRegistry()
@@ -131,8 +160,8 @@ def add_observation(app: FastAPI) -> None:
         from prometheus_client.multiprocess import MultiProcessCollector
 
         told = CollectorRegistry()
-        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-            MultiProcessCollector(told)  # type: ignore[no-untyped-call]
+        if shared:
+            MultiProcessCollector(told, shared)  # type: ignore[no-untyped-call]
         else:
             told.register(own)
         told.register(Gauges(request.app))

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
-from modak.errors import Fault, ModakError
+from modak.errors import Fault, ModakError, Unavailable
 
 MOST_FAULTS = 100
 """Faults that one answer lists; the rest is counted."""
@@ -59,15 +59,19 @@ def problem(status: int, title: str, faults: Sequence[Fault], headers: Mapping[s
     return answer(content, status=status, kind="application/problem+json", headers=headers)
 
 
-def answer_to(error: ModakError) -> Response:
-    """The answer to an error of ours."""
+def answer_to(error: ModakError, scope: Scope) -> Response:
+    """The answer to an error of ours. Why the service cannot answer is noted for its log: it may name hosts, users and files."""
+    faults = error.faults
+    if isinstance(error, Unavailable):
+        scope.setdefault("state", {})["why"] = "; ".join(map(str, faults))
+        faults = (Fault("", error.told),) if error.told else faults
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}, 413: {"Connection": "close"}}.get(error.status)
-    return problem(error.status, error.title, error.faults, headers)
+    return problem(error.status, error.title, faults, headers)
 
 
-def _modak(_: Request, error: Exception) -> Response:
+def _modak(request: Request, error: Exception) -> Response:
     assert isinstance(error, ModakError)  # noqa: S101  (starlette types handlers by the base class)
-    return answer_to(error)
+    return answer_to(error, request.scope)
 
 
 def _parameters(_: Request, error: Exception) -> Response:
@@ -88,7 +92,8 @@ def _http(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> list[str]:
     """What the address of a request can be called with."""
-    return sorted({method for route in routes_at(request.scope) for method in route.methods})
+    methods = {method for route in routes_at(request.scope) for method in route.methods}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
 def routes_at(scope: Scope) -> list[Any]:

@@ -19,8 +19,8 @@ from modak.numbering import LARGEST, Selection
 from modak.service import LONGEST_REASON
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
-Replace = Annotated[bool, Query(description="take the place of what is there under the same name, or tells of the same run")]
-Format = Annotated[str | None, Query(max_length=64, description="the format, where it is not to be recognised")]
+Replace = Annotated[bool, Query(description="replace entries of the same name, or results of the same run")]
+Format = Annotated[str | None, Query(max_length=64, description="format of the data, instead of recognising it")]
 Pairs = Annotated[list[str] | None, Query(max_length=100)]
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000
@@ -115,12 +115,12 @@ def load(
 
 
 def confirm(request: Request, body: Body) -> Response:
-    """Models rest on these results from now on; `confirmed` says how many of them had been doubted."""
+    """The models use these results from now on; `confirmed` is how many of them had been doubted."""
     return answer({"confirmed": service_of(request).confirm(_selected(document(body)), actor_of(request))})
 
 
 def doubt(request: Request, body: Body) -> Response:
-    """No model rests on these results until they are confirmed; `doubted` says how many of them nobody had doubted before."""
+    """The models do not use these results until they are confirmed; `doubted` is how many of them had not been doubted before."""
     sent = document(body)
     why = sent.get("why") if isinstance(sent, dict) else None
     if not isinstance(why, str):
@@ -143,7 +143,7 @@ def add_adding(app: FastAPI, kind: str) -> None:
     """Add ``POST /kind``."""
 
     def add(request: Request, body: Body, replace: Replace = False) -> Response:
-        """All or none. 201 where something changed, 200 where everything was there already."""
+        """All or none. 201 if something changed, 200 if everything was there already."""
         from modak.knowledge import from_document
 
         changed = service_of(request).add(from_document(kind, document(body), "body"), replace=replace, actor=actor_of(request))
@@ -160,12 +160,12 @@ def add_adding(app: FastAPI, kind: str) -> None:
 
 
 def allow(request: Request, id: Wanted) -> Response:
-    """`token`, with which one result of this plan can be sent in the caller's name until `expires_at`; it is shown here alone."""
+    """`token`, with which one result of this plan can be sent in the caller's name until `expires_at`; it is shown only here."""
     return answer(service_of(request).allow_result(id, actor_of(request)), status=201)
 
 
 def result(request: Request, id: Wanted, body: Body) -> Response:
-    """Held against the plan, then loaded; with a job's own token only once. A run that failed stores nothing."""
+    """Checked against the plan, then loaded; with a job's own token only once. A run that failed stores nothing."""
     return answer(service_of(request).take_result(id, document(body), actor_of(request), used_token(request, id)))
 
 

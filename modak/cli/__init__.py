@@ -1,7 +1,7 @@
 """The command line: the same use cases as the service, in-process or (with MODAK_SERVER) over HTTP.
 
 Exit status: 0 done; 1 the request or data is wrong; 2 wrong usage; 3 the service or database is out of reach; 4 nothing
-feasible. Errors go to standard error, one line a fault, or as JSON where ``--json`` is given.
+feasible; 130 interrupted. Errors go to standard error, one line a fault, or as JSON where ``--json`` is given.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 import modak
+from modak.__main__ import INTERRUPTED, end_in_peace
 from modak.cli import asking, common, evaluation, images, keys, knowledge, results, running, show, sizing, tuning
 from modak.errors import Fault, ModakError
 
@@ -28,6 +29,7 @@ EXITS = (
     (2, "wrong usage"),
     (3, "the service or database is out of reach"),
     (4, "nothing feasible"),
+    (INTERRUPTED, "interrupted"),
 )
 
 
@@ -49,23 +51,26 @@ class _Commands(TyperGroup):
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
         """Read the command line; ``--help`` and ``--version`` are answered while it is read."""
-        with _seen_enough():
+        with _ended_early():
             return super().make_context(*arguments, **named)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with _seen_enough():
+        with _ended_early():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _seen_enough() -> Iterator[None]:
-    """A reader of the output who has seen enough (``head``) is no fault; typer would end with status 1."""
+def _ended_early() -> Iterator[None]:
+    """A reader of the output who has seen enough (``head``) is no fault; typer would end with status 1. Ctrl-C is told; typer would not."""
     try:
         yield
     except BrokenPipeError:
         _silence()
         raise typer.Exit from None
+    except KeyboardInterrupt:
+        end_in_peace()
+        raise typer.Abort from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:
         return _report("wrong usage", [Fault("", _usage(error))], 2, as_json="--json" in words)
     except typer.Abort:
-        return 130
+        return _report("interrupted", [Fault("", "interrupted")], INTERRUPTED, as_json="--json" in words)
     except BrokenPipeError:
         _silence()
         return 0
@@ -131,9 +136,9 @@ def _version(wanted: bool) -> None:
 
 def _start(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
-    """From measured results to a container, a configuration and a job script."""
+    """Choose container, configuration and job script from measured results."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(2)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def optimise(
     request: common.Request,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write job.sh, response.json, recipe and build job there.")
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write job.sh, response.json, recipe and build job to this folder.")
     ] = None,
-    script: Annotated[bool, typer.Option("--script", help="Print the job script alone.")] = False,
+    script: Annotated[bool, typer.Option("--script", help="Print only the job script.")] = False,
     as_json: common.AsJson = False,
     strict: common.Strict = False,
-    preflight: Annotated[bool, typer.Option("--preflight/--no-preflight", help="Begin the script with checks of the node.")] = True,
+    preflight: Annotated[bool, typer.Option("--preflight/--no-preflight", help="Begin the script with checks of the node, or not.")] = True,
 ) -> None:
     """Choose a configuration for a request and write the job script."""
     asked = common.document(request)
@@ -52,22 +52,22 @@ def optimise(
 
 def recommend(  # one parameter an option
     request: Annotated[str | None, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")] = None,
-    application: Annotated[str | None, typer.Option(help="What the results call the application.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Its data set.")] = None,
-    system: Annotated[str | None, typer.Option(help="Where it runs.")] = None,
-    epochs: Annotated[float | None, typer.Option(help="Epochs of the workload.")] = None,
-    amount: Annotated[str | None, typer.Option(help="Work of the run in what a measured rate counts: '100 ns'.")] = None,
+    application: Annotated[str | None, typer.Option(help="Name of the application in the results.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Data set of the application.")] = None,
+    system: Annotated[str | None, typer.Option(help="System to run on.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Number of epochs.")] = None,
+    amount: Annotated[str | None, typer.Option(help="Work of the whole run, in the unit of a measured rate: '100 ns'.")] = None,
     objective: Annotated[str | None, typer.Option(help="What to minimise: time, node_hours, energy or cost.")] = None,
-    deadline: Annotated[str | None, typer.Option(help="Longest time, as [d-]hh:mm:ss or seconds.")] = None,
-    max_nodes: Annotated[int | None, typer.Option(help="Most nodes.")] = None,
+    deadline: Annotated[str | None, typer.Option(help="Longest time for the workload, as [d-]hh:mm:ss or seconds.")] = None,
+    max_nodes: Annotated[int | None, typer.Option(help="Maximum number of nodes.")] = None,
     compare: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="A B", help="Two what-ifs held against each other: a request's file, or NAME=VALUE[,NAME=VALUE...]."),
+        typer.Option(metavar="A B", help="Compare two what-ifs: each a request file, or NAME=VALUE[,NAME=VALUE...]."),
     ] = None,
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Rank the configurations that a request could run in."""
+    """Rank the possible configurations for a request."""
     if request is None and application is None:
         raise typer.BadParameter("give a REQUEST.json or --application")
     told = {
@@ -126,12 +126,12 @@ def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool)
 
 
 def predict(
-    points: Annotated[str, typer.Argument(metavar="POINTS.csv", help="A result table without values; - reads standard input.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT.csv", help="Write the table there.")] = None,
-    level: Annotated[float, typer.Option(help="Probability that the interval holds the next run's value.")] = 0.9,
+    points: Annotated[str, typer.Argument(metavar="POINTS.csv", help="A results table without values; - reads standard input.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT.csv", help="Write the table to this file.")] = None,
+    level: Annotated[float, typer.Option(help="Probability that the interval contains the next run's value.")] = 0.9,
     as_json: common.AsJson = False,
 ) -> None:
-    """Predict the rows of a result table that has no values."""
+    """Predict the values of a results table that has none."""
     if not 0 < level < 1:
         raise typer.BadParameter("between 0 and 1", param_hint="--level")
     from modak.cli import files
@@ -149,7 +149,7 @@ def predict(
 
 
 def validate(request: common.Request, as_json: common.AsJson = False, strict: common.Strict = False) -> None:
-    """Check a request document, without choosing anything."""
+    """Check a request without choosing a configuration."""
     from modak.normalise import normalise
 
     warnings = [warning.model_dump() for warning in normalise(common.document(request), strict=strict).warnings]
@@ -161,7 +161,7 @@ def validate(request: common.Request, as_json: common.AsJson = False, strict: co
 
 
 def schema(kind: Annotated[str, typer.Argument(help="request, response, result, points, system, image, rule, sizing or openapi.")]) -> None:
-    """Print a JSON Schema, or the service's OpenAPI document."""
+    """Print a JSON Schema, or the OpenAPI document of the service."""
     if kind == "openapi":
         from modak.api import create_app
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from modak.client import Client
     from modak.service import Service
 
-AsJson = Annotated[bool, typer.Option("--json", help="Answer, and report errors, as JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print answers and errors as JSON.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Turn every warning into an error.")]
 Request = Annotated[str, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Application = Annotated[str | None, typer.Option(help="Only this application.")]
 System = Annotated[str | None, typer.Option(help="Only this system.")]
-Level = Annotated[float, typer.Option(help="Probability that an interval holds the next run's value.")]
+Level = Annotated[float, typer.Option(help="Probability that an interval contains the next run's value.")]
 
 FIGURES = ("model", "median error", "p90 error", "off by > 100 %", "size that keeps 75 %", "in interval", "interval")
 BINS = ("doublings beyond", "predictions", "interval", "in interval", "median error")
@@ -30,14 +30,15 @@ RUNS = ("run", *LIKELY[1:], "node-hours", "decision after", "narrower", "per nod
 
 def evaluate(
     holdout: Annotated[
-        str, typer.Option(metavar="WHAT", help="largest:2 or largest:1 hides the largest sizes, each hides every inner size in turn.")
+        str,
+        typer.Option(metavar="WHAT", help="What to hide: the largest sizes (largest:2, largest:1), or every inner size in turn (each)."),
     ] = "largest:2",
     application: Application = None,
     system: System = None,
     level: Level = 0.9,
     as_json: common.AsJson = False,
 ) -> None:
-    """Hide measured sizes, predict them, show the errors. Those of the models that the field uses stand beside them."""
+    """Cross-validate the models on your own results. Errors of other models are shown for comparison."""
     from modak.perfmodel.holdout import least_sizes, prove
 
     _between_0_and_1(level)
@@ -59,14 +60,16 @@ def evaluate(
 
 
 def plot(
-    models: Annotated[list[str] | None, typer.Argument(metavar="MODEL_ID", help="Ids, as 'modak models list' shows them.")] = None,
+    models: Annotated[list[str] | None, typer.Argument(metavar="MODEL_ID", help="Ids of models, as in 'modak models list'.")] = None,
     application: Application = None,
     system: System = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="A file that ends in .png or .svg.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the plot to this file, which ends in .png or .svg.")
+    ] = None,
     level: Level = 0.9,
     as_json: common.AsJson = False,
 ) -> None:
-    """Draw scaling curves. Measured points, the model with its interval, perfect scaling."""
+    """Plot scaling curves. Shows measured points, the model with its interval, and perfect scaling."""
     from modak import plotting
     from modak.perfmodel.lines import lines
 
@@ -92,15 +95,17 @@ def plot(
 
 def plan(
     request: Annotated[str | None, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")] = None,
-    application: Annotated[str | None, typer.Option(help="What the results call the application.")] = None,
-    system: Annotated[str | None, typer.Option(help="Where it runs.")] = None,
-    budget: Annotated[float | None, typer.Option(min=0, metavar="NODE_HOURS", help="Most node-hours of all runs together.")] = None,
-    number: Annotated[int, typer.Option("-n", "--number", min=1, max=50, help="Most runs.")] = 5,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write a job script for each run there.")] = None,
+    application: Annotated[str | None, typer.Option(help="Name of the application in the results.")] = None,
+    system: Annotated[str | None, typer.Option(help="System to run on.")] = None,
+    budget: Annotated[float | None, typer.Option(min=0, metavar="NODE_HOURS", help="Maximum node-hours of all runs together.")] = None,
+    number: Annotated[int, typer.Option("-n", "--number", min=1, max=50, help="Maximum number of runs.")] = 5,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write a job script for each run to this folder.")
+    ] = None,
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Propose the next runs worth measuring. Those that narrow the interval of a request's decision most per node-hour."""
+    """Propose the next runs worth measuring. Those come first that reduce the uncertainty of the decision most per node-hour."""
     from modak.cli.files import write_all
 
     if request is None and application is None:
@@ -203,12 +208,14 @@ def _proof(proof: Proof) -> None:
     largest = proof.holdout.partition(":")[2]
     hidden = f"the largest {counted(int(largest), 'size')}" if largest else "each inner size in turn"
     short = f"; {proof.left_out} with too few sizes left out" if proof.left_out else ""
-    typer.echo(f"hidden: {hidden} of {counted(proof.series, 'curve')}, {counted(proof.predictions, 'prediction')}{short}")
+    typer.echo(
+        show.folded(f"hidden: {hidden} of {counted(proof.series, 'curve')}, {counted(proof.predictions, 'prediction')}{short}", "", "  ")
+    )
     if proof.far:
         typer.echo(
             f"warning: {proof.far} lie more than {FAR_DOUBLINGS:g} doublings beyond what is shown: such predictions are guesses", err=True
         )
-    typer.echo("errors: absolute, relative to the measured cost (seconds, or the inverse of a throughput)")
+    typer.echo(show.folded("errors: absolute, relative to the measured cost (seconds, or the inverse of a throughput)", "", "  "))
     typer.echo()
     show.table(FIGURES, [_figures(model) for model in proof.models])
     for model in proof.models:
@@ -234,7 +241,8 @@ def _programme(answer: Mapping[str, Any]) -> None:
         show.heading("Runs worth measuring, in this order")
         show.table(RUNS, [(place, *_run(run), *_effect(run)) for place, run in enumerate(answer["runs"], 1)])
     if answer["node_hours"]:
-        typer.echo(f"{answer['node_hours']:.4g} node-hours in all: the request's whole workload each time, the start of the job counted")
+        spent = f"{answer['node_hours']:.4g} node-hours in all: the request's whole workload each time, the start of the job counted"
+        typer.echo(show.folded(spent, "", "  "))
     for note in answer["notes"]:
         typer.echo(f"note: {note}", err=True)
     written = [run["job_script"] for run in answer["runs"] if "job_script" in run]

@@ -28,26 +28,26 @@ COLUMNS: Final = ("id", "state", "name", "runtime", "requested_at", "step", "mes
 
 
 def build(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="A framework, a request (REQUEST.json), or a recipe of your own.")],
-    version: Annotated[str | None, typer.Option(help="Of a framework: a version or range; not given: the newest.")] = None,
-    variant: Annotated[Variant, typer.Option(help="From the framework's own image, from packages, or from source.")] = "hub",
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="A framework, a request (REQUEST.json), or your own recipe.")],
+    version: Annotated[str | None, typer.Option(help="Version or range of the framework; default: the newest.")] = None,
+    variant: Annotated[Variant, typer.Option(help="Use the official image, install packages, or compile from source.")] = "hub",
     gpu: Gpu = False,
     rocm: Rocm = False,
-    target: Annotated[str | None, typer.Option(help="The processor that a source build is for, as archspec calls it.")] = None,
-    distribution: Annotated[Distribution | None, typer.Option(help="With Horovod inside.")] = None,
-    mpi: Annotated[Mpi | None, typer.Option(help="With this MPI library inside.")] = None,
+    target: Annotated[str | None, typer.Option(help="Microarchitecture for a source build, by its archspec name.")] = None,
+    distribution: Annotated[Distribution | None, typer.Option(help="Add Horovod.")] = None,
+    mpi: Annotated[Mpi | None, typer.Option(help="Add this MPI library.")] = None,
     runtime: Annotated[
-        Runtime | None, typer.Option(help="What it is for; not given: the request's or the recipe's own, or apptainer.")
+        Runtime | None, typer.Option(help="Container runtime; default: that of the request or recipe, otherwise apptainer.")
     ] = None,
     offline: Offline = False,
-    directory: Annotated[bool, typer.Option("--directory", help="Charliecloud's image as a directory, too.")] = False,
-    tar: Annotated[bool, typer.Option("--tar", help="Charliecloud's image as a tar archive, too.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Copy what is made there.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Build anew what was built before.")] = False,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the end, or print the build's id and leave.")] = True,
+    directory: Annotated[bool, typer.Option("--directory", help="Also make Charliecloud's image as a directory.")] = False,
+    tar: Annotated[bool, typer.Option("--tar", help="Also make Charliecloud's image as a tar archive.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Copy the image files to this folder.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Build again what was built before.")] = False,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the end of the build, or print its id and return.")] = True,
     as_json: common.AsJson = False,
 ) -> None:
-    """Build an image, run it, enter it in the catalogue. The entry says what running it showed."""
+    """Build an image, test it, and add it to the catalogue. The catalogue entry records what the test showed."""
     wish: dict[str, Any] = {"recipe": None, "job": None, "runtime": runtime, "offline": offline}
     wish["also"] = [name for name, wanted in (("directory", directory), ("tar", tar)) if wanted]
     path, own = Path(what), None
@@ -56,6 +56,8 @@ def build(
         wish["job"] = document.get("job", document) if isinstance(document, Mapping) else document
     elif path.is_file():
         own = path
+    elif len(path.parts) > 1:
+        raise RequestError("no such file; a framework is named without a folder", field=what)
     else:
         made = planned(what, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
         wish["recipe"] = made.model_dump(mode="json", exclude_none=True)
@@ -77,12 +79,12 @@ def build(
 
 
 def builds(
-    identity: Annotated[str | None, typer.Argument(metavar="ID", help="One build; not given: all of them, the newest first.")] = None,
-    log: Annotated[bool, typer.Option("--log", help="Print what its tools printed.")] = False,
-    cancel: Annotated[bool, typer.Option("--cancel", help="Stop it, for everybody who waits for it.")] = False,
+    identity: Annotated[str | None, typer.Argument(metavar="ID", help="Id of one build; default: all builds, newest first.")] = None,
+    log: Annotated[bool, typer.Option("--log", help="Print the log of the build.")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Stop the build, for everybody who waits for it.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Show builds and how far they are."""
+    """Show builds and their progress."""
     building = _remote(None, again=False) if common.settings().server else _Local(*_opened())
     if identity is None:
         items = building.builds()
@@ -97,7 +99,7 @@ def builds(
 
 
 def builder() -> None:
-    """Build what waits, then end. Builds start one by themselves; a second one for the same folder ends at once."""
+    """Work off the queue of builds, then end. Normally started automatically; a second builder for the same folder ends at once."""
     from modak.builds.worker import Stopped, work
 
     building, _ = _opened()
@@ -109,10 +111,10 @@ def builder() -> None:
 
 
 def verify(
-    name: Annotated[str, typer.Argument(metavar="IMAGE", help="A reference of the catalogue, or the file's name.")],
+    name: Annotated[str, typer.Argument(metavar="IMAGE", help="Reference in the catalogue, or file name.")],
     as_json: common.AsJson = False,
 ) -> None:
-    """Hold an image's labels against what running it shows. Status 1 where one is refuted: that image is never chosen again."""
+    """Run an image and check its labels. Exit status 1 if a label is refuted; the image is then not chosen again."""
     building, actor = _opened()
     told = building.verify(name, actor)
     if as_json:
@@ -126,10 +128,10 @@ def verify(
 
 
 def bundle(
-    name: Annotated[str, typer.Argument(metavar="IMAGE", help="A reference of the catalogue, or the file's name.")],
+    name: Annotated[str, typer.Argument(metavar="IMAGE", help="Reference in the catalogue, or file name.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The archive to write.")],
 ) -> None:
-    """Pack an image for a site that cannot pull. With recipe, entry and checksums; 'images add' takes it in there."""
+    """Pack an image for a site without internet. With recipe, catalogue entry and checksums, for 'images add' there."""
     building, _ = _opened()
     told = building.bundle(name, output)
     typer.echo(

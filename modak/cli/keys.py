@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from modak.service import Service
     from modak.store.audit import Actor
 
-app = typer.Typer(help="Tokens for the service, made where its database is.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Tokens for the service; needs access to its database.", no_args_is_help=True, rich_markup_mode=None)
 COLUMNS = ("id", "name", "scopes", "created", "by", "expires", "state")
 TRAIL = ("at", "principal", "request_id", "action", "target", "outcome")
 
 
 @app.command("create")
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whom or what it is for; its writes are attributed to key:NAME.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Person or purpose; writes with this token are attributed to key:NAME.")],
     scope: Annotated[list[str] | None, typer.Option(metavar="SCOPE", help="read, optimise, load or admin; may be repeated.")] = None,
-    days: Annotated[int, typer.Option(min=0, max=36_500, help="Days for which it works; 0: for good.")] = 365,
+    days: Annotated[int, typer.Option(min=0, max=36_500, help="Days until it expires; 0: never.")] = 365,
 ) -> None:
-    """Make a token and show it, once: nothing but its hash is kept."""
+    """Create a token and show it once: only its hash is stored."""
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     with common.local() as service:
         token, key = _ring(service).create(name, scope or ["load"], expires, _actor())
@@ -62,19 +62,19 @@ def list_(as_json: common.AsJson = False) -> None:
 
 
 @app.command("revoke")
-def revoke(identity: Annotated[str, typer.Argument(metavar="ID", help="As 'token list' shows it.")]) -> None:
-    """End a token: a running service refuses it within seconds."""
+def revoke(identity: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as in 'token list'.")]) -> None:
+    """Revoke a token: a running service refuses it within seconds."""
     with common.local() as service:
         ended = _ring(service).revoke(identity, _actor())
     typer.echo(f"token {identity} is revoked" if ended else f"token {identity} was revoked before")
 
 
 def audit(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Most lines.")] = 50,
-    cursor: Annotated[str, typer.Option(help="Go on after an earlier page, where its last line says so.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of lines.")] = 50,
+    cursor: Annotated[str, typer.Option(help="Continue after an earlier page, whose last line gives the cursor.")] = "",
     as_json: common.AsJson = False,
 ) -> None:
-    """Show who changed what, the newest first."""
+    """Show who changed what, newest first."""
     page = common.client().audit(cursor, limit)
     if as_json:
         show.document(page)

@@ -11,23 +11,28 @@ import typer
 
 from modak.amounts import counted
 from modak.cli import common, show
-from modak.errors import DataError, Fault, NotFound, RequestError, UnknownName
+from modak.errors import DataError, Fault, NotFound, RequestError
 
 if TYPE_CHECKING:
     from modak.facts import Rule
     from modak.recipes.plan import Device, Recipe
     from modak.service import Known
 
-systems = typer.Typer(help="Machines that jobs run on.", no_args_is_help=True, rich_markup_mode=None)
-images = typer.Typer(help="The catalogue of tagged images.", no_args_is_help=True, rich_markup_mode=None)
+systems = typer.Typer(help="Systems on which jobs run.", no_args_is_help=True, rich_markup_mode=None)
+images = typer.Typer(help="The catalogue of container images.", no_args_is_help=True, rich_markup_mode=None)
 rules = typer.Typer(help="Site, application, feature and storage rules.", no_args_is_help=True, rich_markup_mode=None)
 models = typer.Typer(help="Performance models.", no_args_is_help=True, rich_markup_mode=None)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file.")]
-ImageFile = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file, or a bundle.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace what has the same name.")]
-Offline = Annotated[bool, typer.Option("--offline", help="From the base images, wheels, sources or package index that settings name.")]
-Gpu = Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for processors alone.")]
+ImageFile = Annotated[Path, typer.Argument(metavar="FILE", help="TOML or JSON file, or bundle.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace entries of the same name.")]
+Offline = Annotated[
+    bool,
+    typer.Option(
+        "--offline", help="Use the site's base images, wheels, sources or package index (see the settings) instead of the internet."
+    ),
+]
+Gpu = Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for CPUs only.")]
 Rocm = Annotated[bool, typer.Option("--rocm", help="For AMD GPUs.")]
 Variant = Literal["hub", "pip", "opt-build"]
 Runtime = Literal["apptainer", "singularity", "charliecloud", "podman-hpc"]
@@ -83,7 +88,7 @@ def _percent(error: float | None) -> str | None:
 
 @systems.command("list")
 def systems_list(as_json: common.AsJson = False) -> None:
-    """Show the systems that are known."""
+    """Show the known systems."""
     _list("systems", SYSTEMS, as_json)
 
 
@@ -96,11 +101,11 @@ def systems_show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
 @systems.command("add")
 def systems_add(
     file: File,
-    processors: Annotated[Path | None, typer.Option(metavar="FILE", help="Processors of the system that are not known yet.")] = None,
-    accelerators: Annotated[Path | None, typer.Option(metavar="FILE", help="Accelerators of the system, likewise.")] = None,
+    processors: Annotated[Path | None, typer.Option(metavar="FILE", help="File with processors that MODAK does not know yet.")] = None,
+    accelerators: Annotated[Path | None, typer.Option(metavar="FILE", help="File with accelerators that MODAK does not know yet.")] = None,
     replace: Replace = False,
 ) -> None:
-    """Add the system in a file. One that has the name already stays, unless --replace."""
+    """Add the system in a file. A system of the same name is kept, unless --replace is given."""
     from modak.knowledge import read_accelerators, read_processors, read_system
 
     system = read_system(file)
@@ -112,17 +117,15 @@ def systems_add(
 
 @systems.command("detect")
 def systems_detect(
-    name: Annotated[
-        str | None, typer.Option(help="What it is to be called, or is stored as; not given: as the cluster calls itself.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the system; default: the cluster's own name.")] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.toml there, and files of unknown hardware.")
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.toml and files of unknown hardware to this folder.")
     ] = None,
-    probe: Annotated[bool, typer.Option("--probe", help="Ask a node of each Slurm partition, too, in a job of one task each.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Show what differs from the stored system; status 1 where something does.")] = False,
+    probe: Annotated[bool, typer.Option("--probe", help="Also query a node of each Slurm partition, in a job with one task.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show differences from the stored system; exit status 1 if there are any.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Describe this machine as a system file. What cannot be found out is left out, with a note."""
+    """Describe this machine as a system file. What cannot be detected is left out, with a note."""
     from modak.cli.detecting import detect
 
     detect(name, output, probe=probe, diff=diff, as_json=as_json)
@@ -130,7 +133,7 @@ def systems_detect(
 
 @images.command("list")
 def images_list(as_json: common.AsJson = False) -> None:
-    """Show the catalogue."""
+    """Show the catalogue of images."""
     _list("images", IMAGES, as_json)
 
 
@@ -142,7 +145,7 @@ def images_show(reference: Annotated[str, typer.Argument(metavar="REFERENCE")]) 
 
 @images.command("add")
 def images_add(file: ImageFile, replace: Replace = False) -> None:
-    """Add the images in a file, or the one in a bundle. All of them or none; of a bundle with its file."""
+    """Add the images in a file, or the one in a bundle: all or none."""
     from modak.builds.bundle import is_bundle
     from modak.knowledge import read_images
 
@@ -161,18 +164,18 @@ def images_add(file: ImageFile, replace: Replace = False) -> None:
 @images.command("recipe")
 def images_recipe(
     framework: Annotated[str, typer.Argument(metavar="FRAMEWORK", help="For instance tensorflow or pytorch.")],
-    version: Annotated[str | None, typer.Option(help="A version, or a range such as 2.*; not given: the newest.")] = None,
-    variant: Annotated[Variant, typer.Option(help="From the framework's own image, from packages, or from source.")] = "hub",
+    version: Annotated[str | None, typer.Option(help="Version, or range such as 2.*; default: the newest.")] = None,
+    variant: Annotated[Variant, typer.Option(help="Use the official image, install packages, or compile from source.")] = "hub",
     gpu: Gpu = False,
     rocm: Rocm = False,
-    runtime: Annotated[Runtime, typer.Option(help="What builds it: a definition file or a Dockerfile.")] = "apptainer",
-    target: Annotated[str | None, typer.Option(help="The processor that a source build is for, as archspec calls it.")] = None,
-    distribution: Annotated[Distribution | None, typer.Option(help="With Horovod inside.")] = None,
-    mpi: Annotated[Mpi | None, typer.Option(help="With this MPI library inside.")] = None,
+    runtime: Annotated[Runtime, typer.Option(help="Container runtime: decides between definition file and Dockerfile.")] = "apptainer",
+    target: Annotated[str | None, typer.Option(help="Microarchitecture for a source build, by its archspec name.")] = None,
+    distribution: Annotated[Distribution | None, typer.Option(help="Add Horovod.")] = None,
+    mpi: Annotated[Mpi | None, typer.Option(help="Add this MPI library.")] = None,
     offline: Offline = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it there.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the recipe to this file.")] = None,
 ) -> None:
-    """Print what would be built; nothing is built."""
+    """Print the recipe of an image without building it."""
     made = planned(framework, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
     text, _ = made.text(runtime)
     show.warn({"message": line} for line in made.cautions(runtime))
@@ -255,10 +258,10 @@ def rules_add(file: File, replace: Replace = False) -> None:
 @rules.command("check")
 def rules_check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="TOML or JSON files.")],
-    preview: Annotated[bool, typer.Option("--preview", help="Show what they would change in the scripts of stored requests.")] = False,
-    last: Annotated[int, typer.Option(min=1, max=1000, help="With --preview: how many requests, the newest first.")] = 20,
+    preview: Annotated[bool, typer.Option("--preview", help="Show what the rules would change in the scripts of stored requests.")] = False,
+    last: Annotated[int, typer.Option(min=1, max=1000, help="With --preview: number of requests, newest first.")] = 20,
 ) -> None:
-    """Check files of rules, without adding them."""
+    """Check files of rules without adding them."""
     found = {file: _checked_rules(file) for file in files}
     for file, several in found.items():
         typer.echo(f"{file}: {counted(len(several), 'rule')}, all in order")
@@ -269,21 +272,23 @@ def rules_check(
 
 @models.command("list")
 def models_list(as_json: common.AsJson = False) -> None:
-    """Show the fitted models. Series that changed since are fitted first."""
+    """Show the fitted models. Series that have changed are fitted first."""
     _list("models", MODELS, as_json)
 
 
 @models.command("show")
 def models_show(identity: Annotated[str, typer.Argument(metavar="ID")]) -> None:
-    """Show one model as JSON. Its form, its coefficients, what it rests on."""
+    """Show one model as JSON: form, coefficients, results behind it."""
     _show("models", "id", identity)
 
 
 @models.command("fit")
 def models_fit(application: Annotated[str | None, typer.Option(help="Only this application.")] = None) -> None:
-    """Fit the series that changed. Asking does the same when it needs to."""
+    """Fit the series that have changed. This happens automatically when a prediction needs it."""
     with show.progress("fitting"):
         fitted = common.local().fit(application)
+    if application is not None and not fitted:
+        raise NotFound(f"no results of {application!r} that carry a model", field="--application")
     typer.echo(f"{fitted} models are up to date")
 
 
@@ -296,10 +301,9 @@ def _list(kind: str, columns: Columns, as_json: bool) -> None:
 
 
 def _show(kind: str, key: str, name: str) -> None:
-    items = {item[key]: item for item in common.client().listing(kind)}
-    if name not in items:
-        raise UnknownName(kind.removesuffix("s"), name, items)
-    show.document(items[name])
+    from modak.service import item_called
+
+    show.document(item_called(name, common.client().listing(kind), key, kind.removesuffix("s")))
 
 
 def _added(changed: bool, names: Sequence[str]) -> None:

@@ -12,10 +12,10 @@ import typer
 
 from modak.amounts import counted
 from modak.cli import common, show
-from modak.errors import DataError, RequestError, unknown
+from modak.errors import DataError, NotFound, RequestError, UnknownName, unknown
 from modak.numbering import LARGEST, Selection
 
-app = typer.Typer(help="Look at measured results, or take them out.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Show, export, compare and correct measured results.", no_args_is_help=True, rich_markup_mode=None)
 
 Application = Annotated[str | None, typer.Option(help="Only this application.")]
 System = Annotated[str | None, typer.Option(help="Only this system.")]
@@ -44,16 +44,16 @@ LISTED = (
 
 def load(
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders, or - for standard input.")],
-    format_: Annotated[str | None, typer.Option("--format", help="The format, where it is not to be recognised.")] = None,
-    map_: Annotated[list[str] | None, typer.Option("--map", metavar="OLD=NEW", help="Rename a column; an empty NEW leaves it out.")] = None,
+    format_: Annotated[str | None, typer.Option("--format", help="Format of the files, instead of recognising it.")] = None,
+    map_: Annotated[list[str] | None, typer.Option("--map", metavar="OLD=NEW", help="Rename a column; an empty NEW drops it.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="Fill the empty cells of a column.")] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="A row takes the place of those of the same run with another value; they stay as history.")
+        bool, typer.Option("--replace", help="Replace rows of the same run with another value; they are kept as history.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, but store nothing.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Load results. All rows or none; rows that are there already are counted and left out."""
+    """Load results: all rows or none. Duplicates are counted and skipped."""
     from modak.ingest.reading import incoming, parse_pairs
     from modak.ingest.table import Options
 
@@ -94,12 +94,12 @@ def list_(
     system: System = None,
     metric: Metric = None,
     where: Where = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Most rows.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="Go on after an earlier page, where its last line says so.")] = None,
-    used_by: Annotated[str | None, typer.Option("--used-by", metavar="PLAN", help="The results that a plan's prediction rests on.")] = None,
-    replaced: Annotated[
-        bool, typer.Option("--replaced", help="The results whose place others took: when, by whom, from which file.")
-    ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Continue after an earlier page, whose last line gives the cursor.")] = None,
+    used_by: Annotated[
+        str | None, typer.Option("--used-by", metavar="PLAN", help="Only results that a plan's prediction is based on.")
+    ] = None,
+    replaced: Annotated[bool, typer.Option("--replaced", help="Results that were replaced: when, by whom, from which file.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
     """Show results."""
@@ -115,33 +115,37 @@ def list_(
         return
     columns = (*LISTED, *(HISTORY if replaced else ()))
     show.table(columns, [[item.get(name) for name in columns] for item in page["items"]])
+    if not page["items"] and cursor is None:
+        show.note(_none_of(filters))
     if "next" in page:
         typer.echo(f"note: more than {limit} rows; --cursor {page['next']} goes on", err=True)
 
 
 Numbers = Annotated[
     list[int] | None,
-    typer.Argument(min=1, max=LARGEST, metavar="NUMBER", help="Numbers of results, as 'results list' shows them under id."),
+    typer.Argument(min=1, max=LARGEST, metavar="NUMBER", help="Numbers of results: the column id of 'results list'."),
 ]
-File = Annotated[str | None, typer.Option("--file", metavar="NAME", help="Instead of numbers: all that was new in the file of that name.")]
+File = Annotated[
+    str | None, typer.Option("--file", metavar="NAME", help="Instead of numbers: all rows that were new in the file of this name.")
+]
 
 
 @app.command()
 def confirm(numbers: Numbers = None, file: File = None) -> None:
-    """Say that doubted results are right. Models rest on them from now on."""
+    """Mark doubted results as right. The models use them from now on."""
     chosen = _chosen(numbers, file)
-    typer.echo(f"{_told(common.client().confirm(chosen), chosen)} had been doubted and are used from now on")
+    typer.echo(_told(common.client().confirm(chosen), chosen, "had been doubted and are used from now on"))
 
 
 @app.command()
 def doubt(
-    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, as 'results list' shows it.")],
+    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason; 'results list' shows it.")],
     numbers: Numbers = None,
     file: File = None,
 ) -> None:
-    """Say that results are wrong. No model rests on them until they are confirmed."""
+    """Mark results as wrong. The models do not use them until they are confirmed."""
     chosen = _chosen(numbers, file)
-    typer.echo(f"{_told(common.client().doubt(chosen, why), chosen)} are not used from now on")
+    typer.echo(_told(common.client().doubt(chosen, why), chosen, "are not used from now on"))
 
 
 def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
@@ -150,25 +154,37 @@ def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
     return numbers or file or ()
 
 
-def _told(count: int, chosen: Selection) -> str:
-    return f"{counted(count, 'result')} of {chosen}" if isinstance(chosen, str) else f"{count} of {len(chosen)} results"
+def _told(count: int, chosen: Selection, what: str) -> str:
+    """How many of the chosen results a command has changed."""
+    if isinstance(chosen, str):
+        return f"{counted(count, 'result')} of {chosen} {what}"
+    several = len(set(chosen))
+    return f"{count} of {several} results {what}" + ("; the rest stays as it was" if count < several else "")
 
 
 @app.command()
 def compare(
     by: Annotated[str, typer.Argument(metavar="COLUMN", help="system, framework_version, compiler, … or params.NAME.")],
-    values: Annotated[list[str] | None, typer.Argument(metavar="VALUE", help="Only these, against the first; not given: all.")] = None,
+    values: Annotated[
+        list[str] | None, typer.Argument(metavar="VALUE", help="Only these values, compared with the first; default: all.")
+    ] = None,
     application: Application = None,
     system: System = None,
     metric: Metric = None,
     where: Where = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Put results side by side that differ in one column. Ratio, and whether the difference exceeds the noise of repeats."""
+    """Compare results that differ in one column only. Shows the ratio, and whether it exceeds the noise of repeated runs."""
     from modak.comparison import compare as compared
 
     _check_column(by)
-    pairs = compared(_every(_filters(application, system, metric, where)), by, values or ())
+    filters, seen = _filters(application, system, metric, where), set[str]()
+    pairs = compared(_noting(_every(filters), by, seen), by, values or ())
+    if not seen:
+        raise NotFound(f"{_none_of(filters)} tell it", field=by)
+    for value in values or ():
+        if value not in seen:
+            raise UnknownName(by, value, seen, field="VALUE")
     if not pairs:
         raise DataError("no results differ in this column alone", field=by)
     if as_json:
@@ -178,7 +194,7 @@ def compare(
         name for name in dict.fromkeys(name for pair in pairs for name in pair.equal) if len({pair.equal.get(name) for pair in pairs}) > 1
     ]
     fixed = {name: value for name, value in pairs[0].equal.items() if name not in differ}
-    typer.echo(", ".join(f"{name} {value}" for name, value in fixed.items()))
+    typer.echo(show.folded(", ".join(f"{name} {value}" for name, value in fixed.items()), "", "  "))
     words = {True: "yes", False: "no", None: "not known"}
     show.table(
         (*differ, by, "against", "median", "against it", "runs", "ratio", "better", "beyond noise"),
@@ -206,6 +222,19 @@ def _check_column(name: str) -> None:
         raise RequestError(unknown("column", name, [*COLUMNS[:20], "params.NAME"]), field="COLUMN")
 
 
+def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows; what they hold in the column is put into ``seen`` as they pass."""
+    for row in rows:
+        if row.get(column) is not None:
+            seen.add(str(row[column]))
+        yield row
+
+
+def _none_of(filters: Mapping[str, str]) -> str:
+    """What to say where the filters leave nothing."""
+    return "no results" + (f" with {', '.join(f'{name} {text!r}' for name, text in filters.items())}" if filters else "")
+
+
 def _every(filters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
     """All results, page after page."""
     client, cursor = common.client(), None
@@ -223,12 +252,12 @@ def export(
     system: System = None,
     metric: Metric = None,
     where: Where = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the table there.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the table to this file.")] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help="csv, json or extrap; not given: json where FILE ends so, else csv.")
+        str | None, typer.Option("--format", help="csv, json or extrap; default: json if FILE ends in .json, else csv.")
     ] = None,
 ) -> None:
-    """Write results as CSV, as JSON or for Extra-P. In base units; loaded again, CSV and JSON are the same rows."""
+    """Write results as CSV, as JSON or for Extra-P. Values are in base units; CSV and JSON can be loaded again."""
     from modak.cli.files import replacing
     from modak.ingest.csv import write_csv
     from modak.ingest.writing import write_extrap, write_json
@@ -237,17 +266,20 @@ def export(
     writers = {"json": write_json, "extrap": write_extrap}
     if chosen not in ("csv", *writers):
         raise RequestError(unknown("format", chosen, ("csv", *writers)), field="--format")
-    columns, rows = common.client().export(_filters(application, system, metric, where))
+    filters = _filters(application, system, metric, where)
+    columns, rows = common.client().export(filters)
 
     def write(stream: TextIO) -> int:
         return write_csv(rows, stream, columns) if chosen == "csv" else writers[chosen](rows, stream)
 
     if output is None:
-        write(sys.stdout)
-        return
-    with replacing(output) as stream:
-        count = write(stream)
-    typer.echo(f"{count} rows written to {output}")
+        count = write(sys.stdout)
+    else:
+        with replacing(output) as stream:
+            count = write(stream)
+        typer.echo(f"{count} rows written to {output}")
+    if not count:
+        show.note(_none_of(filters))
 
 
 def _filters(application: str | None, system: str | None, metric: str | None, where: list[str] | None) -> dict[str, str]:

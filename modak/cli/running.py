@@ -6,26 +6,28 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modak.cli import common
+from modak.__main__ import end_in_peace
+from modak.amounts import counted
+from modak.cli import common, show
 from modak.errors import Fault, Unavailable
 
 if TYPE_CHECKING:
     from modak.settings import Settings
 
-db = typer.Typer(help="Look after the database.", no_args_is_help=True, rich_markup_mode=None)
+db = typer.Typer(help="Maintain the database.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on; other machines reach what is not loopback.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; other machines can only reach non-loopback addresses.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes.")] = 1,
 ) -> None:
     """Run the REST service."""
     if os.geteuid() == 0:
@@ -56,6 +58,7 @@ def serve(
             proxy_headers=False,  # the application itself believes those proxies that the settings name
         )
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        end_in_peace()
 
 
 def _end(*_: object) -> None:
@@ -82,23 +85,64 @@ def _counted_together(workers: int) -> Iterator[None]:
     if workers == 1:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="modak-metrics-") as folder:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    with ExitStack() as kept:
+        try:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = kept.enter_context(tempfile.TemporaryDirectory(prefix="modak-metrics-"))
+        except OSError as error:
+            typer.echo(f"warning: each worker tells its own /metrics: no folder for temporary files ({error.strerror})", err=True)
         yield
 
 
 @db.command()
 def upgrade() -> None:
-    """Create the tables, or bring them up to date. An empty database gets the packaged knowledge."""
-    from modak.store import upgrade
+    """Create the tables, or migrate them to this version. An empty database is filled with the packaged knowledge."""
+    from modak.knowledge import packaged_root, read_all
+    from modak.store import open_store, upgrade
 
     changed = upgrade(common.database())
     typer.echo("the database is up to date now" if changed else "the database was up to date")
+    with open_store(common.database(), fill=False) as store:
+        waiting = sum(one.taken(replace=False) for one in store.differences(read_all(packaged_root()).entries))
+    if waiting:
+        what = counted(waiting, "thing")
+        show.note(f"this MODAK knows {what} that the database lacks, or has as an earlier version knew it: modak db refresh --dry-run")
+
+
+@db.command()
+def refresh(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME…]", help="Only what is called so, and no results.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Take in what was changed here, too; what is there is replaced.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all differences, store nothing.")] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Take in what this MODAK knows and the database does not. What was changed here stays."""
+    with common.local() as service:
+        found = service.refresh(names or (), replace=replace, dry_run=dry_run)
+    if as_json:
+        show.document(found)
+        return
+    differing, load = found["differences"], found["load"]
+    if differing:
+        show.table(("", "kind", "name", "why", "in the database by", "since"), [_standing(one, dry_run=dry_run) for one in differing])
+    if load["new"]:
+        typer.echo(f"{counted(load['new'], 'result')} {'would be' if dry_run else 'were'} added")
+    if not differing and not load["new"]:
+        typer.echo("the database has all that this MODAK knows")
+    for one in differing if dry_run else ():
+        if one["diff"]:
+            typer.echo("\n" + "\n".join(map(show.printable, one["diff"].split("\n"))))
+
+
+def _standing(one: Mapping[str, Any], *, dry_run: bool) -> tuple[str | None, ...]:
+    """A row of the table: what becomes of an entry, and why."""
+    fate = ("would be taken in" if dry_run else "taken in") if one["taken"] else "left out" if one["held"] != one["name"] else "stays"
+    why = f"another {one['kind']} is called so: {one['held']}" if one["standing"] == "name taken" else one["standing"]
+    return fate, one["kind"], one["name"], why, one["by"], one["at"][:10] if one["at"] else None
 
 
 @db.command()
 def check() -> None:
-    """Look for damage in an SQLite database."""
+    """Check an SQLite database for damage."""
     with common.local() as service:
         faults = service.store.check()
     if faults:

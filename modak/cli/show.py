@@ -123,7 +123,7 @@ def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 
 def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    """Each row as ``name value`` pairs; a line breaks between two of them."""
+    """Each row as ``name value`` pairs; a line breaks between two of them, and within one where it alone is longer than a line."""
     room = _room()
     for row in cells:
         line = ""
@@ -132,7 +132,9 @@ def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
             if line and len(longer) > room:
                 typer.echo(line)
                 longer = f"{GAP}{pair}"
-            line = longer
+            *full, line = textwrap.wrap(longer, room, subsequent_indent=2 * GAP, break_long_words=False, break_on_hyphens=False)
+            for text in full:
+                typer.echo(text)
         typer.echo(line)
 
 

@@ -19,12 +19,12 @@ COLUMNS = (
 
 def size(
     request: common.Request,
-    deadline: Annotated[str | None, typer.Option(help="When the model is wanted (time-to-model), as [d-]hh:mm:ss or seconds.")] = None,
-    system: Annotated[str | None, typer.Option(help="This system alone.")] = None,
+    deadline: Annotated[str | None, typer.Option(help="Time-to-model: when the model is wanted, as [d-]hh:mm:ss or seconds.")] = None,
+    system: Annotated[str | None, typer.Option(help="Size only this system.")] = None,
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Say how much hardware a goal needs. On known systems and reference configurations."""
+    """Estimate how much hardware a goal needs. Covers known systems and reference configurations."""
     document = common.document(request)
     for path, value in {"optimisation.objective.deadline": deadline, "target.name": system}.items():
         if value is not None:

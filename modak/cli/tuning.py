@@ -16,18 +16,21 @@ TRIALS = 30
 def tune(
     request: common.Request,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="The search's folder, below this one; a search there goes on.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder of the search, below the current one; an existing search is continued."),
     ] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="At most so many trials; not given: the request's number, else 30.")] = None,
-    budget: Annotated[float | None, typer.Option(min=0, help="Node-hours for all runs; not given: the request's, else no limit.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Trials at the same time.")] = 1,
-    confirm: Annotated[int, typer.Option(min=0, help="Runs of the best and of the job's own setting at the end, in turns.")] = 3,
-    gain: Annotated[float, typer.Option(min=0, help="The least improvement that is worth another trial, as a part.")] = 0.02,
-    here: Annotated[bool, typer.Option("--here", help="Run the scripts in this place, an allocation, instead of submitting them.")] = False,
+    trials: Annotated[int | None, typer.Option(min=1, help="Maximum number of trials; default: the request's number, else 30.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="Maximum node-hours of all runs; default: the request's, else no limit.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of trials at the same time.")] = 1,
+    confirm: Annotated[int, typer.Option(min=0, help="Runs each of the best and of the job's own setting in the final comparison.")] = 3,
+    gain: Annotated[float, typer.Option(min=0, help="Smallest improvement that justifies another trial, as a fraction.")] = 0.02,
+    here: Annotated[bool, typer.Option("--here", help="Run the scripts here, inside an allocation, instead of submitting them.")] = False,
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Look for better settings of a job by running it. Within a budget, and going on where a search was left."""
+    """Search for better settings of a job by running it. Stays within a budget; an interrupted search is continued."""
     from modak.tuner.search import SearchOptions
     from modak.tuner.tune import tune
 

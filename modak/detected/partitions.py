@@ -186,7 +186,8 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
         return named, ()
     typed = f" of type {plain(word, 40)}" if word else ""
     which = f"; it may be {' or '.join(others)}" if others else ""
-    return None, (f"{kind.label}: {counted(number, 'GPU')} a node{typed} left out, the model is unknown{which}",)
+    enter = f"; enter 'accelerator' and 'accelerators = {number}' into its node, with a source"
+    return None, (f"{kind.label}: {counted(number, 'GPU')} a node{typed} left out, the model is unknown{which}{enter}",)
 
 
 def _doubts(kind: Kind, own: SeenProcessor, machine: Machine) -> Iterator[str]:

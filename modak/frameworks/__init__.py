@@ -1,6 +1,6 @@
 """Frameworks: one small file a variant.
 
-A variant is a frozen dataclass that keeps :class:`Framework`; registration is a word in ``BUILTIN``.
+A variant is a frozen dataclass that implements :class:`Framework`, with an entry in ``BUILTIN``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["BUILTIN", "Carrier", "Compiler", "Framework", "SourceBuild", "Toolch
 
 
 class Framework(Protocol):
-    """What MODAK needs to know of a framework."""
+    """What MODAK needs to know about a framework."""
 
     @property
     def name(self) -> str:
@@ -78,15 +78,15 @@ class Framework(Protocol):
 
     @property
     def inspection(self) -> Inspection | None:
-        """What an image of it is asked when it is run; ``None``: it has no images, or nothing can be asked."""
+        """The test that runs in its images; ``None``: it has no images, or nothing can be tested."""
         ...
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
-        """Whose images serve these options; ``None``: no framework image at all."""
+        """The framework whose images are suitable for these options; ``None``: no framework image at all."""
         ...
 
     def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
-        """Variables that the options ask for."""
+        """Environment variables that the options need."""
         ...
 
     def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
@@ -119,5 +119,5 @@ BUILTIN: tuple[Framework, ...] = (
 
 
 def switches(framework: Framework, options: FrameworkOptions) -> Mapping[str, Switch | None]:
-    """What the options say of each graph compiler: on, off, ``auto`` or nothing; one that is part of the framework is on."""
+    """The setting of each graph compiler: on, off, ``auto`` or nothing; one that is part of the framework is on."""
     return {item.name: True if item.always else getattr(options, item.option, None) for item in framework.compilers}

@@ -47,7 +47,7 @@ class PyTorchOptions(FrameworkOptions):
     glow: Switch | None = None
     jit: Switch | None = None
     """TorchScript."""
-    distribution: Literal["horovod", "ddp", "fsdp"] | None = None
+    distribution: Literal["horovod", "ddp", "fsdp", "deepspeed"] | None = None
 
 
 def _torch_1(minor: str, release: str, cuda: str) -> Toolchain:
@@ -112,7 +112,7 @@ class PyTorch(FrameworkBase):
         Compiler("glow", "glow", "<2", built_in=False, added=("opt-build", "1.4.*")),
         Compiler("jit", "jit"),
     )
-    distributions: tuple[str, ...] = ("horovod", "ddp", "fsdp")
+    distributions: tuple[str, ...] = ("horovod", "ddp", "fsdp", "deepspeed")
     add_ons: tuple[str, ...] = ("horovod",)
     inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (

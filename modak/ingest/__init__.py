@@ -1,7 +1,7 @@
-"""Results in: every file format is one small file here that keeps the :class:`Format` protocol, and one word in ``BUILTIN``.
+"""Reading results: each file format is one small file here that implements :class:`Format`, and one entry in ``BUILTIN``.
 
-A format only finds the cells (:class:`modak.ingest.table.Raw`); which columns there are, what they may hold and which unit
-they are in is checked in one place, :mod:`modak.ingest.columns`, for all of them.
+A format only finds the cells (:class:`modak.ingest.table.Raw`). Columns, their contents and their units are checked in one
+place for all formats, :mod:`modak.ingest.columns`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from modak.ingest.table import Raw
 
 
 class Format(Protocol):
-    """A file format that results come in."""
+    """A file format of results."""
 
     @property
     def name(self) -> str:
-        """What ``--format`` calls it."""
+        """Its name for ``--format``."""
 
     def recognises(self, head: bytes, name: str) -> bool:
         """Whether a file called ``name`` that starts with ``head`` (up to 64 KiB) is of this format."""
@@ -60,4 +60,4 @@ BUILTIN: Final[tuple[Format, ...]] = (
     Json(),
     Csv(),
 )
-"""In the order in which they are asked; the first that recognises a file reads it: CSV, which any text may be, comes last."""
+"""In the order in which they are tried; the first that recognises a file reads it. CSV comes last, because any text may be CSV."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from modak import metrics
-from modak.errors import DataError, Fault
+from modak.errors import DataError, Fault, nearest
 from modak.facts import Layout, SeriesKey
 from modak.ingest.table import LAYOUT, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw
 
@@ -59,6 +59,19 @@ _LARGEST_VALUE: Final = 1e300
 _WHOLE: Final = re.compile(r"(0|[1-9][0-9]{0,9})(\.0{1,3})?")
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)")
+_BRACKETS: Final = re.compile(r"\s*[\[(].*")
+_SPLIT: Final = re.compile(r"[1-9][0-9]{0,2}([ ,.'’_\u00a0\u2009\u202f][0-9]{3})+([.,][0-9]+)?")
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]{1,4})?")
+_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
+_LONGEST_UNIT: Final = 20
+NOTHING: Final = frozenset(
+    ("none", "null", "nil", "nan", "na", "n/a", "#n/a", "n.a.", "-", "--", "–", "—", "?", "unknown", "not available")
+)
+"""What people write, in any case, into a cell that they have nothing for."""
+AS_WRITTEN: Final = ("application", "metric", "value", "source")
+"""Columns in which that is a text like any other, or a fault."""
+MEANT: Final[Mapping[str, tuple[str, ...]]] = {"runtime": ("none",), "suspect": ("?", "unknown")}
+"""Columns in which one of these words says something, after all: no container, a doubt without reason. So does ``none`` as a parameter."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -83,6 +96,20 @@ def cell(value: Any) -> str:
     return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)
 
 
+def plain(name: str) -> str:
+    """A column as it is called, where only case or blanks tell the name from one of :data:`COLUMNS`; else the name itself.
+
+    >>> plain("Ranks per node"), plain("params.DT")
+    ('ranks_per_node', 'params.DT')
+    """
+    folded = _folded(name)
+    return folded if folded in COLUMNS else name
+
+
+def _folded(name: str) -> str:
+    return name.strip().lower().replace(" ", "_")[:60]
+
+
 def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: bool) -> Iterator[str]:
     """What is wrong with the names of the columns: unknown ones, each with its nearest, and required ones that are missing.
 
@@ -90,11 +117,13 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
     """
     strange = [name for name in columns if name not in COLUMNS and not PARAMETER.fullmatch(name)]
     for name in strange:
-        plain = name.strip().lower().replace(" ", "_")[:60]
-        nearest = get_close_matches(plain, (*COLUMNS, "params.NAME"), n=1, cutoff=0)[0]
-        hint = f"; {plain} is a metric: name it in the column 'metric', its number goes into 'value'" if plain in metrics.METRICS else ""
+        known, measured = (*COLUMNS, "params.NAME"), _folded(_BRACKETS.sub("", name))
+        near = nearest(name, known) or get_close_matches(_folded(name), known, n=1, cutoff=0)[0]
+        hint = (
+            f"; {measured} is a metric: name it in the column 'metric', its number goes into 'value'" if measured in metrics.METRICS else ""
+        )
         how = "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[-1] else ""
-        yield f"unknown column {_shown(name)}; the nearest known one is {nearest!r}{hint}{how}"
+        yield f"unknown column {_shown(name)}; the nearest known one is {near!r}{hint}{how}"
     missing = [name for name in required if name not in columns]
     if missing:
         filled = "".join(f"; '--set {name}=…' gives all rows one" for name in missing[:1] if loading and name != "value")
@@ -103,19 +132,19 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
 
 def batch(raw: Raw, name: str, now: datetime) -> Batch:
     """Checked and typed rows. Raises :class:`modak.errors.DataError` with the faults of all columns, by line."""
-    table = _Checked(raw, name)
+    table = _Checked(raw, name, MEANT)
     values = table.column("value", _value, math.nan, np.float64, required=True)
     numbers = {column: table.column(column, _whole(column), UNKNOWN, np.int32) for column in NUMBERS}
     measured_at = table.column("measured_at", lambda text: _instant(text, now), UNKNOWN, np.int64)
     sources, suspects = (table.texts(column, longest) for column, longest in (("source", 1000), ("suspect", 500)))
     series, series_of, values = _series(table, values)
     table.check()
-    return Batch(series, series_of, numbers, values, measured_at, sources, suspects, raw.lines, raw.notes)
+    return Batch(series, series_of, numbers, values, measured_at, sources, suspects, raw.lines, (*raw.notes, *table.notes()))
 
 
 def points(raw: Raw, asked: Raw, name: str) -> list[Point]:
     """Rows that ask for a value; ``asked`` holds the same rows under the file's own names."""
-    table = _Checked(raw, name)
+    table = _Checked(raw, name, {**MEANT, "compiler": ("none",)})
     numbers = {column: table.column(column, _whole(column), UNKNOWN, np.int32) for column in LAYOUT}
     series, series_of, _ = _series(table, np.ones(len(raw.lines)))
     table.check()
@@ -144,13 +173,15 @@ def check_cell(column: str, text: str, now: datetime) -> None:
 
 
 class _Checked:
-    """Columns of a part of a file; faults gather until :meth:`check`."""
+    """Columns of a part of a file; faults gather until :meth:`check`. ``meant``: as :data:`MEANT`."""
 
-    def __init__(self, raw: Raw, name: str) -> None:
+    def __init__(self, raw: Raw, name: str, meant: Mapping[str, tuple[str, ...]]) -> None:
         self.raw = raw
         self.name = name
         self.rows = len(raw.lines)
         self.faults: list[tuple[int, str]] = []
+        self._meant = meant
+        self._nothing: dict[str, list[str]] = {}
 
     def column(self, column: str, read: Reader, empty: Any, kind: type[Any], *, required: bool = False) -> Any:
         """One typed array: ``read`` for each distinct text, ``empty`` where the cell is empty."""
@@ -169,6 +200,10 @@ class _Checked:
         found = []
         for code, text in enumerate(map(str.strip, cells.texts)):
             value = empty
+            if text.lower() in NOTHING and self._is_nothing(column, text):
+                self._nothing.setdefault(column, []).append(text)
+                found.append(value)
+                continue
             try:
                 if text:
                     value = read(text)
@@ -178,6 +213,15 @@ class _Checked:
                 self.fault(f"column {column!r}: {_shown(text)}: {wrong}" if text else f"column {column!r}: {wrong}", cells.codes == code)
             found.append(value)
         return found
+
+    def _is_nothing(self, column: str, text: str) -> bool:
+        meant = self._meant.get(column, ("none",) if column.startswith("params.") else ())
+        return column not in AS_WRITTEN and text.lower() not in meant
+
+    def notes(self) -> Iterator[str]:
+        """For each column what stands there for nothing."""
+        for column, texts in self._nothing.items():
+            yield f"{self.name}: column {column!r}: {', '.join(map(ascii, texts))} says nothing; the cell counts as empty"
 
     def fault(self, message: str, rows: Any) -> None:
         """Note a fault in the first of ``rows`` (a mask)."""
@@ -276,7 +320,7 @@ def _whole(column: str) -> Reader:
     def read(text: str) -> int:
         found = _WHOLE.fullmatch(text)
         if not found or not least <= int(found[1]) <= _LARGEST_COUNT:
-            raise ValueError(f"allowed: a whole number from {least} to {_LARGEST_COUNT}")
+            raise ValueError(f"allowed: a whole number from {least} to {_LARGEST_COUNT}{_meant(text) if _SPLIT.fullmatch(text) else ''}")
         return int(found[1])
 
     return read
@@ -284,11 +328,29 @@ def _whole(column: str) -> Reader:
 
 def _value(text: str) -> float:
     if not _DECIMAL.fullmatch(text):
-        raise ValueError("allowed: a finite positive number such as 12.5 or 1.25e1 (its unit goes into the column 'unit')")
+        raise ValueError(f"allowed: a finite positive number such as 12.5 or 1.25e1{_meant(text)}")
     value = float(text)
     if not 0 < value < _LARGEST_VALUE:
         raise ValueError("allowed: a finite positive number")
     return value
+
+
+def _meant(text: str) -> str:
+    """How to write what is no plain number, where that can be told."""
+    if text.lower() in NOTHING:
+        return "; where nothing was measured, leave the row out"
+    if _SPLIT.fullmatch(text) and not _DECIMAL_COMMA.fullmatch(text):
+        return "; without a sign between thousands"
+    if _DECIMAL_COMMA.fullmatch(text):
+        return "; with a decimal point, and without a sign between thousands"
+    clock = _CLOCK.fullmatch(text)
+    if clock:
+        days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        return f"; in seconds, {((days * 24 + hours) * 60 + minutes) * 60 + seconds:g}"
+    number, unit = _DECIMAL.match(text), ""
+    if number:
+        unit = text[number.end() :].strip()
+    return f"; its unit goes into the column 'unit': {number[0]} and {unit}" if number and len(unit) < _LONGEST_UNIT else ""
 
 
 def _instant(text: str, now: datetime) -> int:

@@ -1,10 +1,10 @@
-"""CSV with a header in the first line: UTF-8, commas, quotes where a cell holds a comma. In and out.
+"""CSV with a header in the first line: UTF-8, commas (or tabs), quotes where a cell holds a comma. In and out.
 
 Structure is checked on the bytes, all lines of a block at once, before anything is cut into cells: a row that is too short
 or a quote that is never closed must not shift the cells of others. No type is guessed: ``NA`` and ``007`` stay text.
 
 Spreadsheets of countries with decimal commas separate cells with semicolons: a header with semicolons and without a comma is of such a
-file, and ``12,5`` in it is a number.
+file, and ``12,5`` in it is a number. What spreadsheets leave of deleted cells, empty rows and columns without a name, is nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from modak.errors import DataError, Fault
 from modak.ingest.sources import Source
-from modak.ingest.table import MOST_COLUMNS, Cells, Int64, Raw
+from modak.ingest.table import LAYOUT, MOST_COLUMNS, Cells, Int64, Raw
 
 BLOCK: Final = 16 * 2**20
 LONGEST_LINE: Final = 100_000
@@ -29,10 +29,16 @@ SMALL: Final = 2**20
 """Below this many bytes the standard library cuts faster than pandas can be imported."""
 
 _QUOTE, _LINE_FEED = b'"\n'
+_MARKS: Final = ",;\t"
+"""Separators of cells; the first that stands in the header is the file's."""
+_DECLARED: Final = re.compile(rb"sep=([,;\t|])")
+"""What spreadsheets write above the header, and read there."""
+_QUOTED: Final = re.compile(rb'"[^"]*"')
+_COLUMNS: Final = frozenset((b"application", b"metric", b"value"))
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
 _FORMULA: Final = re.compile(r"'*[=+\-@]")
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?")
-_THOUSANDS: Final = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+")
+_THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 
 
@@ -43,9 +49,10 @@ class Csv:
     name: str = "csv"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the ending of its name, or by a comma or semicolon in the first line of a text."""
+        """By the ending of its name, or by a comma, a semicolon or known columns between tabs in the first line of a text."""
         first = head.partition(b"\n")[0]
-        return name.lower().endswith(".csv") or (b"\0" not in head and head[:1] not in b"[{" and (b"," in first or b";" in first))
+        separated = b"," in first or b";" in first or not _COLUMNS.isdisjoint(first.lower().split(b"\t"))
+        return name.lower().endswith((".csv", ".tsv")) or (b"\0" not in head and head[:1] not in b"[{" and separated)
 
     def read(self, source: Source) -> Iterator[Raw]:
         """Blocks of rows."""
@@ -53,9 +60,12 @@ class Csv:
             blocks = _blocks(stream, source.name)
             first = next(blocks, b"").removeprefix(b"\xef\xbb\xbf")
             head, _, body = _clean(first, 1, source.name).partition(b"\n")
-            mark = ";" if b";" in head and b"," not in head else ","
-            names = _header(head.decode(), mark, source.name)
-            line = 2
+            line, declared = 1, _DECLARED.fullmatch(head)
+            if declared:
+                line, (head, _, body) = 2, body.partition(b"\n")
+            mark = declared[1].decode() if declared else _mark(head)
+            names = _header(head.decode(), mark, line, source.name)
+            line += 1
             notes = (f"{source.name}: semicolons separate its cells, commas are decimal",) if mark == ";" and body.strip() else ()
             yield replace(_raw(body, names, mark, line, source.name), notes=notes)
             line += body.count(b"\n")
@@ -63,6 +73,12 @@ class Csv:
                 body = _clean(block, line, source.name)
                 yield _raw(body, names, mark, line, source.name)
                 line += body.count(b"\n")
+
+
+def _mark(head: bytes) -> str:
+    """The separator of a header: the first of :data:`_MARKS` that stands outside of quotes."""
+    bare = _QUOTED.sub(b"", head).decode()
+    return next((mark for mark in _MARKS if mark in bare), ",")
 
 
 def _blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
@@ -106,25 +122,22 @@ def _place(block: bytes, position: int, line: int, name: str) -> str:
     return f"{name}:{line + block.count(_LINE_FEED, 0, position)}"
 
 
-def _header(text: str, mark: str, name: str) -> list[str]:
+def _header(text: str, mark: str, line: int, name: str) -> list[str]:
+    """The names of the columns; an empty one is of a column that holds nothing."""
+    place = f"{name}:{line}"
     if not text.strip():
-        raise DataError("no header: the file is empty, or its first line is", field=f"{name}:1")
+        raise DataError("no header: the file is empty, or its first line is", field=place)
     if len(text) > LONGEST_LINE:
-        raise DataError(f"the header is longer than {LONGEST_LINE} characters", field=f"{name}:1")
-    _lines(text.encode() + b"\n", None, mark, 1, name)
-    names = next(csv.reader([text], delimiter=mark, strict=True))
+        raise DataError(f"the header is longer than {LONGEST_LINE} characters", field=place)
+    _lines(text.encode() + b"\n", None, mark, line, name)
+    names = [each.strip() for each in next(csv.reader([text], delimiter=mark, strict=True))]
     if len(names) > MOST_COLUMNS:
-        raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}", field=f"{name}:1")
+        raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}", field=place)
     if len(names) == 1:
-        other = next((other for other in "\t|" if other in text), None)
-        raise DataError(
-            f"cells are separated by commas, not by {other!r}" if other else "the header has one column only", field=f"{name}:1"
-        )
-    faults = [
-        Fault(f"{name}:1", f"column {number} has no name" if not each else f"two columns are called {each!r}")
-        for number, each in enumerate(names, 1)
-        if not each or each in names[: number - 1]
-    ]
+        by = ", not by '|'" if "|" in text else ""
+        message = f"the header has one column only; it names the columns, separated by commas, semicolons or tabs{by}"
+        raise DataError(message, field=place)
+    faults = [Fault(place, f"two columns are called {each!r}") for number, each in enumerate(names) if each and each in names[:number]]
     if faults:
         raise DataError(faults=faults[:MOST_FAULTS])
     return names
@@ -132,11 +145,38 @@ def _header(text: str, mark: str, name: str) -> list[str]:
 
 def _raw(body: bytes, names: Sequence[str], mark: str, line: int, name: str) -> Raw:
     lines = _lines(body, len(names), mark, line, name)
-    columns = map(_unguarded, _cut_small(body, len(names), mark) if len(body) < SMALL else _cut(body, len(names), mark))
-    found = dict(zip(names, columns, strict=True))
+    columns = list(map(_unguarded, _cut_small(body, len(names), mark) if len(body) < SMALL else _cut(body, len(names), mark)))
+    columns, lines = _without_empty_rows(columns, lines)
+    nameless = [(number, cells) for number, cells in enumerate(columns, 1) if not names[number - 1] and any(map(str.strip, cells.texts))]
+    unnamed = [Fault(f"{name}:{_line_of(cells, lines)}", _nameless(number, cells)) for number, cells in nameless]
+    if unnamed:
+        raise DataError(faults=unnamed[:MOST_FAULTS])
+    found = {column: cells for column, cells in zip(names, columns, strict=True) if column}
     if mark == ";":
-        found = {column: _with_points(cells, column, lines, name) for column, cells in found.items()}
+        decimal = any(_DECIMAL_COMMA.fullmatch(text.strip()) for cells in found.values() for text in cells.texts)
+        found = {column: _with_points(cells, column, lines, name, decimal) for column, cells in found.items()}
     return Raw(found, lines)
+
+
+def _without_empty_rows(columns: list[Cells], lines: Int64) -> tuple[list[Cells], Int64]:
+    """The rows of which some cell holds something, with their lines."""
+    full = np.zeros(lines.size, dtype=bool)
+    for cells in columns:
+        said = np.array([bool(text.strip()) for text in cells.texts], dtype=bool)
+        full |= said[cells.codes] if said.size else False
+        if full.all():
+            return columns, lines
+    return [Cells.of(cells.texts[code] for code in cells.codes[full]) for cells in columns], lines[full]
+
+
+def _line_of(cells: Cells, lines: Int64) -> int:
+    """The line of the first cell that holds something."""
+    return next(int(line) for line, code in zip(lines, cells.codes, strict=True) if cells.texts[code].strip())
+
+
+def _nameless(number: int, cells: Cells) -> str:
+    text = next(text for text in cells.texts if text.strip())
+    return f"column {number} has no name in the header, and holds {text[:60]!a} here; name it (params.NAME) or leave it out"
 
 
 def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -> Int64:
@@ -195,15 +235,16 @@ def _cut(body: bytes, columns: int, mark: str) -> Iterable[Cells]:
         yield Cells(codes.astype(np.int32), texts.tolist())
 
 
-def _with_points(cells: Cells, column: str, lines: Int64, name: str) -> Cells:
-    """Numbers with a decimal comma, with a point instead. Raises where points in the same column may stand between thousands."""
+def _with_points(cells: Cells, column: str, lines: Int64, name: str, decimal: bool) -> Cells:
+    """Numbers with a decimal comma, with a point instead. Raises where points may stand between thousands: beside such numbers in the same
+    column, in values beside any (``decimal``), and in counts."""
     commas = [bool(_DECIMAL_COMMA.fullmatch(text.strip())) for text in cells.texts]
-    if not any(commas):
+    if not any(commas) and not (decimal and column.lower() == "value") and column.lower() not in LAYOUT:
         return cells
     doubtful = next((code for code, text in enumerate(cells.texts) if _THOUSANDS.fullmatch(text.strip())), None)
     if doubtful is not None:
         line, text = lines[np.flatnonzero(cells.codes == doubtful)[0]], cells.texts[doubtful].strip()
-        message = f"column {column!r}: {text!a} beside numbers with a decimal comma: write thousands without a point"
+        message = f"column {column!r}: {text!a} where commas are decimal: write thousands without a point, and other numbers with a comma"
         raise DataError(message, field=f"{name}:{line}")
     return Cells(cells.codes, [text.replace(",", ".") if comma else text for text, comma in zip(cells.texts, commas, strict=True)])
 

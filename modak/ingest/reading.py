@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -54,7 +55,7 @@ def tables(paths: Iterable[Path], options: Options = PLAIN, formats: Sequence[Fo
         else:
             found.append(table(source, options, formats))
     if skipped and not found:
-        raise DataError(_not_recognised(formats), field=skipped[0])
+        raise DataError(_not_recognised(formats, b"-"), field=skipped[0])
     return Incoming(tuple(found), tuple(skipped), options)
 
 
@@ -75,7 +76,7 @@ def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | 
 
 def points(source: Source, most: int, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> tuple[Point, ...]:
     """The rows of a result table without values: what to predict. Raises as reading a table does, and for more than ``most`` rows."""
-    chosen = _format(source, options, formats)
+    chosen = _format(source, options, formats, loading=False)
     _check_fill(options)
     found: list[Point] = []
     for raw in _parts(chosen, source):
@@ -104,12 +105,14 @@ def _installed() -> Sequence[Format]:
     return sorted(plugins.all_of("ingest"), key=lambda each: each.name in ("json", "csv"))
 
 
-def _format(source: Source, options: Options, formats: Sequence[Format] | None) -> Format:
+def _format(source: Source, options: Options, formats: Sequence[Format] | None, *, loading: bool = True) -> Format:
     formats = _installed() if formats is None else formats
+    if source.head().startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise DataError("text in UTF-16 (spreadsheets call it Unicode text); save it as CSV in UTF-8", field=source.name)
     if options.format is None:
         chosen = _recognised(source, formats)
         if chosen is None:
-            raise DataError(_not_recognised(formats, source.head()), field=source.name)
+            raise DataError(_not_recognised(formats, source.head(), loading=loading), field=source.name)
         return chosen
     named = {each.name: each for each in formats}
     if options.format not in named:
@@ -122,12 +125,14 @@ def _recognised(source: Source, formats: Sequence[Format]) -> Format | None:
     return next((each for each in formats if each.recognises(head, source.name.removesuffix(".gz"))), None)
 
 
-def _not_recognised(formats: Sequence[Format], head: bytes = b"") -> str:
+def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = True) -> str:
     if b"[Content_Types].xml" in head[:100] or b"opendocument.spreadsheet" in head[:100]:
         return "a spreadsheet in its program's own format; save it there as CSV in UTF-8, with commas between cells and points in numbers"
     if head[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or head[:3] == b"BZh" or head[:6] == b"\xfd7zXZ\x00":
         return "a compressed file of a kind that is not read (gzip is); unpack it first"
-    return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}); '--format' names one"
+    if not head.strip():
+        return "the file is empty"
+    return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){'; --format names one' if loading else ''}"
 
 
 def _check_fill(options: Options) -> None:
@@ -193,7 +198,7 @@ def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
             raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={options.rename[old]}")
     columns: dict[str, Cells] = {}
     for old, cells in raw.columns.items():
-        new = options.rename.get(old, old)
+        new = options.rename.get(old) if old in options.rename else table_columns.plain(old)
         if new in columns:
             raise DataError(f"two columns are called {new!r}", field=f"{name}:1")
         if new:

@@ -11,13 +11,15 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from modak.errors import DataError
+from modak.errors import DataError, Unavailable
 
 _IN_MEMORY: Final = 16 * 2**20
+NO_ROOM: Final = "the service has no room for what is loaded; try again later"
 MOST_UNPACKED: Final = 16 * 2**30
 """Bytes that a gzip file may hold."""
 MOST_TIMES: Final = 200
@@ -128,15 +130,26 @@ def from_bytes(content: bytes, name: str) -> Source:
     return Source(name, hashlib.sha256(content).hexdigest(), len(content), lambda: io.BytesIO(content))
 
 
+@contextmanager
+def keeping() -> Iterator[None]:
+    """A temporary folder that is full, or cannot be written, is :class:`modak.errors.Unavailable`."""
+    try:
+        yield
+    except OSError as error:
+        why = f"no temporary file can keep what is loaded: {error.strerror} (TMPDIR names another folder)"
+        raise Unavailable(why, told=NO_ROOM) from None
+
+
 def from_stream(stream: BinaryIO, name: str = "-") -> Source:
     """A stream that can be read only once (standard input): kept in a temporary file where it is long."""
     start = stream.read(_IN_MEMORY)
     if len(start) < _IN_MEMORY:
         return from_bytes(start, name)
-    kept = tempfile.NamedTemporaryFile(prefix="modak-", suffix=".in")  # noqa: SIM115 - closed, and so deleted, with the source
-    kept.write(start)
-    shutil.copyfileobj(stream, kept)
-    kept.flush()
+    with keeping():
+        kept = tempfile.NamedTemporaryFile(prefix="modak-", suffix=".in")  # noqa: SIM115 - closed, and so deleted, with the source
+        kept.write(start)
+        shutil.copyfileobj(stream, kept)
+        kept.flush()
     kept.seek(0)
     digest = hashlib.file_digest(kept, "sha256").hexdigest()
     return Source(name, digest, kept.tell(), lambda: Path(kept.name).open("rb"))

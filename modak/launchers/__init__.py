@@ -1,7 +1,7 @@
-"""Launchers: each says with which words a command is started on all ranks, and what it needs of its surroundings.
+"""Launchers: each gives the words that start a command on all ranks, and what it needs in the script.
 
-A variant is a frozen dataclass that keeps :class:`Launcher`. Its words stand outside of the container (the runtime's words
-follow them, then the command), but for what :meth:`Launcher.inside` puts in front of the command.
+A variant is a frozen dataclass that implements :class:`Launcher`. Its words are outside the container (followed by the runtime's
+words and the command), except for those that :meth:`Launcher.inside` puts in front of the command.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from modak.launchers.flux import FluxRun
 from modak.launchers.jsrun import Jsrun
 from modak.launchers.mpirun import Mpirun
 from modak.launchers.none import NoLauncher
+from modak.launchers.pals import Pals
 from modak.launchers.srun import Srun
 from modak.launchers.torchrun import Torchrun
 from modak.schedulers import Scheduler
@@ -24,8 +25,8 @@ from modak.words import Word
 class Launcher(Protocol):
     """How processes are started.
 
-    Its environment, setup and preflight see the job without what one run alone has (:func:`modak.script.surroundings.of_any_run`), and
-    so do its words where they start the count of CPUs before the run.
+    Its environment, setup and preflight see the job without the properties of a single run
+    (:func:`modak.script.surroundings.of_any_run`), and so do its words when they start the count of CPUs before the run.
     """
 
     @property
@@ -34,34 +35,34 @@ class Launcher(Protocol):
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names that find it."""
+        """Other accepted names."""
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
-        """Why it cannot start this job under that scheduler; empty where it can."""
+        """Why it cannot start this job under this scheduler; empty if it can."""
 
     def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
         """Whether it reaches the job's other nodes by ssh."""
 
     def asks(self, has: Resources) -> Resources:
-        """What the scheduler is asked for: the job's own layout, unless one task of it starts several ranks."""
+        """The layout to request from the scheduler: the job's own, unless one task starts several ranks."""
 
     def environment(self, job: JobSpec) -> Mapping[str, str]:
         """Variables that it sets."""
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Lines of the script before it."""
+        """Lines of the script before the run."""
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Checks that end the job early with a sentence."""
+        """Checks that end the job early with a message."""
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
-        """Its own words. ``exported``: names of variables that every rank must see."""
+        """The launcher's own words. ``exported``: names of variables that every rank must see."""
 
     def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
         """The command as it runs inside the container."""
 
-    def untold(self, job: JobSpec, signal: str) -> str:
-        """Why its ranks would not get a signal that it gets; empty where they do, as far as is known."""
+    def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
+        """Why a signal to the launcher would not reach its ranks; empty if it does, as far as is known."""
 
 
-BUILTIN: Final[tuple[Launcher, ...]] = (Srun(), Mpirun(), Jsrun(), FluxRun(), Torchrun(), NoLauncher())
+BUILTIN: Final[tuple[Launcher, ...]] = (Srun(), Mpirun(), Pals(), Jsrun(), FluxRun(), Torchrun(), NoLauncher())

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from modak.jobspec import JobSpec
 from modak.launchers.family import OTHER_MPI
-from modak.launchers.plain import Plain
+from modak.launchers.plain import Plain, kept_back
 from modak.script.bash import Line, need, quiet, run
 from modak.words import Word
 
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler
+
+HANDED_ON: Final = frozenset({"TERM", "HUP", "ALRM", "USR1", "USR2"})
+"""Signals that it hands on to the ranks, by its source (flux-job attach, which it becomes); INT it keeps, as the first of two Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class FluxRun(Plain):
         return (
             need(quiet(run("flux", "getattr", "size")), OTHER_MPI, "there is no Flux instance here: submit the script with flux batch"),
         )
+
+    def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
+        """It hands most signals on."""
+        return kept_back("flux run", HANDED_ON, signal)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """Ranks and their cores. A rank has its share of the GPUs but sees all of the node's: else NCCL's paths are cut."""

@@ -56,11 +56,11 @@ class Mpirun(Plain):
         said = list(dict.fromkeys(text for family, text in VERSION_SAYS.items() if compatible(wanted, family)))
         checks = [holds(run("mpirun", "--version"), text) for text in said]
         first = checks[0] if len(checks) == 1 else either(checks[0], checks[1])
-        where = "the image's MPI is" if job.container and not job.container.host_mpi else "the job's MPI is"
+        where = "the image's MPI is" if job.container and not job.container.host_mpi and job.container.mpi else "the job's MPI is"
         advice = f"mpirun is missing or of another family: {where} {TITLES.get(wanted, wanted)}; load its module"
         return (need(first, OTHER_MPI, advice),)
 
-    def untold(self, job: JobSpec, signal: str) -> str:
+    def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
         """Each family hands some signals on."""
         family = flavour(job)
         return kept_back(f"{self.name} of {TITLES[family]}", HANDED_ON[family], signal) if family in HANDED_ON else ""
@@ -71,8 +71,10 @@ class Mpirun(Plain):
 
 
 def flavour(job: JobSpec) -> str:
-    """The MPI family that mpirun belongs to: the host's, else the image's; Open MPI where neither is known."""
-    return job.launcher_flavour or library_family(job) or "openmpi"
+    """The MPI family that mpirun belongs to: the host's, unless the ranks' library is the image's and of another; Open MPI where neither
+    is known."""
+    host, ranks = job.launcher_flavour, library_family(job)
+    return (host if host and ranks and compatible(ranks, host) else ranks) or "openmpi"
 
 
 def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
@@ -90,6 +92,8 @@ def _placed(job: JobSpec) -> tuple[Word, ...]:
     has = job.resources
     if has.oversubscribed:
         return ("--map-by", f"ppr:{has.ranks_per_node}:node:OVERSUBSCRIBE", "--bind-to", "none")
+    if has.unbound:
+        return ("--map-by", f"ppr:{has.ranks_per_node}:node", "--bind-to", "none")
     if _unbound(job):
         version = job.launcher_version
         older = () if version and Version(version) >= Version("5") else ("--mca", "pml", "ob1", "--mca", "btl", "^openib")
@@ -105,7 +109,7 @@ def _unbound(job: JobSpec) -> bool:
 def _mpich(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
     """MPICH's Hydra passes the whole environment on, and finds the job's nodes itself. More cores than there are it does not bind to."""
     has = job.resources
-    bound = "none" if has.oversubscribed else f"core:{has.cores_per_rank}"
+    bound = "none" if has.oversubscribed or has.unbound else f"core:{has.cores_per_rank}"
     return ("mpirun", "-n", str(has.ranks), "-ppn", str(has.ranks_per_node), "-bind-to", bound)
 
 
@@ -131,10 +135,14 @@ _HELPERS: Final = (
     comment("mpirun starts its helpers by srun, which would not find them after --export=NONE"),
     fixed("unset SLURM_EXPORT_ENV", ("unset", "SLURM_EXPORT_ENV")),
 )
+_HYDRA: Final = frozenset({"USR1", "TERM", "INT", "ALRM"})
 HANDED_ON: Final[Mapping[str, frozenset[str]]] = {
     "openmpi": frozenset({"USR1", "USR2"}),
-    "mpich": frozenset({"USR1", "TERM", "INT"}),
+    "mpich": _HYDRA,
+    "mvapich": _HYDRA,
+    "intel-mpi": frozenset(),
 }
-"""Signals that ``mpirun`` hands on to its ranks (seen with Open MPI 4.1.4 and MPICH 4.0.2); others end them, or come to nothing."""
+"""Signals that ``mpirun`` hands on to its ranks (seen with Open MPI 4.1.4 and MPICH 4.0.2); others end them, or come to nothing. Intel's
+kills the ranks on any, unless ``I_MPI_JOB_SIGNAL_PROPAGATION`` is set, and is a shell script, which need not hand them on even then."""
 _STARTED_BY: Final = {"slurm": "slurm", "lsf": "lsf"}
 """Schedulers whose daemons start mpirun's helpers on other nodes, and what Intel MPI calls that."""

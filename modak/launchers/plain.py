@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from modak.jobspec import JobSpec, Resources
 from modak.launchers.threads import openmp
@@ -13,11 +13,18 @@ from modak.words import Word
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler
 
+OWN: Final[Mapping[str, str]] = {"slurm": "srun", "flux": "flux"}
+"""Launchers that are a scheduler's own: they know the job's nodes, and need neither ssh nor a host file."""
+USUAL: Final = "mpirun"
+"""What starts ranks under other schedulers, where the system names nothing."""
+
 
 def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:
     """Why ranks of a program that hands some signals on would not get another one; empty for one of those."""
     if signal in handed_on:
         return ""
+    if not handed_on:
+        return f"{program} hands no signal on: the application is not told; say application.checkpoint"
     better = "USR1" if "USR1" in handed_on else "TERM"
     why = f"{program} hands {', '.join(sorted(handed_on))} on, and not {signal}: the application is not told"
     return f"{why}; take {better}, or say application.checkpoint"
@@ -49,6 +56,6 @@ class Plain:
         """The command."""
         return job.command
 
-    def untold(self, job: JobSpec, signal: str) -> str:
+    def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
         """Nothing is known of signals that it keeps to itself."""
         return ""

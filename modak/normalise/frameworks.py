@@ -10,19 +10,21 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, ValidationError
 
 from modak import dsl, plugins
-from modak.errors import Fault, UnknownName, unknown
+from modak.errors import Fault, did_you_mean, unknown
 from modak.faults import join
 from modak.normalise.sections import as_object, checked, label, spellings, spelt, unknown_keys
 from modak.normalise.spellings import LEFT_OUT, Read, fold, shown, version
 
 _QUOTED = re.compile("'([^']*)'")
 """A word in pydantic's list of those that a field may be."""
+_LAYERS = ("horovod", "deepspeed")
+"""Distribution layers that requests switch on by their names."""
 
 
 def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], path: str) -> Read:
     """Name and options of the framework, and options of what stands beside it, from the keys of a section that are neither
     ``config`` nor ``data``. ``asked`` and ``parallel`` are what ``config`` says."""
-    variants = {key: found for key in keys if (found := _variant(_bare(key)))}
+    variants = {key: found for key in keys if (found := plugins.named("frameworks", _bare(key)))}
     notes = unknown_keys([key for key in keys if key not in variants], (*plugins.names("frameworks"), "config", "data"), path)
     wanted, more = _wanted(asked, parallel, variants, path)
     read = {key: _options(variant.options, keys[key], join(path, label(key))) for key, variant in variants.items() if keys[key] is not None}
@@ -40,25 +42,17 @@ def _bare(key: Any) -> str:
     return fold(key).removeprefix("ai_framework_").removeprefix("parallelisation_").replace("_", "-")
 
 
-def _variant(name: str) -> Any:
-    """The framework plug-in of that name, or nothing."""
-    try:
-        return plugins.find("frameworks", name)
-    except UnknownName:
-        return None
-
-
 def _wanted(asked: Any, parallel: tuple[str, ...], variants: Mapping[str, Any], path: str) -> tuple[Any, tuple[Fault, ...]]:
     """The framework that the section is about: the one that ``config`` names, else MPI before other ways to be parallel, else
     the first that has a key (one that only distributes comes last)."""
     notes: tuple[Fault, ...] = ()
     if isinstance(asked, str):
-        if found := _variant(_bare(asked)):
+        if found := plugins.named("frameworks", _bare(asked)):
             return found, ()
         message = unknown("framework", asked[:60], plugins.names("frameworks"))
         notes = (Fault(join(path, "config", "ai_framework"), f"{message}; it is left out"),)
     if parallel:
-        return _variant("mpi" if "mpi" in parallel else parallel[0]), notes
+        return plugins.named("frameworks", "mpi" if "mpi" in parallel else parallel[0]), notes
     order = {"ai": 0, "parallel": 1, "distribution": 3}
     return min(variants.values(), key=lambda one: order[one.kind] + (one.kind == "parallel" and one.name != "mpi"), default=None), notes
 
@@ -114,13 +108,13 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
 
 def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
     """A distribution layer that is written as a switch, ``"horovod": true``, as the option ``distribution``."""
-    key = next((key for key in content if fold(key) == "horovod" and str(content[key]).lower() in ("true", "false")), None)
-    if key is None or "distribution" not in model.model_fields or "horovod" in model.model_fields:
+    key = next((key for key in content if fold(key) in _LAYERS and str(content[key]).lower() in ("true", "false")), None)
+    if key is None or "distribution" not in model.model_fields or fold(key) in model.model_fields:
         return content, ()
     rest = {name: value for name, value in content.items() if name != key}
     if str(content[key]).lower() == "false":
         return rest, (Fault(join(path, label(key)), "is left out: no layer is asked for"),)
-    return {"distribution": "horovod", **rest}, (Fault(join(path, label(key)), "is read as the option 'distribution': 'horovod'"),)
+    return {"distribution": fold(key), **rest}, (Fault(join(path, label(key)), f"is read as the option 'distribution': {fold(key)!r}"),)
 
 
 @cache
@@ -152,7 +146,8 @@ def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
                 if word:
                     usable[name] = word
                 else:
-                    left[name] = f"{shown(usable.pop(name))} is not known and is left out; known: {known}"
+                    said = usable.pop(name)
+                    left[name] = f"{shown(said)} is not known and is left out{did_you_mean(said, _QUOTED.findall(known))} known: {known}"
             elif one["type"] == "string_type" and isinstance(usable.get(name), int | float) and not isinstance(usable[name], bool):
                 usable[name] = str(usable[name])
     return usable, left

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from modak.documents import strict_json
-from modak.errors import BadSyntax, Fault
+from modak.errors import BadSyntax, Fault, nearest
 from modak.faults import faults_of, join
 from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, wrong
 
@@ -132,9 +131,9 @@ def unknown_keys(keys: list[Any], known: Collection[str], path: str) -> tuple[Fa
 
 
 def _unknown(key: str, known: Collection[str]) -> str:
-    close = get_close_matches(fold(key[:60]), sorted(known), n=1, cutoff=0.6)
+    close = nearest(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
-    return "unknown key, left out" + (f"; did you mean {close[0]!r}?" if close else listed)
+    return "unknown key, left out" + (f"; did you mean {close!r}?" if close else listed)
 
 
 def label(key: Any) -> str:

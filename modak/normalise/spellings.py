@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from modak import words
-from modak.errors import Fault, ModakError, RequestError
+from modak.errors import Fault, ModakError, RequestError, did_you_mean
 from modak.grammar import duration, memory
 
 
@@ -171,7 +171,9 @@ def choice(known: Collection[str], others: Mapping[str, str] | None = None, *, o
         if found is None:
             kept = LEFT_OUT if otherwise is None else otherwise
             done = "is left out" if otherwise is None else f"is read as {otherwise!r}"
-            return noted(path, kept, f"{shown(value)} is not known and {done}; known: {', '.join(known)}")
+            return noted(
+                path, kept, f"{shown(value)} is not known and {done}{did_you_mean(value, spellings.values())} known: {', '.join(known)}"
+            )
         return Read(found) if found == value else noted(path, found, f"{shown(value)} is read as {found!r}")
 
     return read
@@ -191,12 +193,18 @@ def several(one: Reader) -> Reader:
     return read
 
 
+MOST_ENTRIES: Final = 100
+"""Objects in one list."""
+
+
 def each(one: Reader) -> Reader:
-    """A tuple of what ``one`` reads, from a list; paths count its entries."""
+    """A tuple of what ``one`` reads, from a list of at most :data:`MOST_ENTRIES`; paths count its entries."""
 
     def read(value: Any, path: str) -> Read:
         if not isinstance(value, list | tuple):
             return wrong(path, "a list")
+        if len(value) > MOST_ENTRIES:
+            return wrong(path, f"at most {MOST_ENTRIES} entries")
         found = [one(entry, f"{path}.{at}") for at, entry in enumerate(value)]
         notes, faults = tuple(note for got in found for note in got.notes), tuple(fault for got in found for fault in got.faults)
         return Read(tuple(got.value for got in found if got.value is not LEFT_OUT), notes, faults)

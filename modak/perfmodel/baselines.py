@@ -1,4 +1,4 @@
-"""The models that the field uses, to be judged beside ours: perfect scaling, Amdahl, the power law, USL and Ernest.
+"""Models of the field, for comparison with MODAK's: perfect scaling, Amdahl, the power law, USL and Ernest.
 
 Each takes the sizes and costs of one series (arrays) and the sizes that are asked for, and returns costs.
 """

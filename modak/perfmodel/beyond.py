@@ -1,4 +1,4 @@
-"""What a form may claim beyond the largest size, where nothing holds it: losses and gains of log work, ``z = ln(y p)``.
+"""Limits on what a form may predict beyond the largest size, where no data constrain it: losses and gains of log work, ``z = ln(y p)``.
 
 A loss is more log work than at the largest size, a gain above linear is less.
 """

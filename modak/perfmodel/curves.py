@@ -17,7 +17,7 @@ import numpy as np
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.metrics import metric
 from modak.numbering import Numbers, shortened
-from modak.perfmodel import scaling
+from modak.perfmodel import scaling, unsaid
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Mixture
 
@@ -63,7 +63,7 @@ class Table(NamedTuple):
     scatter: Scatter | None
 
 
-FIT_VERSION = 4
+FIT_VERSION = 5
 """Counts changes of what :func:`fit` gives for the same results; stored curves of another version are fitted anew."""
 FEW_SIZES = 3
 """With this many sizes or fewer the series alone supports no scaling claim: heuristic, wide interval."""
@@ -140,7 +140,31 @@ def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
             cell = cells.setdefault(result.series.model_dump_json() + result.layout.model_dump_json(), Cell(result.series, result.layout))
             cell.values.append(result.value)
             cell.ids.extend(() if result.id is None else (result.id,))
-    return fit_cells(cells.values())
+    return fit_cells(gathered(cells.values()))
+
+
+def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """The cells with those of one run :func:`together <modak.perfmodel.unsaid.together>`: one for a series and layout, as before."""
+    given = tuple(cells)
+    places = unsaid.together({cell.series.model_dump_json(): cell.series for cell in given}.values())
+    by_series: dict[str, list[tuple[Cell, unsaid.Place]]] = defaultdict(list)
+    for cell in given:
+        place = places[cell.series.model_dump_json()]
+        by_series[place.series.model_dump_json()].append((cell, place))
+    return tuple(one for members in by_series.values() for one in _gathered(members))
+
+
+def _gathered(members: Sequence[tuple[Cell, unsaid.Place]]) -> Iterable[Cell]:
+    if len({cell.series.model_dump_json() for cell, _ in members}) == 1:
+        return [cell for cell, _ in members]
+    of_one = unsaid.layouts(cell.layout for cell, _ in members)
+    found: dict[Layout, Cell] = {}
+    for cell, place in members:
+        layout = of_one[cell.layout]
+        one = found.setdefault(layout, Cell(place.series, layout))
+        one.values.extend(value * place.factor for value in cell.values)
+        one.ids.extend(cell.ids)
+    return found.values()
 
 
 def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:

@@ -1,4 +1,4 @@
-"""How good a model is on results that it has not seen: which results to hide, and what to say of the answers.
+"""Accuracy of a model on results that it has not seen: which results to hide, and figures for the predictions.
 
 Pure: series in, tasks out; predictions in, figures out. Errors are relative to the measured cost.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import PUBLISHED, Calibration, half_width
+from modak.perfmodel.intervals import PUBLISHED, Calibration, Sides, half_widths
 from modak.perfmodel.relatives import compare, pool
 from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
@@ -150,20 +150,25 @@ def misses(all_tasks: Sequence[Task], answers: Sequence[Forecast]) -> Array:
     return np.concatenate([np.log(task.actual) - answer.log_value for task, answer in zip(all_tasks, answers, strict=True)])
 
 
-def widths(answers: Sequence[Forecast], level: float = 0.9, calibration: Calibration = PUBLISHED) -> Array:
-    """Half-widths in log cost, of all forecasts in a row."""
-    return np.concatenate([half_width(answer, level, calibration) for answer in answers])
+def widths(answers: Sequence[Forecast], level: float = 0.9, calibration: Calibration = PUBLISHED) -> Sides:
+    """How far the intervals reach in log cost, of all forecasts in a row."""
+    return in_a_row([half_widths(answer, level, calibration) for answer in answers])
 
 
-def coverage(miss: Array, width: Array, collections: Sequence[str]) -> Coverage:
+def in_a_row(several: Sequence[Sides]) -> Sides:
+    """The intervals of several forecasts as those of one."""
+    return Sides(*(np.concatenate(side) for side in zip(*several, strict=True)))
+
+
+def coverage(miss: Array, width: Sides, collections: Sequence[str]) -> Coverage:
     """How the intervals did; ``collections`` names the collection of each."""
-    held = np.abs(miss) <= width
+    held = width.holds(miss)
     names = np.array(collections)
     each = {str(name): float(held[names == name].mean()) for name in np.unique(names)}
-    return Coverage(float(held.mean()), each, float(np.exp(np.median(width))))
+    return Coverage(float(held.mean()), each, float(np.exp(np.median(width.middle))))
 
 
-def bins(miss: Array, width: Array, by: Array, edges: Sequence[float], name: str) -> tuple[Bin, ...]:
+def bins(miss: Array, width: Sides, by: Array, edges: Sequence[float], name: str) -> tuple[Bin, ...]:
     """Widths and coverage by bins of ``by`` (doublings, or disagreement): from each edge up to the next."""
     places = np.digitize(by, edges)
     found = []
@@ -171,8 +176,8 @@ def bins(miss: Array, width: Array, by: Array, edges: Sequence[float], name: str
         here = places == place
         low = edges[place - 1] if place > 0 else -np.inf
         high = edges[place] if place < len(edges) else np.inf
-        held = float(np.mean(np.abs(miss[here]) <= width[here]))
-        middle = float(np.exp(np.median(width[here])))
+        held = float(width.holds(miss)[here].mean())
+        middle = float(np.exp(np.median(width.middle[here])))
         found.append(Bin(f"{low:g} <= {name} < {high:g}", int(here.sum()), middle, held, float(np.median(np.abs(np.expm1(-miss[here]))))))
     return tuple(found)
 

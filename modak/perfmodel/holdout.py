@@ -1,4 +1,4 @@
-"""The user's own proof: sizes of the database at hand are hidden, foretold and compared, beside the models the field uses.
+"""Cross-validation on the user's own results: sizes are hidden, predicted and compared, next to other models.
 
 The largest sizes of every curve are hidden (extrapolation), or each inner size in turn (interpolation). At least
 :data:`SHOWN` sizes stay. Errors are parts of the measured cost: seconds, or the inverse of a throughput.
@@ -17,8 +17,8 @@ from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
 from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import half_width
-from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.perfmodel.intervals import Sides, half_widths
+from modak.perfmodel.predict import FAR_DOUBLINGS, at_least, noise
 from modak.perfmodel.scaling import Forecast
 
 SHOWN = FEW_SIZES
@@ -82,7 +82,7 @@ def prove(
         left_out=len(asked - places),
         predictions=sum(len(task.asked) for task in todo),
         far=sum(size > task.shown.sizes[-1] * 2**FAR_DOUBLINGS for task in todo for size in task.asked),
-        models=(*_ours(todo, observed, holdout, level), *_theirs(todo, observed)),
+        models=(*_ours(todo, curves, observed, level, pooled=holdout != "each"), *_theirs(todo, observed)),
     )
 
 
@@ -114,22 +114,41 @@ def _observed(curve: Curve) -> Observed:
     return Observed(curve.measured, curve.series.application, f"{curve.scale} {curve.series.metric}")
 
 
-def _ours(todo: Sequence[Task], observed: Sequence[Observed], holdout: str, level: float) -> list[Judged]:
-    """Our forecasts from each series alone, and after its relatives: these have no say between measured sizes."""
+def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, *, pooled: bool) -> list[Judged]:
+    """Our forecasts from each series alone, and (``pooled``) after its relatives: these have no say between measured sizes."""
     alone = evaluation.forecasts(todo)
-    answers = {ALONE: (alone, [half_width(one, level) for one in alone])}
-    if holdout != "each":
-        pooled = evaluation.with_relatives(todo, observed, alone)
-        answers[RELATIVES] = (pooled, [_width(own, one, level) for own, one in zip(alone, pooled, strict=True)])
-    return [_judged(name, todo, observed, forecasts, np.concatenate(widths)) for name, (forecasts, widths) in answers.items()]
+    repeats = [_of_repeats(task, curves) for task in todo]
+    answers = {ALONE: (alone, [half_widths(one, level) for one in alone])}
+    if pooled:
+        together = evaluation.with_relatives(todo, observed, alone)
+        answers[RELATIVES] = (together, [_width(own, one, level) for own, one in zip(alone, together, strict=True)])
+    found = []
+    for name, (forecasts, widths) in answers.items():
+        whole = evaluation.in_a_row([at_least(each, least, level) for each, least in zip(widths, repeats, strict=True)])
+        found.append(_judged(name, todo, observed, forecasts, whole))
+    return found
 
 
-def _width(own: Forecast, pooled: Forecast, level: float) -> Array:
-    """Half-widths: the pooled one where a relative reaches the size."""
-    return np.where(pooled.log_value != own.log_value, half_width(pooled, level), half_width(own, level))
+def _of_repeats(task: Task, curves: Sequence[Curve]) -> float:
+    """How far an interval has to reach at least, by repeats at the sizes that are shown and by those of other curves of the application.
+
+    By how much runs scatter is taken from all repeats of the curve, how sure that is from those at the shown sizes.
+    """
+    curve = curves[task.place]
+    counts = dict(zip(curve.sizes, curve.repeats, strict=True))
+    freedom = sum(counts[size] - 1 for size in task.shown.sizes)
+    scatter = curve.scatter.model_copy(update={"freedom": freedom}) if curve.scatter and freedom else None
+    others = [one for one in curves if one is not curve and one.series.application == curve.series.application]
+    return noise(curve.model_copy(update={"scatter": scatter}), others)
 
 
-def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[Forecast], width: Array) -> Judged:
+def _width(own: Forecast, pooled: Forecast, level: float) -> Sides:
+    """Intervals: the pooled one where a relative reaches the size."""
+    sides = zip(half_widths(pooled, level), half_widths(own, level), strict=True)
+    return Sides(*(np.where(pooled.log_value != own.log_value, together, alone) for together, alone in sides))
+
+
+def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[Forecast], width: Sides) -> Judged:
     miss = evaluation.misses(todo, answers)
     far = np.concatenate([answer.doublings for answer in answers])
     owners = [observed[task.place].collection for task in todo for _ in task.asked]
@@ -137,10 +156,10 @@ def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answe
     return _figures(name, todo, observed, [answer.value for answer in answers], coverage, _bins(miss, width, far))
 
 
-def _bins(miss: Array, width: Array, far: Array) -> tuple[Bin, ...]:
-    places = np.digitize(far, DOUBLINGS)
-    parts = [(BINS[place], places == place) for place in np.unique(places)]
-    return tuple(replace(evaluation.bins(miss[here], width[here], far[here], DOUBLINGS, "")[0], name=name) for name, here in parts)
+def _bins(miss: Array, width: Sides, far: Array) -> tuple[Bin, ...]:
+    places = np.unique(np.digitize(far, DOUBLINGS))
+    found = evaluation.bins(miss, width, far, DOUBLINGS, "")
+    return tuple(replace(one, name=BINS[place]) for place, one in zip(places, found, strict=True))
 
 
 def _theirs(todo: Sequence[Task], observed: Sequence[Observed]) -> list[Judged]:

@@ -1,4 +1,4 @@
-"""A layout that nobody has measured, told from the same application's other layouts.
+"""Predict a layout that nobody has measured from the other layouts of the same application.
 
 Ranks, threads and GPUs per node and the batch are features of one model over all of them: what a layout costs beyond an even
 share of the work among its workers varies smoothly with the logs of these counts (ordinary kriging: Cressie 1993, section 3.2;

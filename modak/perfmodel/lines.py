@@ -13,7 +13,7 @@ import numpy as np
 from modak.metrics import metric
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.predict import foretell, kin_of
+from modak.perfmodel.predict import Foretold, foretell
 
 POINTS = 97
 """Sizes at which a line is drawn."""
@@ -84,10 +84,10 @@ def _part(curve: Curve, name: str) -> str:
 def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Line:
     first, last = curve.sizes[0], curve.sizes[-1]
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]))
-    log_cost, width = _forecast(curve, sizes, known, level)
+    told = _forecast(curve, sizes, known, level)
     kind = metric(curve.series.metric, curve.series.unit)
     sign = -1.0 if kind.kind == "throughput" else 1.0
-    values = np.exp(sign * np.array([log_cost, log_cost - width, log_cost + width]))
+    values = np.exp(sign * np.array([told.log_value, told.log_value - told.width.below, told.log_value + told.width.above]))
     return Line(
         label=label,
         metric=curve.series.metric,
@@ -104,11 +104,10 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
     )
 
 
-def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> tuple[Array, Array]:
-    """Log cost and half-width: from the curve alone, and with what relatives say beyond it."""
+def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> Foretold:
+    """What the curve says alone, and with what relatives say beyond it."""
     related = [one for one in known if one != curve and one.series.application == curve.series.application]
-    told = foretell(curve, kin_of(curve, related), sizes, np.ceil(sizes / _one_node(curve)), level)
-    return told.log_value, told.width
+    return foretell(curve, related, sizes, np.ceil(sizes / _one_node(curve)), level)
 
 
 def _one_node(curve: Curve) -> float:

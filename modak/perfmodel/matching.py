@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from modak.facts import Layout
+from modak.facts import Layout, SeriesKey
 from modak.metrics import metric
 from modak.perfmodel import layouts
 from modak.perfmodel.curves import Curve
@@ -79,6 +79,10 @@ class Question:
     metric: str | None = None
     plain: bool = False
     """Whether :data:`SWITCHES` that it does not name are off, rather than open."""
+    without: frozenset[str] = frozenset()
+    """Compilers, as :func:`same_name` folds them, that are off in a run that names none. Any other one is left open."""
+    elsewhere: frozenset[str] = frozenset()
+    """Partitions of its system whose nodes are of another kind: what was measured there is as far away as another system."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ def closed(curves: Sequence[Curve], question: Question) -> Question:
     """The question as plain, where results of such a run exist: then those with a switch are of another run."""
     asked = [curve for curve in curves if question.metric in (None, curve.series.metric)]
     plain = replace(question, plain=True)
-    return plain if any(not _different(curve, plain) for curve in asked) else question
+    return plain if any(not _different(curve.series, plain) for curve in asked) else question
 
 
 def matches(curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
@@ -137,26 +141,33 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 
 
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
-    different = _different(curve, question)
+    different = _different(curve.series, question)
     spreads = _spreads(different, curve, question)
-    factor = 1.0
-    if "system" in different:
+    factor, away = 1.0, "system" in different or _on_other_nodes(curve, different, question)
+    if away:
         factor = _power_ratio(curve, question, power)
     shape = _shape_differences(curve, question.layout)
     if shape:
         spreads += [shape_spread(curve, question.layout, shape)]
         spreads += [DEVICE_SPREAD] if _other_device(curve, question.layout) else []
-        factor *= _even_share(curve, question.layout) if "system" not in different else 1.0
+        factor *= 1.0 if away else _even_share(curve, question.layout)
     return Match(curve, math.sqrt(sum(s * s for s in spreads)), tuple(different + shape), factor, tuple(shape))
 
 
 def _spreads(different: Sequence[str], curve: Curve, question: Question) -> list[float]:
     of_work = not WORK_SPREAD.keys().isdisjoint(different) and tells_of_work(curve)
     spreads = [WORK_SPREAD.get(name, SPREAD[name]) if of_work else SPREAD[name] for name in different]
+    if _on_other_nodes(curve, different, question):
+        spreads[different.index("partition")] = SPREAD["system"]
     both = (curve.series.precision, question.attributes.get("precision"))
     if "precision" in different and all(same_precision(name) in REDUCED for name in both):
         spreads[different.index("precision")] = REDUCED_SPREAD
     return spreads
+
+
+def _on_other_nodes(curve: Curve, different: Sequence[str], question: Question) -> bool:
+    """Whether a curve is of the question's system, and of nodes of another kind there."""
+    return "partition" in different and "system" not in different and curve.series.partition in question.elsewhere
 
 
 def tells_of_work(curve: Curve) -> bool:
@@ -164,10 +175,24 @@ def tells_of_work(curve: Curve) -> bool:
     return metric(curve.series.metric, curve.series.unit).per not in ("sample", "epoch")
 
 
-def _different(curve: Curve, question: Question) -> list[str]:
-    """Attributes in which a curve is of another run than the question."""
-    told = ((name, getattr(curve.series, name), question.attributes.get(name)) for name in SPREAD)
-    return [name for name, here, asked in told if _differs(name, here, asked) or (question.plain and name in SWITCHES and _on(here, asked))]
+def _different(series: SeriesKey, question: Question) -> list[str]:
+    """Attributes in which results are of another run than the question. Partitions of two systems are not compared: they are names."""
+    told = ((name, getattr(series, name), question.attributes.get(name)) for name in SPREAD)
+    found = [name for name, here, asked in told if _differs(name, here, asked) or _switched(name, here, asked, question)]
+    return [name for name in found if name != "partition" or "system" not in found]
+
+
+def agrees(series: SeriesKey, layout: Layout, question: Question) -> bool:
+    """Whether results of a series at a layout may be of the question's run: nothing that both say differs."""
+    counts = ((getattr(layout, name), getattr(question.layout, name)) for name in layouts.COUNTS)
+    return not _different(series, question) and not any(_both_differ(here, asked) for here, asked in counts)
+
+
+def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
+    """Whether the evidence has a switch on that is off in the question's run."""
+    if name == "compiler" and asked is None and evidence is not None and same_name(evidence) in question.without:
+        return True
+    return question.plain and name in SWITCHES and _on(evidence, asked)
 
 
 def _on(evidence: Any, asked: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The step from one node to several, and what is told of several nodes where only one was measured."""
+"""The step from one node to several, and predictions for several nodes if only one was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throughput from what an application does and what a system can do: operations, activations, parameters, batch, image, peaks.
+"""Throughput from properties of application and system: operations, activations, parameters, batch, image, peak rates.
 
 Two questions are answered. An *unseen application on a known configuration*: a quadratic in the logs of its parameters, plus
 what similar applications were off by (kernel ridge: linear in the similarities to the measured ones). A *known application on

@@ -1,9 +1,9 @@
-"""The next runs worth measuring: what a point more would do to the interval of what is to be decided.
+"""The next runs worth measuring: the effect of one more point on the interval of the decision.
 
-What a run will show is not known, but foretold with an interval. So for each run the curves are fitted again with the value
-foretold, and with a low and a high one (Gauss-Hermite quadrature over the log of cost); the interval that is expected afterwards
+The result of a run is not known, but predicted with an interval. So for each run the curves are fitted again with the predicted
+value, and with a low and a high one (Gauss-Hermite quadrature over the log of cost); the expected interval afterwards
 is the weighted mean of the three. Runs are taken one after the other, the one that narrows the interval most per node-hour
-first, each as if those before it had shown what was foretold: two runs that tell the same are not proposed both.
+first, each as if those before it had given the predicted value: two runs with the same information are not both proposed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Answers from curves: a cost with an interval and a basis, for many sizes in one call.
 
-A question names what it knows of a run; the curve that is least unlike it answers. Beyond its measured sizes other curves
-of the application have a say (:mod:`modak.perfmodel.relatives`). Every attribute in which curve and question differ widens
+A question contains what is known about a run; the most similar curve answers. Beyond its measured sizes other curves
+of the application contribute (:mod:`modak.perfmodel.relatives`). Every attribute in which curve and question differ widens
 the interval by a spread that is added in quadrature, so that weak evidence shows as a wide interval.
 """
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from modak.dsl import Basis
 from modak.facts import Layout
 from modak.perfmodel import intervals, layouts, relatives, scaling
-from modak.perfmodel.curves import FEW_SIZES, Curve
+from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, same_name, seen, shape_spread
 
@@ -26,7 +26,7 @@ NOISE = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
 about 5 %."""
 USUAL = 2.0
-"""Degrees of freedom that this usual scatter counts as beside that of a curve's own repeats. Judgement: two repeats alone say little."""
+"""Degrees of freedom that the usual scatter counts as beside that of repeats. Judgement: two repeats alone say little."""
 MOST_LAYOUTS = 8
 """More measured layouts than this do not change what is told of another one."""
 FAR_DOUBLINGS = 4.0
@@ -35,10 +35,14 @@ FAR_DOUBLINGS = 4.0
 
 @dataclass(frozen=True)
 class Predictions:
-    """Costs at the sizes asked for: arrays of one shape. ``spread`` is half the width of the 90 % interval of the log of cost."""
+    """Costs at the sizes asked for: arrays of one shape.
+
+    ``spread`` and ``below`` are how far the 90 % interval of the log of cost reaches towards more and towards less.
+    """
 
     value: Array
     spread: Array
+    below: Array
     basis: tuple[Basis, ...]
     doublings: Array
     curve: Curve | None = None
@@ -47,15 +51,20 @@ class Predictions:
     others: tuple[scaling.Series, ...] = ()
     """What was measured of other curves that had a say."""
 
+    @property
+    def half_width(self) -> Array:
+        """Half the width of the interval of the log of cost."""
+        return np.asarray((self.spread + self.below) / 2)
+
     def quantile(self, probability: float) -> Array:
         """The cost that is not exceeded with this probability."""
-        return bound(self.value, self.spread, probability)
+        return bound(self.value, self.spread, self.below, probability)
 
 
-def bound(value: Array, spread: Array, probability: float) -> Array:
-    """The value that is not exceeded with a probability in (0, 1); ``spread`` as in :class:`Predictions`."""
+def bound(value: Array, spread: Array, below: Array, probability: float) -> Array:
+    """The value that is not exceeded with a probability in (0, 1); ``spread`` and ``below`` as in :class:`Predictions`."""
     reach = intervals.stretch(abs(2 * probability - 1))
-    return np.asarray(value * np.exp(math.copysign(reach, probability - 0.5) * spread))
+    return np.asarray(value * np.exp(reach * spread if probability > 0.5 else -reach * below))
 
 
 def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> Predictions:
@@ -66,37 +75,50 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
     if match is None:
         nothing = np.full(count.shape, np.nan)
         unknown: Basis = "none"
-        return Predictions(nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
+        return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
     if match.shape:
         return _across_layouts(_peers(match, curves, question, power), question.layout, count, curves)
-    return _answer(match, question.layout, count, kin_of(match.curve, curves))
+    return _answer(match, question.layout, count, curves)
 
 
 class Foretold(NamedTuple):
-    """What a curve and its kin say at sizes: arrays of one shape. ``width`` is half that of the interval of the log cost."""
+    """What a curve and its kin say at sizes: arrays of one shape."""
 
     log_value: Array
-    width: Array
+    width: intervals.Sides
     doublings: Array
     """Beyond the measured sizes on either side."""
     heard: npt.NDArray[np.bool_]
     """Whether kin had a say: beyond the measured sizes, and between them where these are few."""
+    kin: Sequence[relatives.Kin]
+    noise: float
+    """As :func:`noise` says; the intervals reach as far, or further."""
 
 
-def foretell(curve: Curve, kin: Sequence[relatives.Kin], sizes: Array, nodes: Array, level: float = 0.9) -> Foretold:
-    """The curve's own forecast at ``sizes`` on ``nodes``, pooled with that of its kin where these reach; intervals at ``level``."""
-    own = scaling.evaluate(curve.mixture, sizes, nodes if curve.scale != "nodes" else None)
-    width, few = intervals.half_width(own, level), len(curve.sizes) <= FEW_SIZES
+def foretell(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float = 0.9) -> Foretold:
+    """The curve's own forecast at ``sizes`` on ``nodes``, pooled with that of its kin where these reach; intervals at ``level``.
+
+    ``curves``: of one application, among which its kin are.
+    """
+    own, kin = scaling.evaluate(curve.mixture, sizes, nodes if curve.scale != "nodes" else None), _kin_of(curve, curves)
+    width, few = intervals.half_widths(own, level), len(curve.sizes) <= FEW_SIZES
     heard = ((own.doublings > 0) | few) & relatives.reached(kin, sizes)
     value = own.log_value
     if heard.any():
         pooled = relatives.pool(own, curve.sizes[-1], kin, sizes)
         value = np.where(heard, pooled.log_value, value)
-        width = np.where(heard, intervals.half_width(pooled, level), width)
-    return Foretold(value, np.maximum(width, _of_repeats(curve) * intervals.stretch(level)), own.doublings, heard)
+        sides = zip(intervals.half_widths(pooled, level), width, strict=True)
+        width = intervals.Sides(*(np.where(heard, together, alone) for together, alone in sides))
+    of_repeats = noise(curve, curves)
+    return Foretold(value, at_least(width, of_repeats, level), own.doublings, heard, kin, of_repeats)
 
 
-def kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
+def at_least(width: intervals.Sides, of_repeats: float, level: float) -> intervals.Sides:
+    """Intervals that reach as far as :func:`noise` says, or further."""
+    return intervals.Sides(*(np.maximum(side, of_repeats * intervals.stretch(level)) for side in width))
+
+
+def _kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
     """Other curves over the same kind of size and of the same metric, as far as they are alike so far. ``curves``: of one application."""
     comparable = [one for one in curves if one is not curve and _comparable(one, curve)]
     same, others = ([one.measured for one in comparable if _other_program(curve, one) == apart] for apart in (False, True))
@@ -114,31 +136,48 @@ def _other_program(curve: Curve, other: Curve) -> bool:
     return None not in known and same_name(known[0]) != same_name(known[1])
 
 
-def _answer(match: Match, layout: Layout, nodes: Array, kin: Sequence[relatives.Kin]) -> Predictions:
+def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
     curve = match.curve
     per_node = {"nodes": 1, "ranks": layout.ranks_per_node or 1, "gpus": layout.gpus_per_node or 1}[curve.scale]
     sizes = nodes * per_node
-    told, few, known = foretell(curve, kin, sizes, nodes), len(curve.sizes) <= FEW_SIZES, np.array(curve.sizes)
+    told, few, known = foretell(curve, curves, sizes, nodes), len(curve.sizes) <= FEW_SIZES, np.array(curve.sizes)
     measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(told.log_value)) * match.factor
-    spread = np.hypot(np.where(measured, np.maximum(np.minimum(told.width, NOISE), _of_repeats(curve)), told.width), NORMAL * match.doubt)
+    doubt = NORMAL * match.doubt
+    at_measured = 0.0 if curve.told else NOISE  # what parameters tell has an interval of its own, which is of the next run
+    there = (np.where(measured, np.maximum(np.minimum(side, at_measured), told.noise), side) for side in told.width)
+    below, spread = (np.hypot(side, doubt) for side in there)
     doublings = told.doublings if curve.scale == "nodes" else np.maximum(told.doublings, np.log2(nodes / max(curve.nodes)))
     kinds = zip(measured.ravel(), (doublings > 0).ravel(), told.heard.ravel(), strict=True)
     basis = tuple(_basis(match, few, bool(m), bool(d), bool(h)) for m, d, h in kinds)
-    others = tuple(one.relative for one in kin) if told.heard.any() else ()
-    return Predictions(value, spread, basis, doublings, curve, match.differences, others)
+    others = tuple(one.relative for one in told.kin) if told.heard.any() else ()
+    return Predictions(value, spread, below, basis, doublings, curve, match.differences, others)
 
 
-def _of_repeats(curve: Curve) -> float:
-    """:data:`NOISE` times how much more than usual the curve's repeats scatter; 0 where they do not.
+def noise(curve: Curve, curves: Sequence[Curve]) -> float:
+    """:data:`NOISE` times how much more than usual repeats scatter; 0 where they do not.
+
+    The curve's own repeats, beside what is usual: for runs of that application on that system, as far as repeats of other ``curves`` show.
+    """
+    beside = [one.scatter for one in curves if one.scatter and one is not curve and _of_one_place(one, curve)]
+    usual = max(1.0, _scatter(beside, 1.0))
+    more = _scatter([curve.scatter] if curve.scatter else [], usual)
+    return NOISE * math.sqrt(more) if more > 1 else 0.0
+
+
+def _scatter(of_repeats: Sequence[Scatter], usual: float) -> float:
+    """The variance of runs against measured ones in units of that behind :data:`NOISE`; ``usual`` counts as :data:`USUAL` repeats.
 
     A run and the measured one differ by the root of two times the deviation of either.
     """
-    if curve.scatter is None:
-        return 0.0
-    shown = 2 * (curve.scatter.deviation * NORMAL / NOISE) ** 2
-    more = (USUAL + curve.scatter.freedom * shown) / (USUAL + curve.scatter.freedom)
-    return NOISE * math.sqrt(more) if more > 1 else 0.0
+    freedom = sum(one.freedom for one in of_repeats)
+    shown = sum(one.freedom * 2 * (one.deviation * NORMAL / NOISE) ** 2 for one in of_repeats)
+    return (USUAL * usual + shown) / (USUAL + freedom)
+
+
+def _of_one_place(one: Curve, other: Curve) -> bool:
+    """Whether two curves of an application are of one metric on one system."""
+    return one.series.metric == other.series.metric and same_name(one.series.system) == same_name(other.series.system)
 
 
 def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
@@ -155,7 +194,7 @@ def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Pow
 
 def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
     """From curves of other layouts together: each at the nodes asked for, with an even share for each worker."""
-    told = [_answer(replace(one, spread=0.0), layout, nodes, kin_of(one.curve, curves)) for one in peers]
+    told = [_answer(replace(one, spread=0.0), layout, nodes, curves) for one in peers]
     measured = [one.curve.layout for one in peers]
     mutual = np.array([[layouts.distance(one, other) for other in measured] for one in measured])
     asked = np.array([layouts.distance(one, layout) for one in measured])
@@ -166,7 +205,7 @@ def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves
     transferred: Basis = "transferred"
     value = np.exp(log_cost).reshape(nodes.shape)
     others = (*(one.curve.measured for one in peers[1:]), *(series for one in told for series in one.others))
-    return replace(told[0], value=value, spread=spread, basis=(transferred,) * nodes.size, others=others)
+    return replace(told[0], value=value, spread=spread, below=spread, basis=(transferred,) * nodes.size, others=others)
 
 
 def _basis(match: Match, few: bool, measured: bool, beyond: bool, heard: bool) -> Basis:

@@ -1,4 +1,4 @@
-"""What other series say of a short one: the same application in other containers, compilers, problem sizes or systems.
+"""What related series contribute to a short one: the same application in other containers, with other compilers, problem sizes or systems.
 
 Two series are alike as far as the *ratio* of their costs has stayed the same so far; names and labels play no part, but that a series
 of another framework is of another program, which sends its gradients in another way once there are several nodes. Each
@@ -100,6 +100,7 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike) -
         relatives=int(heard.any(axis=1).sum()),
         doubt=own.doubt,
         error_inside=own.error_inside,
+        smaller=own.smaller,
     )
 
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from modak.facts import Layout, Result
-from modak.metrics import metric, parse_unit, to_base
+from modak.metrics import metric, to_base
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
-from modak.perfmodel.matching import SPREAD, Power, Question, same_name
+from modak.perfmodel.matching import SPREAD, Power, Question, agrees, same_name
 from modak.perfmodel.predict import Predictions, predict
-from modak.perfmodel.unseen import Guess, Run, guesses, run_of
+from modak.perfmodel.unseen import Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 
+OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
+"""System, partition, whether a run is on GPUs -> :attr:`modak.perfmodel.Question.elsewhere`."""
 WEAK = ("none", "transferred", "heuristic")
 """Bases that a model of parameters may improve on."""
+OFF = "none"
+"""A row's compiler where no graph compiler is on; an empty cell leaves that open."""
 MOST_SAID = 3
 """Of more relatives than these the number is told."""
 ADDED = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
@@ -27,16 +32,22 @@ ADDED = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used"
 
 
 def improve_rows(
-    rows: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]], results: Sequence[Result], level: float = 0.9
+    rows: Sequence[Mapping[str, Any]],
+    answered: Sequence[Mapping[str, Any]],
+    results: Sequence[Result],
+    level: float = 0.9,
+    graph_compilers: frozenset[str] = frozenset(),
 ) -> list[dict[str, Any]]:
     """``answered`` with better answers for runs of which no result exists, from all ``results`` of their metrics.
 
-    An answer is better where there was none, or where its interval is narrower. Its basis is ``transferred``.
+    ``level`` and ``graph_compilers`` as in :func:`predict_rows`. An answer is better where there was none, or where its interval is
+    narrower. Its basis is ``transferred``.
     """
     weak = [place for place, row in enumerate(answered) if row["basis"] in WEAK and rows[place].get("metric")]
-    runs = [_run(rows[place]) for place in weak]
+    known = by_configuration(results)
+    runs = [_run(rows[place], known, graph_compilers) for place in weak]
     changed = [dict(row) for row in answered]
-    for place, guess in zip(weak, guesses(runs, results), strict=True):
+    for place, guess in zip(weak, guesses_from(runs, known), strict=True):
         if guess is not None:
             told = _guessed(guess, rows[place], level)
             if changed[place]["basis"] == "none" or told["upper"] / told["lower"] < changed[place]["upper"] / changed[place]["lower"]:
@@ -45,20 +56,29 @@ def improve_rows(
 
 
 def predict_rows(
-    rows: Sequence[Mapping[str, Any]], curves: Mapping[str, Sequence[Curve]], level: float = 0.9, power: Power | None = None
+    rows: Sequence[Mapping[str, Any]],
+    curves: Mapping[str, Sequence[Curve]],
+    level: float = 0.9,
+    power: Power | None = None,
+    graph_compilers: frozenset[str] = frozenset(),
+    other_nodes: OtherNodes | None = None,
 ) -> list[dict[str, Any]]:
     """Every row, in order, with :data:`ADDED` filled in.
 
     ``rows`` hold the columns of a result table (text or typed values; empty or absent is unknown); ``curves`` are those
     of each application by name. ``predicted``, ``lower`` and ``upper`` are in the row's unit (the metric's base unit
-    where none is given) and ``level`` is the probability that the interval holds the next run's value.
+    where none is given) and ``level`` is the probability that the interval holds the next run's value. ``graph_compilers`` are those
+    that are off in a row whose compiler is :data:`OFF`; ``other_nodes`` tells partitions of a row's system with nodes of another kind.
     """
     groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     questions: dict[tuple[Any, ...], Question] = {}
     for index, row in enumerate(rows):
-        question = _question(row)
+        question = _question(row, graph_compilers)
+        if other_nodes and row.get("partition"):
+            there = other_nodes(row.get("system"), row["partition"], bool(question.layout.gpus_per_node))
+            question = replace(question, elsewhere=there)
         said = str(sorted(question.attributes.items(), key=str))
-        key = (row["application"], said, question.layout.model_dump_json(), question.metric, _counted(row))
+        key = (row["application"], said, question.layout.model_dump_json(), question.metric, _counted(row), question.without)
         groups[key].append(index)
         questions[key] = question
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
@@ -77,6 +97,19 @@ def predict_rows(
             if answered[index]["model"]:
                 answered[index]["model"] += of_one
     return answered
+
+
+def gpus_meant(row: Mapping[str, Any], curves: Sequence[Curve], there: int | None) -> int | None:
+    """GPUs a node that a row counts though it names none; ``None``: it need not, or nobody can know.
+
+    Where results are over GPUs, nodes alone do not say a size: then all of a node's are counted, ``there``, and one where that is unknown.
+    Results over nodes of that system say themselves how many GPUs are usual.
+    """
+    if row.get("nodes") is None or row.get("gpus_per_node") is not None or there == 0:
+        return None
+    asked = [curve for curve in curves if curve.told is None and row.get("metric") in (None, curve.series.metric)]
+    usual = any(curve.layout.gpus_per_node and same_name(curve.series.system) == same_name(row.get("system")) for curve in asked)
+    return (there or 1) if not usual and any(curve.scale == "gpus" for curve in asked) else None
 
 
 def of_several(rows: Sequence[Mapping[str, Any]], curves: Mapping[str, Sequence[Curve]]) -> int:
@@ -137,8 +170,11 @@ def _said(curve: Curve, names: Sequence[str]) -> str:
     return ", ".join(f"{name} {'unknown' if value in (None, {}) else value}" for name, value in values.items())
 
 
-def _question(row: Mapping[str, Any]) -> Question:
+def _question(row: Mapping[str, Any], graph_compilers: frozenset[str] = frozenset()) -> Question:
     attributes: dict[str, Any] = {name: row[name] for name in SPREAD if name != "params" and row.get(name) not in (None, "")}
+    off = same_name(attributes.get("compiler", "")) == OFF
+    if off:
+        del attributes["compiler"]
     if "hyperthreads" in attributes:
         attributes["hyperthreads"] = str(attributes["hyperthreads"]).lower() == "true"
     if "numa_mode" in attributes:
@@ -146,25 +182,47 @@ def _question(row: Mapping[str, Any]) -> Question:
     params = {name[7:]: str(value) for name, value in row.items() if name.startswith("params.") and value not in (None, "")}
     if params:
         attributes["params"] = params
-    return Question(attributes, Layout(**{name: _count(row.get(name)) for name in COUNTS}), row.get("metric") or None)
+    layout = Layout(**{name: _count(row.get(name)) for name in COUNTS})
+    return Question(attributes, layout, row.get("metric") or None, without=graph_compilers if off else frozenset())
 
 
 def _counted(row: Mapping[str, Any]) -> str | None:
     """The base unit that a row asks for (``tokens/s`` is not ``samples/s``); ``None``: any."""
     unit = row.get("unit")
-    return parse_unit(str(unit)).base if unit else None
+    return metric(str(row["metric"]), str(unit)).unit if unit else None
 
 
 def _count(value: Any) -> int | None:
     return None if value in (None, "") else int(value)
 
 
-def _run(row: Mapping[str, Any]) -> Run:
-    """The run that a row asks about, as results of it would be labelled."""
-    question = _question(row)
+def _run(row: Mapping[str, Any], known: Known, graph_compilers: frozenset[str]) -> Run:
+    """The run that a row asks about, as results of it would be labelled.
+
+    A row may name more than results say (no GPUs, no hyper-threads, the ranks of a node): where none have just its labels, those of its
+    system that it may be one of count, of several the one with the most runs.
+    """
+    question = _question(row, graph_compilers)
     kind = metric(str(row["metric"]), row.get("unit") or None)
-    labels = {**question.attributes, "application": row["application"], "metric": kind.name, "unit": kind.unit}
-    return run_of(labels, question.layout.model_copy(update={"nodes": _count(row.get("nodes"))}))
+    layout = question.layout.model_copy(update={"nodes": _count(row.get("nodes"))})
+    labels = {"application": row["application"], "metric": kind.name, "unit": kind.unit}
+    run = run_of({**question.attributes, **labels}, layout)
+    if run.configuration in known or not question.attributes.get("system"):
+        return run
+    open_ = {**question.attributes, "params": words_of(question.attributes.get("params", {}))}
+    asked = replace(question, attributes=open_, layout=layout.model_copy(update={"batch_size": None}), metric=kind.name)
+    plain = replace(asked, plain=True)
+    examples = {one: next(iter(runs.values()))[0] for one, runs in known.items()}
+    alike = [one for one, example in examples.items() if _may_be_of(example, asked, kind.unit)]
+    alike = [one for one in alike if _may_be_of(examples[one], plain, kind.unit)] or alike
+    return replace(run, configuration=max(alike, key=lambda one: (len(known[one]), one))) if alike else run
+
+
+def _may_be_of(result: Result, question: Question, unit: str) -> bool:
+    """Whether a result of another application may be of the same configuration as what is asked about."""
+    same = (result.series.metric, result.series.unit) == (question.metric, unit)
+    nodes = (result.layout.nodes or 1) == (question.layout.nodes or 1)
+    return same and nodes and agrees(result.series.model_copy(update={"params": words_of(result.series.params)}), result.layout, question)
 
 
 def _guessed(guess: Guess, row: Mapping[str, Any], level: float) -> dict[str, Any]:
@@ -185,8 +243,8 @@ def _columns(predictions: Predictions, place: int, row: Mapping[str, Any], level
     if curve is None or not np.isfinite(predictions.value[place]):
         return {**dict.fromkeys(ADDED), "unit": unit, "basis": "none", "results_used": 0}
     kind = metric(curve.series.metric, curve.series.unit)
-    reach = stretch(level) * predictions.spread[place]
-    cost = predictions.value[place] * np.exp(np.array([0.0, -reach, reach]))
+    reach = stretch(level) * np.array([0.0, -predictions.below[place], predictions.spread[place]])
+    cost = predictions.value[place] * np.exp(reach)
     value, lower, upper = (1.0 / cost)[[0, 2, 1]] if kind.kind == "throughput" else cost
     scale = to_base(1.0, unit, kind)
     return {

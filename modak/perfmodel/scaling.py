@@ -1,8 +1,8 @@
 """How the cost of a run changes with its size: the forms of one series, and their combination.
 
 Each form (:mod:`modak.perfmodel.forms`) is fitted over a series, and again over every prefix of the series, so that its error at
-the *next* size is known; forms are averaged in log space with weights that fall with that error. A forecast therefore rests on how
-well a form has foretold this very series, never on how closely it follows the points it was given.
+the *next* size is known; forms are averaged in log space with weights that fall with that error. A forecast therefore depends on how
+well a form has predicted this very series, never on how closely it follows the points that it was fitted to.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ class Forecast:
     """The largest disagreement between measured sizes, ..."""
     error_inside: float = math.nan
     """... and the validation error there: beyond them nothing is surer."""
+    smaller: npt.NDArray[np.bool_] | bool = False
+    """Which of the sizes lie before the measured ones."""
 
     @property
     def value(self) -> Array:
@@ -126,7 +128,7 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
     inside = _nan(mixture.error_inside)
     error = np.where((p >= first) & (p <= last), inside, _nan(mixture.error))
     middle, spread, doublings, error = (values.reshape(asked.shape) for values in (middle, spread, doublings, error))
-    return Forecast(middle, spread, doublings, error, len(mixture.sizes), doubt=mixture.doubt, error_inside=inside)
+    return Forecast(middle, spread, doublings, error, len(mixture.sizes), doubt=mixture.doubt, error_inside=inside, smaller=asked < first)
 
 
 def _combined(mixture: Mixture, p: Array) -> tuple[Array, Array]:

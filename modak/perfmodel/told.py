@@ -1,7 +1,7 @@
-"""Curves of an application that was never run on a system, told from its parameters.
+"""Curves of an application that was never run on a system, predicted from its parameters.
 
-Each is of one size: what a configuration that many other applications were measured on would make of this one
-(:mod:`modak.perfmodel.unseen`), with the interval of that. They stand beside fitted curves wherever these are asked.
+Each curve has one size: the prediction for a configuration on which many other applications were measured
+(:mod:`modak.perfmodel.unseen`), with its interval. They are used together with fitted curves.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from modak.perfmodel.matching import same_name
 from modak.perfmodel.unseen import Configuration, Guess, guesses, numbers_of, run_of
 
 
-def told_curves(application: str, params: Mapping[str, Any], systems: Collection[str], results: Sequence[Result]) -> tuple[Curve, ...]:
+def told_curves(
+    application: str, params: Mapping[str, Any], systems: Collection[str], results: Sequence[Result], batch: int | None = None
+) -> tuple[Curve, ...]:
     """A curve for each configuration of ``systems`` (names as :func:`~modak.perfmodel.matching.same_name` folds them) that tells something.
 
     ``params`` are what is known of the application; without a positive number among them nothing is told. ``results`` are those of
-    other applications there, and elsewhere, where only a few were measured there.
+    other applications there, and elsewhere, where only a few were measured there. ``batch``: of each rank or GPU, where it is known.
     """
-    numbers = tuple(sorted(numbers_of(params).items()))
-    if not numbers:
+    known = numbers_of(params)
+    if not known:
         return ()
+    numbers = tuple(sorted((known | ({"batch": float(batch)} if batch else {})).items()))
     examples: dict[Configuration, Result] = {}
     for result in results:
         here = same_name(result.series.system) in systems

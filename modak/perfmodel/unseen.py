@@ -1,4 +1,4 @@
-"""Runs of which no result exists: an application that is new to a configuration, told from its parameters or from elsewhere.
+"""Runs without any result: an application that is new to a configuration, predicted from its parameters or from other configurations.
 
 A *configuration* is all of a series but the application and its numeric parameters: system, framework, compiler, precision
 and so on. With many applications measured on it, throughput follows from parameters; with a few, those are calibration runs
@@ -22,6 +22,7 @@ from modak.perfmodel import parameters
 from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
 from modak.perfmodel.parameters import Estimate
+from modak.perfmodel.predict import NOISE
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "operations": ("operations", "gmacs", "macs", "gflops", "flops"),
@@ -59,9 +60,16 @@ class Run:
         return self.application, self.features.get("image")
 
 
+Known = Mapping[Configuration, Mapping[Run, Sequence[Result]]]
+"""Results by their configuration and run."""
+
+
 @dataclass(frozen=True)
 class Guess:
-    """An answer for one run: log of cost (seconds, or seconds a sample), its half-width at 90 %, and what it rests on."""
+    """An answer for one run: log of cost (seconds, or seconds a sample), its half-width at 90 %, and what it rests on.
+
+    Nothing that is told is surer than what was measured.
+    """
 
     log_cost: float
     half_width: float
@@ -98,14 +106,34 @@ def numbers_of(params: Mapping[str, Any]) -> dict[str, float]:
     return _divided(params)[0]
 
 
+def need_others(results: Sequence[Result]) -> bool:
+    """Whether these results have a configuration with too few applications for a model of its own: other ones have a say then."""
+    return any(len({run.application for run in runs}) < MANY for runs in by_configuration(results).values())
+
+
+def words_of(params: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters that belong to the configuration: all but the positive numbers."""
+    return _divided(params)[1]
+
+
 def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | None, ...]:
     """An answer for each run, or none, from all results of the metric; suspect results are left out."""
-    by_configuration: dict[Configuration, dict[Run, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    return guesses_from(asked, by_configuration(results))
+
+
+def by_configuration(results: Iterable[Result]) -> Known:
+    """Results by their configuration and run; suspect ones are left out."""
+    found: dict[Configuration, dict[Run, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         if result.suspect is None:
             run = run_of(result.series, result.layout)
-            by_configuration[run.configuration][run].append(result)
-    measured = {name: _measured(runs) for name, runs in by_configuration.items()}
+            found[run.configuration][run].append(result)
+    return found
+
+
+def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]:
+    """As :func:`guesses`, from results by their configuration."""
+    measured = {name: _measured(runs) for name, runs in known.items()}
     places_of: dict[Configuration, list[int]] = defaultdict(list)
     for place, run in enumerate(asked):
         places_of[run.configuration].append(place)
@@ -166,7 +194,7 @@ def _by_identity(one: Measured) -> dict[tuple[str, float | None], float]:
 def _told(estimate: Estimate, model: str, results_used: int, behind: Iterable[Measured]) -> tuple[Guess, ...]:
     numbers = shortened(number for one in behind for number in spelt_out(one.result_ids))
     pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
-    return tuple(Guess(-float(log), float(width), model, results_used, numbers) for log, width in pairs)
+    return tuple(Guess(-float(log), max(float(width), NOISE), model, results_used, numbers) for log, width in pairs)
 
 
 def _shared_columns(runs: Sequence[Run]) -> list[str]:

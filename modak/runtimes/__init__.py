@@ -1,6 +1,6 @@
-"""Container runtimes: each puts its words between the launcher and the command, and says what it needs of its surroundings.
+"""Container runtimes: each puts its words between the launcher and the command, and defines what it needs in the script.
 
-A variant is a frozen dataclass that keeps :class:`Runtime`. The image's place is the script's variable ``MODAK_IMAGE``.
+A variant is a frozen dataclass that implements :class:`Runtime`. The script's variable ``MODAK_IMAGE`` is the path of the image.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class Runtime(Protocol):
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names that find it."""
+        """Other accepted names."""
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """What it cannot do for this job."""
 
     def fetching(self, job: JobSpec) -> str:
-        """How the image comes from its registry, or is made: a few words, with the command. Empty: nothing is known of that."""
+        """How to fetch or make the image: a few words, with the command. Empty: unknown."""
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """Variables of the script that :meth:`wrap` uses, ``MODAK_IMAGE`` among them.
 
-        This and :meth:`preflight` see the job without what one run alone has (:func:`modak.script.surroundings.of_any_run`).
+        This and :meth:`preflight` see the job without the properties of a single run (:func:`modak.script.surroundings.of_any_run`).
         """
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
-        """Checks that end the job early with a sentence."""
+        """Checks that end the job early with a message."""
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The command inside the image."""

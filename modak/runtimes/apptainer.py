@@ -8,7 +8,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.runtimes import hostmpi
-from modak.runtimes.image import IMAGE, bind_paths, container, fetch, genuine, image_present, locate, origin, places_in, runtime_present
+from modak.runtimes.image import IMAGE, bind_paths, container, fetch, genuine, image_present, locate, origin, places, runtime_present
 from modak.script.bash import Line, quiet, run, variable, word
 from modak.words import Word
 
@@ -45,10 +45,10 @@ class Apptainer:
         return (*present, *bind_paths(job), *hostmpi.preflight(job, None))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
-        """GPU flags go before the image; directories that the command names are bound in (home and the submit directory are there)."""
+        """GPU flags go before the image; the job's directories are bound in (home and the submit directory are there)."""
         has = container(job)
         gpu = (GPU[has.gpu_vendor],) if has.gpu_vendor in GPU else ()
-        named = (word(variable(name)) for name in places_in(command) if name != "HOME")
+        named = (word(variable(name)) for name in places(job, command) if name != "HOME")
         binds: tuple[Word, ...] = (*(has.policy.binds if has.policy else ()), *named, *hostmpi.binds(job))
         bound = (each for bind in binds for each in ("--bind", bind))
         return (self.name, "exec", *gpu, *bound, word(IMAGE), *hostmpi.inside(job, command))

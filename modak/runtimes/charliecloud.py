@@ -1,8 +1,8 @@
 """Charliecloud: an image is a directory (SquashFS from 0.26 on), read-only; what its ``ch-run`` can do depends on the version.
 
 Where the site's version is not known, only options are used that every version since 0.9 has. A read-only image takes binds
-only where a directory exists: the submit directory goes to ``/mnt/0``, other directories that the command names by
-a variable to ``/mnt/1`` and on. The home directory stays out, as it does by itself from 0.31 on.
+only where a directory exists: the submit directory goes to ``/mnt/0``, other directories of the job to
+``/mnt/1`` and on. The home directory stays out, as it does by itself from 0.31 on.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from modak.runtimes.image import (
     NO_IMAGE,
     PART,
     bind_paths,
+    by_mpi,
     container,
     fetch,
     genuine,
@@ -30,7 +31,7 @@ from modak.runtimes.image import (
     newer,
     origin,
     part,
-    places_in,
+    places,
     runtime_present,
     unproven,
 )
@@ -59,7 +60,6 @@ _TOGETHER: Final = (
 """Seen with 0.31, 0.38 and 0.45: what is read from the image after that ends the rank with a bus error. A container for each rank is no
 way out: there MPICH on UCX fails, which copies between processes."""
 _SUBMIT: Final = "/mnt/0"
-_MPI: Final = frozenset({"srun", "mpirun"})
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,20 @@ class Charliecloud:
         return genuine(job, (self._image_present(job),)) if _squashed(job) else ()
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
-        """The image's environment first, so that the host's library path goes before it where the host MPI is bound in."""
+        """The image's environment first, so that the host's library path goes before it where the host MPI is bound in.
+
+        Words and variables say where a directory is inside.
+        """
         has = container(job)
-        places = {name: f"/mnt/{at}" for at, name in enumerate(places_in(command), start=1)}
+        at = {name: f"/mnt/{number}" for number, name in enumerate(places(job, command), start=1)}
         binds: list[Word] = [word(variable("PWD"), f":{_SUBMIT}")]
-        binds += [word(variable(name), f":{target}") for name, target in places.items()]
+        binds += [word(variable(name), f":{target}") for name, target in at.items()]
         binds += [f"{path}:{path}" for path in (has.policy.binds if has.policy else ())]
-        inner = tuple(_moved(each, {**places, "PWD": _SUBMIT, "TMPDIR": "/tmp"}) for each in command)  # noqa: S108 - ch-run binds it there
+        inner = tuple(_moved(each, {**at, "PWD": _SUBMIT, "TMPDIR": "/tmp"}) for each in command)  # noqa: S108 - ch-run binds it there
         bound = (_bind(each) for each in (*binds, *hostmpi.binds(job)))
         options = (*_home(job), *_environment(job), *_cdi(job), *bound, f"--cd={_SUBMIT}", *_joined(job))
-        return ("ch-run", *options, word(IMAGE), "--", *hostmpi.inside(job, inner))
+        inside = hostmpi.inside(job, inner, at)
+        return ("ch-run", *options, word(IMAGE), "--", *inside)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Built in Charliecloud's own storage without privileges, then put where jobs look for it once it is whole.
@@ -143,7 +147,7 @@ def _targets(job: JobSpec) -> tuple[Line, ...]:
     if _squashed(job):
         return ()
     policy = container(job).policy
-    at_mnt = (f"/mnt/{at}" for at in range(1 + len(places_in(job.command))))
+    at_mnt = (f"/mnt/{at}" for at in range(1 + len(places(job, job.command))))
     why = dict.fromkeys(at_mnt, "the job's directories are bound there")
     why |= dict.fromkeys(policy.binds if policy else (), "the site binds that directory in")
     advice = " is not in the image: make it there, empty; "
@@ -191,7 +195,7 @@ def _bind(of: Word) -> Word:
 def _peers(job: JobSpec) -> int:
     """Ranks of a node that MPI connects; 0: there are none to connect."""
     here = job.resources.ranks_per_node
-    return here if job.launcher in _MPI and here > 1 else 0
+    return here if by_mpi(job) and here > 1 else 0
 
 
 def _joined(job: JobSpec) -> tuple[Word, ...]:

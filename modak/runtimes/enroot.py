@@ -14,6 +14,7 @@ from modak.runtimes.image import (
     PART,
     bind_paths,
     bound,
+    by_mpi,
     container,
     fetch,
     image_present,
@@ -26,7 +27,10 @@ from modak.runtimes.image import (
 from modak.script.bash import Line, holds, need, run, variable, word
 from modak.words import Word
 
-_STEPS: Final = frozenset({"srun", "torchrun"})
+_ALONE: Final = (
+    "Enroot hands no variables of %s on to its containers, unless a hook of the site's does: "
+    "ranks of MPI may each take themselves for the only one; start them by srun with Pyxis, or take another runtime"
+)
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,13 @@ class Enroot:
     aliases: tuple[str, ...] = ("pyxis",)
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """A host MPI cannot be bound in by an option that everybody has."""
-        if not container(job).host_mpi:
-            return unproven(job)
-        advice = "Enroot takes MPI from the image: the host's is not bound in"
-        return (*unproven(job), Notice(field="target.container_runtime", message=advice))
+        """A host MPI cannot be bound in by an option that everybody has; without Pyxis nothing brings the launcher's variables in."""
+        said = []
+        if container(job).host_mpi:
+            said.append("Enroot takes MPI from the image: the host's is not bound in")
+        if by_mpi(job) and not job.steps:
+            said.append(_ALONE % job.launcher)
+        return (*unproven(job), *(Notice(field="target.container_runtime", message=each) for each in said))
 
     def fetching(self, job: JobSpec) -> str:
         """Imported into a file."""
@@ -55,14 +61,14 @@ class Enroot:
         """The command, or Pyxis; the image; what is bound in."""
         how = origin(job, "ENROOT_DIR", self.fetching(job))
         advice = "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
-        there = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice) if _pyxis(job) else runtime_present(self.name)
+        there = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice) if job.steps else runtime_present(self.name)
         return (there, image_present("-r", how), *bind_paths(job))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The submit directory is bound in, and is where the command starts."""
         places = bound(job, command)
         here = variable("PWD")
-        if _pyxis(job):
+        if job.steps:
             mounts = [part for at, place in enumerate(places) for part in ("," if at else "", *place, ":", *place)]
             return (word("--container-image=", IMAGE), word("--container-mounts=", *mounts), word("--container-workdir=", here), *command)
         exported = (each for name in job.environment for each in ("--env", name))
@@ -86,8 +92,3 @@ class Enroot:
 def file_name(job: JobSpec) -> str:
     """The file's name: ``.sif`` becomes ``.sqsh``; another SquashFS file keeps its name."""
     return re.sub(r"\.(sif|simg)$", ".sqsh", container(job).file)
-
-
-def _pyxis(job: JobSpec) -> bool:
-    """Whether srun starts the container: torchrun has it do so on several nodes."""
-    return job.launcher in _STEPS and not (job.launcher == "torchrun" and job.resources.nodes == 1)

@@ -7,6 +7,7 @@ Intel MPI under srun also needs Slurm's process-management library, at its own p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from modak.facts import HostMpi
@@ -16,6 +17,8 @@ from modak.words import Variable, Word
 
 MISSING: Final = 73
 """Exit status where the host's MPI, or its place in the image, is missing."""
+
+_NOTHING: Final[Mapping[str, str]] = {}
 
 Place = tuple[str | Variable, ...]
 
@@ -49,9 +52,11 @@ def binds(job: JobSpec) -> tuple[Word, ...]:
     return tuple(word(*place, ":", *place) for place in _places(job))
 
 
-def inside(job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The command with the host's library path, whatever the image's own environment says."""
-    return ("env", word("LD_LIBRARY_PATH=", variable("MODAK_LIBRARY_PATH")), *command) if _mpi(job) else command
+def inside(job: JobSpec, command: tuple[Word, ...], other: Mapping[str, str] = _NOTHING) -> tuple[Word, ...]:
+    """The command with the host's library path, whatever the image's own environment says; ``other``: variables beside it."""
+    path = (word("LD_LIBRARY_PATH=", variable("MODAK_LIBRARY_PATH")),) if _mpi(job) else ()
+    told = (*path, *(f"{name}={value}" for name, value in other.items()))
+    return ("env", *told, *command) if told else command
 
 
 def _mpi(job: JobSpec) -> HostMpi | None:

@@ -19,7 +19,7 @@ OLD_RUNTIME: Final = 76
 NO_BIND: Final = 78
 NOT_GENUINE: Final = 81
 PLACES: Final = ("HOME", "MODAK_SCRATCH", "MODAK_STORAGE", "PROJECT", "SCRATCH", "WORK", "WORKSPACE_DIR")
-"""Variables that hold a host directory: where the command uses one, the directory is bound in."""
+"""Variables that hold a host directory, which is bound in where :func:`places` says so."""
 
 Place = tuple[str | Variable, ...]
 IMAGE: Final[Variable] = variable("MODAK_IMAGE")
@@ -34,26 +34,35 @@ def container(job: JobSpec) -> Container:
     return job.container
 
 
-def places_in(command: tuple[Word, ...]) -> tuple[str, ...]:
-    """Those of :data:`PLACES` that the command uses."""
-    used = words.variables(command)
+def by_mpi(job: JobSpec) -> bool:
+    """Whether it is MPI that connects the job's ranks: their launcher starts each, which torchrun does by itself."""
+    return job.resources.ranks > 1 and job.launcher not in {"torchrun", "none"}
+
+
+def places(job: JobSpec, command: tuple[Word, ...]) -> tuple[str, ...]:
+    """Those of :data:`PLACES` that the command uses, and those that the script exports: a program may read them from its environment."""
+    used = {*words.variables(command), *(("MODAK_SCRATCH",) if job.staging else ()), *(("MODAK_STORAGE",) if job.storage else ())}
     return tuple(name for name in PLACES if name in used)
 
 
 def bound(job: JobSpec, command: tuple[Word, ...]) -> tuple[Place, ...]:
-    """Host directories that go into the container at their own place: the submit directory, the site's, those that the command names."""
+    """Host directories that go into the container at their own place: the submit directory, the site's, the job's own."""
     policy = container(job).policy
-    named = ((variable(name),) for name in places_in(command))
+    named = ((variable(name),) for name in places(job, command))
     return ((variable("PWD"),), *((path,) for path in (policy.binds if policy else ())), *named)
 
 
 def bind_paths(job: JobSpec) -> tuple[Line, ...]:
-    """What the site binds into every container, and what the command names, is there: a runtime's own message comes late, or not at all."""
+    """What the site binds into every container, and what the job has, is there: a runtime's own message comes late, or not at all.
+
+    The job's own directory is made later, and its storage is looked at by a check of its own.
+    """
     policy = container(job).policy
-    named = ((variable(name),) for name in places_in(job.command) if name not in {"HOME", "MODAK_SCRATCH"})
-    places: tuple[Place, ...] = (*((path,) for path in (policy.binds if policy else ())), *named)
+    sure = {"HOME", "MODAK_SCRATCH", *(("MODAK_STORAGE",) if job.storage else ())}
+    named = ((variable(name),) for name in places(job, job.command) if name not in sure)
+    wanted: tuple[Place, ...] = (*((path,) for path in (policy.binds if policy else ())), *named)
     advice = " is not on this node, though it is bound into the container: is the file system mounted?"
-    return tuple(need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in places)
+    return tuple(need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in wanted)
 
 
 def registry_name(job: JobSpec, runtime: str) -> str:

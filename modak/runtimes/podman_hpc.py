@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present, unproven
-from modak.script.bash import Line, assign, need, quiet, run, variable, word
+from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, by_mpi, container, fetch, registry_name, runtime_present, unproven
+from modak.script.bash import Line, assign, holds, need, run, variable, word
 from modak.words import Word
 
+_TAG: Final = re.compile("[:@][^/]*$")
 _MPI: Final = {("openmpi", "pmix"): "--openmpi-pmix", ("openmpi", "pmi2"): "--openmpi-pmi2"}
 
 
@@ -31,16 +33,16 @@ class PodmanHpc:
 
     def fetching(self, job: JobSpec) -> str:
         """Pulled into its own store."""
-        return fetch(job, lambda image: f"podman-hpc pull {image} fetches it, once")
+        return fetch(job, lambda image: f"podman-hpc pull {_full(image)} fetches it, once")
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """The image's name."""
-        return (assign("MODAK_IMAGE", registry_name(job, self.name)),)
+        return (assign("MODAK_IMAGE", self._called(job)),)
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
-        """The command; the image in its storage; what is bound in."""
+        """The command; the image in its storage; what is bound in. ``image exists`` knows nothing of what was pulled on another node."""
         how = self.fetching(job) or "load it there under that name"
-        there = quiet(run(self.name, "image", "exists", word(IMAGE)))
+        there = holds(run(self.name, "images"), _TAG.sub("", self._called(job)))
         return (runtime_present(self.name), need(there, NO_IMAGE, IMAGE, f" is not among podman-hpc's images: {how}"), *bind_paths(job))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -49,7 +51,7 @@ class PodmanHpc:
         gpu = ("--gpu",) if has.gpu_vendor else ()
         binds = (each for place in bound(job, command) for each in ("--volume", word(*place, ":", *place)))
         here = word(variable("PWD"))
-        return (self.name, "run", "--rm", "--env-host", *gpu, *self._mpi(job), *binds, "--workdir", here, word(IMAGE), *command)
+        return (self.name, "run", "--rm", "--env-host", *gpu, *self._connected(job), *binds, "--workdir", here, word(IMAGE), *command)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Built by an ordinary user, then made readable for jobs."""
@@ -59,9 +61,27 @@ class PodmanHpc:
             run(self.name, "migrate", word(IMAGE)),
         )
 
-    def _mpi(self, job: JobSpec) -> tuple[str, ...]:
-        """The module that connects the ranks, where there is more than one."""
-        if job.resources.ranks == 1 or job.launcher not in {"srun", "mpirun"}:
-            return ()
+    def _called(self, job: JobSpec) -> str:
+        """The image's name in its storage."""
+        name = registry_name(job, self.name)
+        return _full(name) if container(job).reference.startswith("docker://") else name
+
+    def _connected(self, job: JobSpec) -> tuple[str, ...]:
+        """What connects the ranks: a module of the site's, which brings MPI and the node's own namespaces; else those that torchrun needs:
+        Podman's own shared memory is 64 MB, its network ends at the node, and its host name is not the one where the nodes meet."""
+        if not by_mpi(job):
+            return ("--ipc=host", *(("--network=host", "--uts=host") if job.resources.nodes > 1 else ()))
         family = container(job).mpi or job.launcher_flavour
         return (_MPI.get((family or "", job.pmi or ""), "--mpich" if family in {"mpich", "mvapich", "intel-mpi"} else "--openmpi-pmix"),)
+
+
+def _full(name: str) -> str:
+    """The image's name with its registry, Docker's where it names none: what is pulled under a short name is not found afterwards.
+
+    >>> _full("ubuntu:24.04"), _full("pytorch/pytorch:2.8.0"), _full("localhost:5000/solver:1")
+    ('docker.io/library/ubuntu:24.04', 'docker.io/pytorch/pytorch:2.8.0', 'localhost:5000/solver:1')
+    """
+    first, _, rest = name.partition("/")
+    if not rest:
+        return f"docker.io/library/{name}"
+    return name if {".", ":"} & {*first} or first == "localhost" else f"docker.io/{name}"

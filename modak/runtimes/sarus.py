@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, container, fetch, registry_name, runtime_present, unproven
+from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, by_mpi, container, fetch, registry_name, runtime_present, unproven
 from modak.script.bash import Line, assign, holds, need, run, variable, word
 from modak.words import Word
 
@@ -45,7 +45,7 @@ class Sarus:
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The submit directory is where the command starts."""
         has = container(job)
-        hook = ("--mpi",) if job.resources.ranks > 1 and job.launcher in {"srun", "mpirun"} and has.mpi != "openmpi" else ()
+        hook = ("--mpi",) if by_mpi(job) and has.mpi != "openmpi" else ()
         mounts = (word("--mount=type=bind,source=", *place, ",destination=", *place) for place in bound(job, command))
         return (self.name, "run", *hook, *mounts, word("--workdir=", variable("PWD")), word(IMAGE), *command)
 

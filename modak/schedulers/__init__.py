@@ -1,6 +1,6 @@
 """Schedulers: each turns a job into the header of its script, in its own words.
 
-A variant is a frozen dataclass that keeps :class:`Scheduler`: a table from the job's fields to the scheduler's options
+A variant is a frozen dataclass that implements :class:`Scheduler`: a table from the job's fields to the scheduler's options
 (:mod:`modak.schedulers.header` has the vocabulary), and a warning for every field that it has no option for.
 """
 
@@ -20,7 +20,7 @@ from modak.schedulers.torque import Torque
 
 
 class Scheduler(Protocol):
-    """What a scheduler has to say about a job."""
+    """A scheduler: how a job is described to it."""
 
     @property
     def name(self) -> str:
@@ -28,15 +28,15 @@ class Scheduler(Protocol):
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names that find it."""
+        """Other accepted names."""
 
     @property
     def prefix(self) -> str:
-        """What starts a header line: ``#SBATCH``; empty: there is no header."""
+        """Prefix of a header line, such as ``#SBATCH``; empty: there is no header."""
 
     @property
     def submit(self) -> tuple[str, ...]:
-        """The command that a script is handed to."""
+        """The command that submits a script."""
 
     @property
     def submit_dir(self) -> str | None:
@@ -58,7 +58,7 @@ class Scheduler(Protocol):
         """The header lines of a job, without the prefix."""
 
     def signals(self, job: JobSpec) -> bool:
-        """Whether it sends the job's signal before the limit, to the script alone; where it does not, a timer in the script does."""
+        """Whether it sends the signal before the limit to the script alone. If not, a timer in the script does."""
 
 
 BUILTIN: Final[tuple[Scheduler, ...]] = (Slurm(), PbsPro(), Torque(), Lsf(), Flux(), GridEngine(), Shell())

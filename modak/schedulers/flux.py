@@ -37,7 +37,7 @@ class Flux:
     prefix: str = "# flux:"
     submit: tuple[str, ...] = ("flux", "batch")
     submit_dir: str | None = None
-    job_id: str | None = "FLUX_JOB_ID"
+    job_id: str | None = "FLUX_ENCLOSING_ID"
     array_index: str | None = None
     host_file: str | None = None
 

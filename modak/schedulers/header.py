@@ -16,6 +16,10 @@ Option = tuple[str, ...]
 """The words of one header line: ``("--nodes=4",)`` or ``("-l", "nodes=4:ppn=12")``."""
 
 _NONE: Final[Mapping[str, str]] = {}
+LONGEST_KEPT: Final = 1000
+"""Characters of an option that is remembered; a list of variables may be as long as a request."""
+ACCOUNTS: Final = ("--account", "-A", "-P")
+"""What schedulers call the account of a job: without a value an option that only the request can complete."""
 _HARMLESS: Final = re.compile(r"[A-Za-z0-9._:,/@%+=&|(){}\[\]^~?*!<>-]+")
 
 
@@ -69,26 +73,50 @@ def options(table: Mapping[str, object]) -> tuple[Option, ...]:
 def mandatory(job: JobSpec, chosen: Sequence[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Option, ...]:
     """The options with those that the site wants in every job; where both set one thing, the site's word counts.
 
-    ``one_matter``: options that set what another one sets, and that one.
+    A site's option without a value leaves the value to the request. ``one_matter``: options that set what another one sets, and that one.
     """
-    site = tuple(tuple(text.split(" ", 1)) for text in (job.system.mandatory_directives if job.system else ()))
-    taken = frozenset(_matters(site, one_matter))
-    return (*(option for option, matter in zip(chosen, _matters(chosen, one_matter), strict=True) if matter not in taken), *site)
+    given = _by_matter(chosen, one_matter)
+    site = [(matter, option) for matter, option in _by_matter(_site(job), one_matter) if not _left_to_request(matter, option, given)]
+    taken = {matter for matter, _ in site}
+    return (*(option for matter, option in given if matter not in taken), *(option for _, option in site))
 
 
 def overruled(job: JobSpec, chosen: Sequence[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Notice, ...]:
-    """A warning for each option that the site's own word replaces by another."""
-    wanted = job.system.mandatory_directives if job.system else ()
-    site = dict(zip(_matters([tuple(text.split(" ", 1)) for text in wanted], one_matter), wanted, strict=True))
-    both = ((" ".join(option), site[matter]) for option, matter in zip(chosen, _matters(chosen, one_matter), strict=True) if matter in site)
+    """A warning for each option that the site's own word replaces by another, and for an account that it wants and nobody names."""
+    given = _by_matter(chosen, one_matter)
+    site, missing = dict[str, str](), list[str]()
+    for matter, option in _by_matter(_site(job), one_matter):
+        if not _left_to_request(matter, option, given):
+            site[matter] = " ".join(option)
+        elif all(matter != other for other, _ in given):
+            missing.append(option[0])
+    both = ((" ".join(option), site[matter]) for matter, option in given if matter in site)
     said = (f"the site wants {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
-    return tuple(Notice(field="job_options", message=message) for message in said)
+    return (
+        *(Notice(field="job_options", message=message) for message in said),
+        *(note("account", f"the site wants {option} in every job, and the request names none: it would be refused") for option in missing),
+    )
+
+
+def _site(job: JobSpec) -> tuple[Option, ...]:
+    return tuple(tuple(text.split(" ", 1)) for text in (job.system.mandatory_directives if job.system else ()))
+
+
+def _left_to_request(matter: str, option: Option, given: Sequence[tuple[str, Option]]) -> bool:
+    """Whether a site's option has no value, and needs one: an account's name, or what the request has given it."""
+    if _has_value(option):
+        return False
+    return option[0] in ACCOUNTS or any(other == matter and _has_value(one) for other, one in given)
+
+
+def _has_value(option: Option) -> bool:
+    return len(option) > 1 or "=" in option[0]
 
 
 def checked(directives: Directives) -> Directives:
     """The directives, if no word in them could end its line or begin another option; else :class:`RequestError`."""
     for option in directives.options:
-        _check(option)
+        (_check if sum(map(len, option)) <= LONGEST_KEPT else _check.__wrapped__)(option)
     return directives
 
 
@@ -102,17 +130,17 @@ def _check(option: Option) -> None:
         raise RequestError(f"{' '.join(option)!r:.80} is more than one option", field="job_options")
 
 
-def _matters(of: Iterable[Option], one_matter: Mapping[str, str]) -> list[str]:
-    """What each of the options sets, by one name for all that set the same thing."""
-    return [one_matter.get(flag, flag) for flag in map(_flag, of)]
+def _by_matter(of: Iterable[Option], one_matter: Mapping[str, str]) -> list[tuple[str, Option]]:
+    """Each of the options behind what it sets, by one name for all that set the same thing."""
+    flags = ((option[0].partition("=")[0] if len(option) == 1 else _flag(option), option) for option in of)
+    return [(one_matter.get(flag, flag), option) for flag, option in flags]
 
 
-@lru_cache(maxsize=1024)
 def _flag(option: Option) -> str:
     """What an option sets: ``--nodes``, ``-q``; for a list of resources or attributes the one in it: ``-l walltime``."""
-    if option[0] in {"-l", "-W"} and len(option) > 1:
-        return f"{option[0]} {option[1].split('=', 1)[0]}"
-    return option[0].split("=", 1)[0]
+    if len(option) > 1 and option[0] in ("-l", "-W"):
+        return f"{option[0]} {option[1].partition('=')[0]}"
+    return option[0].partition("=")[0]
 
 
 def folders(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:

@@ -235,7 +235,7 @@ def write(file: Word, text: str, delimiter: str) -> Line:
     body = text if text.endswith("\n") else text + "\n"
     to: Event = ("redirect", "", ">", parts(file))
     if body.lstrip().startswith("\\"):
-        printed = run("printf", "%s", body)
+        printed = command_line(("printf", "%s", body))
         return Line(f"{printed.text} >{words.shell(file)}", (*printed.events, to))
     events: tuple[Event, ...] = (("command", ("cat",)), to, ("heredoc", f"'{delimiter}'", body))
     return Line(f"cat >{words.shell(file)} <<'{delimiter}'\n{body}{delimiter}", events)

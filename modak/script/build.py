@@ -19,15 +19,18 @@ from modak.jobspec import BuildSpec, JobSpec
 from modak.runtimes import Runtime
 from modak.runtimes.image import PART
 from modak.schedulers import Scheduler
-from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, named, run, word, write
+from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, named, need, run, word, write
 from modak.script.parts import Script, exports, finish, modules, preamble, section, valid
 from modak.script.shelltext import substituted
+from modak.script.staging import NOT_STAGED
 from modak.words import Word
 
 LEAST_TIME_S: Final = 2 * 3600
 """Wall time of a build where the partition allows it."""
 FOLDER: Final = "modak-build"
 FILE: Final = "modak-build.sh"
+_NOT_FETCHED: Final = "the sources could not be fetched: are they there, and does this node reach them?"
+_SUBMODULES: Final = " A repository's submodules come over HTTPS alone; where they do not, name a directory that holds them"
 _ARCHIVE: Final = re.compile(r"\.(tar(\.[a-z0-9]+)?|tgz|tbz2|txz)$")
 _OTHER_ARCHIVE: Final = re.compile(r"\.(zip|7z|rar|gz|bz2|xz|zst)$")
 
@@ -61,6 +64,8 @@ def _one_node(job: JobSpec) -> JobSpec:
         resources=replace(resources, hyperthreads=False, numa_constraint=None),
         attributes=replace(attributes, output=None, error=None),
         launcher="none",
+        storage=None,
+        staging=None,
         container=replace(job.container, gpu_vendor=None, host_mpi=None) if job.container else None,
     )
 
@@ -108,9 +113,12 @@ def _source(source: str) -> tuple[str | words.Variable, ...]:
 
 
 def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
-    """By HTTPS alone, with certificates checked. The directory gets its name once it is whole; one that is already there is taken as it is,
-    so that a second build fetches nothing."""
+    """By HTTPS alone, with certificates checked, submodules too: the repository chooses their addresses, so a path or a program is none.
+
+    The directory gets its name once it is whole; one that is already there is taken as it is, so that a second build fetches nothing.
+    """
     remote = words.lead(place).startswith("https://")
+    repository = (remote or _end(place).endswith(".git")) and not _ARCHIVE.search(_end(place))
     if _OTHER_ARCHIVE.search(_end(place)) and not _ARCHIVE.search(_end(place)):
         raise RequestError("an archive is a tar file (.tar, .tar.gz, .tgz, .tar.xz, …)", field="application.build.src")
     if _ARCHIVE.search(_end(place)):
@@ -119,13 +127,16 @@ def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
         load = (command_line(("curl", *tls, "--output", file, "--", place)),) if remote else ()
         unpack = command_line(("tar", "-x", "-f", file, "-C", PART, "--strip-components=1"))
         made = (*load, run("mkdir", "--", PART), unpack)
-    elif remote or _end(place).endswith(".git"):
-        safe = ("-c", "protocol.ext.allow=never", "-c", "http.sslVerify=true")
-        made = (command_line(("git", *safe, "clone", "--depth", "1", "--", place, PART)),)
+    elif repository:
+        paths = () if remote else ("-c", "protocol.file.allow=user")
+        git = ("git", "-c", "protocol.allow=never", "-c", "protocol.https.allow=always", *paths, "-c", "http.sslVerify=true")
+        clone = command_line((*git, "clone", "--depth", "1", "--", place, PART))
+        made = (clone, run(*git, "-C", PART, "submodule", "--quiet", "update", "--init", "--recursive"))
     else:
         made = (command_line(("cp", "-R", "-H", "--", place, PART)),)
     fetch = named("modak_fetch", _part(folder), *made, run("mv", "-T", "--", PART, folder))
-    return (fetch, either(run("test", "-d", folder), run("modak_fetch")))
+    advice = _NOT_FETCHED + (_SUBMODULES if repository else "")
+    return (fetch, need(either(run("test", "-d", folder), run("modak_fetch")), NOT_STAGED, advice))
 
 
 def _part(folder: str) -> Line:

@@ -28,7 +28,8 @@ modak_end() {
 """
 _REPORT: Final = r"""
 modak_report() {
-    local took=0 seconds=null results='' ended
+    local took=0 seconds=null results='' ended host
+    host="$(uname -n)" # not HOSTNAME, which may have come along from where the job was submitted
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
@@ -51,7 +52,7 @@ _FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
 """
 _WRITTEN: Final = r"""    {
         printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
-        printf ' "host": "%s", "ended": "%s",\n' "${HOSTNAME//[!A-Za-z0-9._-]/}" "${ended}"
+        printf ' "host": "%s", "ended": "%s",\n' "${host//[!A-Za-z0-9._-]/}" "${ended}"
         printf ' "exit_status": %d, "seconds": %s, "results": [%s]}\n' "${MODAK_STATUS}" "${seconds}" "${results}"
     } >"${MODAK_RESULT}"
 }

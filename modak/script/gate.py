@@ -147,7 +147,7 @@ def header(text: str, prefix: str) -> list[tuple[str, ...]]:
     commands = False
     for line in lines:
         commands = commands or not (line.startswith("#") or not line.strip())
-        option = _option(line, prefix)
+        option = (_option if len(line) <= LONGEST_KEPT else _option.__wrapped__)(line, prefix)
         if option:
             found.append(("stray", line) if commands else option)
     return found

@@ -43,7 +43,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
     scheduler, launcher, runtime = plugins_of(job, scheduler_name)
     if why := launcher.unfit(job, scheduler):
         raise Conflict(why, field="target.job_scheduler_type")
-    job, dropped = _with_sound_rules(job)
+    job, dropped = _with_sound_rules(replace(job, steps=launcher.words(job, scheduler, ())[:1] == ("srun",)))
     around = surroundings(job, scheduler_name)
     seen = {**around.variables, **({"MODAK_SCRATCH": ""} if job.staging else {})}
     body = (
@@ -72,7 +72,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
             *_crowded(job, scheduler),
             *_not_passed(job),
             *one_target(job, scheduler),
-            *untold(job, launcher),
+            *untold(job, scheduler, launcher),
             *_without_value(job, seen),
         ),
         runtime.fetching(job) if job.container else "",

@@ -82,7 +82,7 @@ modak_tidy() {
     test -n "${MODAK_MADE:-}" || return 0
     cd -- "${MODAK_HERE}" || return 0
     if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
-        printf 'modak: not everything could be copied out of %%s on %%s, so it is left there\\n' "${MODAK_SCRATCH}" "${HOSTNAME:-}" >&2
+        printf 'modak: not everything could be copied out of %%s on %%s, so it is left there\\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
     %srm -rf -- "${MODAK_SCRATCH:?}"

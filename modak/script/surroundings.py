@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from modak import plugins, words
-from modak.jobspec import Attributes, JobSpec, RuleText
+from modak.jobspec import Attributes, JobSpec, RuleText, Staging
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
@@ -24,8 +24,8 @@ from modak.script.shelltext import code
 from modak.script.staging import writable
 
 NO_GPU: Final = 74
-LONGEST_KEPT: Final = 10_000
-"""Characters of variables' values with which surroundings are kept."""
+LONGEST_KEPT, MOST_KEPT = 10_000, 200
+"""Characters of variables, and variables, with which surroundings are kept: a request may bring as many as fill its body."""
 _ANY_RUN: Final = Attributes()
 _SETS: Final = frozenset({"export", "set"})
 _RULE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
@@ -43,8 +43,12 @@ class Surroundings:
 def surroundings(job: JobSpec, scheduler_name: str) -> Surroundings:
     """Modules, variables, the site's own lines and the checks, from memory where another run had the same."""
     usual = of_any_run(job)
-    long = sum(map(len, job.environment.values())) > LONGEST_KEPT
-    return _worked_out.__wrapped__(usual, scheduler_name) if long else _worked_out(usual, scheduler_name)
+    return (_worked_out if _is_short(usual) else _worked_out.__wrapped__)(usual, scheduler_name)
+
+
+def _is_short(usual: JobSpec) -> bool:
+    said = (*usual.environment, *usual.environment.values())
+    return len(said) // 2 + len(usual.command) <= MOST_KEPT and sum(map(len, said)) <= LONGEST_KEPT
 
 
 def of_any_run(job: JobSpec) -> JobSpec:
@@ -61,7 +65,7 @@ def of_any_run(job: JobSpec) -> JobSpec:
         post=(),
         checkpoint=(),
         plan_id="",
-        staging=None,
+        staging=Staging() if job.staging else None,
         report=None,
     )
 

@@ -82,20 +82,20 @@ def watched(job: JobSpec, scheduler: Scheduler, launcher: Launcher, command: Lin
     lines = (
         *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) else ()),
         *((ours(_NOTES),) if kept else ()),
-        *(_signalled(job, signal, launcher, command, kept) if signal else (piped(command, _KEPT),) if kept else (command,)),
+        *(_signalled(job, signal, scheduler, launcher, command, kept) if signal else (piped(command, _KEPT),) if kept else (command,)),
         *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),
     )
     return section("the run", lines)
 
 
-def _signalled(job: JobSpec, signal: Signal, launcher: Launcher, command: Line, kept: bool) -> tuple[Line, ...]:
+def _signalled(job: JobSpec, signal: Signal, scheduler: Scheduler, launcher: Launcher, command: Line, kept: bool) -> tuple[Line, ...]:
     """The command in the background: only so does a signal reach the script at once. Its output goes through a pipe where it is kept.
 
     A signal that comes after the run ends nothing: what is copied out then still has its time.
     """
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
-    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal, launcher)
+    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal, scheduler, launcher)
     pipe = word(variable("MODAK_NOTES"), "/pipe")
     return (
         named("modak_checkpoint", saves),
@@ -110,18 +110,18 @@ def _signalled(job: JobSpec, signal: Signal, launcher: Launcher, command: Line, 
     )
 
 
-def _told(job: JobSpec, signal: Signal, launcher: Launcher) -> Line:
+def _told(job: JobSpec, signal: Signal, scheduler: Scheduler, launcher: Launcher) -> Line:
     """The ranks get the signal. ``srun`` ends them on TERM and HUP and keeps INT to itself, so Slurm is asked to send it to their step."""
-    if untold(job, launcher):
+    if untold(job, scheduler, launcher):
         return run(":")
-    if job.launcher == "srun" or (job.launcher == "torchrun" and job.resources.nodes > 1):
+    if job.steps:
         task = (variable("SLURM_ARRAY_JOB_ID"), "_", variable("SLURM_ARRAY_TASK_ID"))
         return run("scancel", f"--signal={signal.name}", word(*task) if job.attributes.array else word(variable("SLURM_JOB_ID")))
     return run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
 
 
-def untold(job: JobSpec, launcher: Launcher) -> tuple[Notice, ...]:
+def untold(job: JobSpec, scheduler: Scheduler, launcher: Launcher) -> tuple[Notice, ...]:
     """A warning where what starts the ranks would end them, or do nothing, instead of handing the signal on: they are not told."""
     signal = job.attributes.signal
-    why = launcher.untold(job, signal.name) if signal and not job.checkpoint else ""
+    why = launcher.untold(job, scheduler, signal.name) if signal and not job.checkpoint else ""
     return (Notice(field="job_options.signal", message=why),) if why else ()

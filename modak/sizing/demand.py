@@ -1,4 +1,4 @@
-"""What a request asks of any system: how soon, over which data. Nothing here depends on a machine."""
+"""What a request needs from any system: how soon, over which data. Nothing here depends on a machine."""
 
 from __future__ import annotations
 

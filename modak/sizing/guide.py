@@ -1,4 +1,4 @@
-"""What a source says on sizing beside its configurations: facts of `benchmarks_db/sizing/`, each figure with a citation."""
+"""Statements of a source about sizing, besides its configurations: facts of `benchmarks_db/sizing/`, each figure with a citation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who may do what, and who did: keys, the tokens of jobs, the audit trail. Each method is one transaction."""
+"""Who may do what, and who did: keys, the tokens of jobs, the audit trail. Each method is one transaction.
+
+None of them touches what a load does: beside one PostgreSQL lets them through, so that a token can be revoked while its load runs.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class Access:
         self, digest: str, name: str, principal: str, scopes: tuple[str, ...], expires_at: datetime | None, actor: Actor
     ) -> Key:  # one parameter a column
         """Keep a new key, whose writes are attributed to ``principal``."""
-        with writing(self.engine) as connection:
+        with writing(self.engine, shared=True) as connection:
             key = keys.create(connection, digest, name, principal, scopes, expires_at, actor.principal)
             audit.note(connection, actor, "create token", [f"{key.id} {key.name}: {' '.join(scopes)}"])
             return key
@@ -48,7 +51,7 @@ class Access:
 
     def revoke(self, identity: str, actor: Actor) -> bool:
         """End a key; whether it was still alive. Raises :class:`modak.errors.NotFound`."""
-        with writing(self.engine) as connection:
+        with writing(self.engine, shared=True) as connection:
             ended = keys.revoke(connection, identity)
             if ended:
                 audit.note(connection, actor, "revoke token", [identity])
@@ -61,7 +64,7 @@ class Access:
 
         Raises :class:`modak.errors.NotFound` for a plan that is not there.
         """
-        with writing(self.engine) as connection:
+        with writing(self.engine, shared=True) as connection:
             self.spool.flush(connection, plan_id)
             until = keys.allow_result(connection, digest, plan_id, actor.principal)
             audit.note(connection, actor, "allow a result", [f"plan {plan_id}"])

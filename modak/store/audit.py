@@ -47,7 +47,7 @@ def note(connection: Connection, actor: Actor, action: str, targets: Sequence[st
 def page(connection: Connection, cursor: str, limit: int) -> tuple[tuple[Entry, ...], str | None]:
     """Lines, the newest first, after the one that ``cursor`` names; and the cursor of the page after them, where there is one."""
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise RequestError("`next` of the answer before", field="cursor")
+        raise RequestError("no cursor; take 'next' of the page before", field="cursor")
     wanted = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
     rows = connection.execute(wanted.where(audit.c.id < int(cursor)) if cursor else wanted).all()
     entries = tuple(

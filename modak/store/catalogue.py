@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
 from sqlalchemy import Connection, Table, delete, insert, select
 
 from modak.errors import Conflict, Unavailable
 from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
+from modak.packaged import Held, name_of
 from modak.store import schema
-from modak.store.times import now, stored
+from modak.store.times import instant, now, stored
 
 Value = TypeVar("Value", bound=Fact)
 
@@ -27,13 +28,22 @@ TABLES: Final[dict[type[Fact], Table]] = {
 def read(connection: Connection, kind: type[Value]) -> tuple[Value, ...]:
     """All values of one kind in the order of their names."""
     table = TABLES[kind]
-    found = []
-    for name, body in connection.execute(select(table.c.name, table.c.body).order_by(table.c.name)):
-        try:
-            found.append(kind.model_validate_json(body))
-        except ValidationError as wrong:
-            raise Unavailable(f"the database holds a {kind.__name__.lower()} {name!r} that is none: {wrong.errors()[0]['msg']}") from None
-    return tuple(found)
+    rows = connection.execute(select(table.c.name, table.c.body).order_by(table.c.name))
+    return tuple(_value(kind, name, body) for name, body in rows)
+
+
+def held(connection: Connection) -> Iterator[Held]:
+    """All values of all kinds, with who added them and when."""
+    for kind, table in TABLES.items():
+        for row in connection.execute(select(table).order_by(table.c.name)):
+            yield Held(_value(kind, row.name, row.body), row.added_by, instant(row.added_at))
+
+
+def _value(kind: type[Value], name: str, body: str) -> Value:
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as wrong:
+        raise Unavailable(f"the database holds a {kind.__name__.lower()} {name!r} that is none: {wrong.errors()[0]['msg']}") from None
 
 
 def add(connection: Connection, values: Iterable[Fact], principal: str, *, replace: bool = False) -> int:
@@ -53,8 +63,3 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
         connection.execute(insert(table).values(name=name, body=body, added_at=stored(now()), added_by=principal))
         changed += 1
     return changed
-
-
-def name_of(value: Any) -> str:
-    """What a value is found by: an image's reference, else the name."""
-    return str(value.reference if isinstance(value, Image) else value.name)

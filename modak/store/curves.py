@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, insert, or_, select, update
+from sqlalchemy import Connection, delete, insert, not_, or_, select, update
 
 from modak import __version__
 from modak.facts import SeriesKey
-from modak.perfmodel.curves import FIT_VERSION, Cell, Curve, fit_cells
+from modak.perfmodel import unsaid
+from modak.perfmodel.curves import FIT_VERSION, Cell, Curve, fit_cells, gathered
 from modak.store.cells import cells
 from modak.store.schema import models, series
 from modak.store.series import COLUMNS, from_row, key_hash
@@ -58,19 +59,31 @@ def newest(found: Found) -> tuple[tuple[Curve, ...], tuple[Fitted, ...]]:
 
 
 def stale(connection: Connection, application: str | None = None) -> dict[int, tuple[SeriesKey, int]]:
-    """Series whose results changed since they were fitted (or that another version fitted), with their count of changes."""
+    """Series whose results changed since they were fitted (or that another version fitted), with their count of changes.
+
+    And those that may tell of the same runs: which of them are fitted together may have changed, too.
+    """
     behind = or_(series.c.fitted.is_(None), series.c.fitted != series.c.changed, series.c.fitted_by != FITTED_BY)
-    chosen = select(series.c.id, series.c.changed, *(series.c[name] for name in COLUMNS)).where(behind)
-    if application is not None:
-        chosen = chosen.where(series.c.application == application)
-    return {row.id: (from_row(row), row.changed) for row in connection.execute(chosen)}
+    columns = (series.c.id, series.c.changed, *(series.c[name] for name in COLUMNS))
+    chosen = select(*columns) if application is None else select(*columns).where(series.c.application == application)
+    changed = {row.id: (from_row(row), row.changed) for row in connection.execute(chosen.where(behind))}
+    if not changed:
+        return changed
+    names, kin = {key.application for key, _ in changed.values()}, {unsaid.kin(key) for key, _ in changed.values()}
+    rows = (row for row in connection.execute(chosen.where(not_(behind))) if row.application in names)
+    others = ((row.id, from_row(row), row.changed) for row in rows)
+    return changed | {number: (key, count) for number, key, count in others if unsaid.kin(key) in kin}
 
 
 def _refitted(found: Found) -> tuple[Fitted, ...]:
+    """Series that tell of one run have their curves at the first of them."""
     by_series: dict[str, list[Curve]] = defaultdict(list)
-    for curve in fit_cells(found.cells):
+    for curve in fit_cells(gathered(found.cells)):
         by_series[key_hash(curve.series)].append(curve)
-    return tuple(Fitted(number, changed, tuple(by_series[key_hash(key)])) for number, (key, changed) in found.behind.items())
+    places = unsaid.together({key_hash(cell.series): cell.series for cell in found.cells}.values())
+    into = {number: places.get(key.model_dump_json()) for number, (key, _) in sorted(found.behind.items())}
+    curves = {number: by_series.pop(key_hash(place.series), []) for number, place in into.items() if place}
+    return tuple(Fitted(number, changed, tuple(curves.get(number, ()))) for number, (_, changed) in found.behind.items())
 
 
 def keep(connection: Connection, fitted: Sequence[Fitted]) -> None:

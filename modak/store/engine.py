@@ -7,9 +7,10 @@ rollback journal is used.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, Final
@@ -33,6 +34,7 @@ LOAD_CACHE_KIB: Final = 65_536
 """The same for one that writes data: a load comes back to the same indexes with each row."""
 WRITERS: Final = 0x6D6F6461
 """Key of the PostgreSQL advisory lock that writers of data take in turn."""
+OUT_OF_REACH: Final = "the database is out of reach"
 NETWORK: Final = frozenset(
     ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "afs", "ceph", "panfs", "9p", "fuse.sshfs", "fuse.glusterfs")
 )
@@ -88,7 +90,8 @@ def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Unavailable(f"the folder {path.parent} cannot be made: {error.strerror}") from None
+        raise Unavailable(f"the folder {path.parent} cannot be made: {error.strerror}", told=OUT_OF_REACH) from None
+    _private(path)
     journal = "DELETE" if on_network(path) else "WAL"
     engine = create_engine(url, **_shared())
 
@@ -115,6 +118,15 @@ def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, 
     return engine
 
 
+def _private(path: Path) -> None:
+    """Make a new database its owner's alone: it will hold everybody's requests, the audit trail, the hashes of tokens.
+
+    SQLite gives the files beside it the same mode. One that is there keeps its own: whoever shares it has chosen that.
+    """
+    with suppress(OSError):  # it is there, or cannot be made: SQLite says which
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
 def on_network(path: Path, mounts: Path = Path("/proc/mounts")) -> bool:
     """Whether a file lies on a network file system (Linux; elsewhere: no)."""
     try:
@@ -139,11 +151,12 @@ def reading(engine: Engine) -> Iterator[Connection]:
 def writing(engine: Engine, *, shared: bool = False, wait: bool = True) -> Iterator[Connection]:
     """A transaction that is committed as a whole at the end, or not at all; one at a time, unless it is ``shared``.
 
-    ``shared`` transactions only add rows that nobody counts on (plans): PostgreSQL lets them run beside a long load. Who does
+    ``shared`` transactions touch nothing that a load does (plans, keys): PostgreSQL lets them run beside one. Who does
     not ``wait`` there for another writer gets :class:`Locked`; SQLite's engine says itself how long it waits. So does who
     finds as many writers of this process waiting as may.
     """
-    with translated(engine), nullcontext() if shared else _turn(engine, wait=wait), engine.connect() as plain:
+    beside = shared and engine.dialect.name == "postgresql"
+    with translated(engine), nullcontext() if beside else _turn(engine, wait=wait), engine.connect() as plain:
         connection = plain.execution_options(write=True)
         with connection.begin():
             if engine.dialect.name == "postgresql" and not shared:
@@ -156,7 +169,7 @@ def _turn(engine: Engine, *, wait: bool) -> Iterator[None]:
     """One of the connections with which this process may wait for the lock."""
     turns: BoundedSemaphore = engine.get_execution_options()["turns"]
     if not turns.acquire(timeout=POOL_WAIT_S if wait else 0):
-        raise Locked(f"the database {shown(engine.url)} is out of reach: others wait to write; try again when they are done")
+        raise _unreached(engine.url, "others wait to write; try again when they are done", Locked)
     try:
         yield
     finally:
@@ -186,13 +199,13 @@ def translated(engine: Engine) -> Iterator[None]:
         yield
     except (OperationalError, InterfaceError, InternalError) as error:
         kind = Locked if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY else Unavailable
-        raise kind(_reason(engine.url, error.orig)) from error
+        raise _failed(engine.url, error.orig, kind) from error
     except DatabaseError as error:
         if type(error) is not DatabaseError:
             raise
-        raise Unavailable(_reason(engine.url, error.orig)) from error
+        raise _failed(engine.url, error.orig) from error
     except (driver.OperationalError, driver.InterfaceError, PoolTimeout) as error:
-        raise Unavailable(_reason(engine.url, error)) from error
+        raise _failed(engine.url, error) from error
 
 
 def shown(url: URL) -> str:
@@ -211,6 +224,13 @@ _REASONS: Final = {
 }
 
 
-def _reason(url: URL, error: BaseException | None) -> str:
+def _failed(url: URL, error: BaseException | None, kind: type[Unavailable] = Unavailable) -> Unavailable:
+    """What the driver said, in one line: to callers of a service only where the words are ours, since drivers name hosts and users."""
     first = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return f"the database {shown(url)} is out of reach: {_REASONS.get(first, first)}"
+    if first in _REASONS:
+        return _unreached(url, _REASONS[first], kind)
+    return kind(f"the database {shown(url)} is out of reach: {first}", told=OUT_OF_REACH)
+
+
+def _unreached(url: URL, reason: str, kind: type[Unavailable]) -> Unavailable:
+    return kind(f"the database {shown(url)} is out of reach: {reason}", told=f"{OUT_OF_REACH}: {reason}")

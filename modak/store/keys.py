@@ -66,11 +66,12 @@ def every(connection: Connection) -> tuple[Key, ...]:
 
 def revoke(connection: Connection, identity: str) -> bool:
     """End a key; whether it was still alive. Raises :class:`modak.errors.NotFound`."""
-    row = connection.execute(select(api_keys.c.revoked_at).where(api_keys.c.id == identity)).first()
-    if row is None:
+    living = update(api_keys).where(api_keys.c.id == identity, api_keys.c.revoked_at.is_(None))
+    if connection.execute(living.values(revoked_at=stored(now()))).rowcount:
+        return True
+    if connection.execute(select(api_keys.c.id).where(api_keys.c.id == identity)).first() is None:
         raise NotFound(f"no key {identity[:40]!a}", field="id")
-    connection.execute(update(api_keys).where(api_keys.c.id == identity, api_keys.c.revoked_at.is_(None)).values(revoked_at=stored(now())))
-    return row.revoked_at is None
+    return False
 
 
 def allow_result(connection: Connection, digest: str, plan_id: str, principal: str) -> datetime:

@@ -10,14 +10,14 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import Connection, Row, func, insert, or_, select, text, update
 
 from modak import __version__
-from modak.facts import SeriesKey
+from modak.errors import nearest
+from modak.facts import SeriesKey, System
 from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.metrics import misnamed
@@ -95,7 +95,12 @@ def load(
         models=_count_models(connection, touched),
         suspicious=tuple(found.suspicious[:SHOWN]),
         suspicious_count=len(found.suspicious),
-        notes=(*found.notes, *_unknown_systems(connection, found.systems), *_misnamed(touched.values())),
+        notes=(
+            *dict.fromkeys(found.notes),
+            *_unknown_systems(connection, found.systems),
+            *_without_partition(connection, touched.values()),
+            *_misnamed(touched.values()),
+        ),
         files=tuple(found.files),
     )
 
@@ -275,6 +280,20 @@ def _unknown_systems(connection: Connection, named: set[str]) -> tuple[str, ...]
     return tuple(f"unknown system {name!r}{_meant(name, known)}; its rows are kept" for name in strange)
 
 
+_AT_ONCE: Final = 500
+"""Systems in one query: below every database's limit of parameters."""
+
+
+def _without_partition(connection: Connection, touched: Iterable[SeriesKey]) -> Iterator[str]:
+    """Of systems whose partitions have different nodes: that results which name none count for each of them."""
+    open_ = sorted({key.system.replace("_", "-") for key in touched if key.system and not key.partition})[:_AT_ONCE]
+    for body in connection.execute(select(systems.c.body).where(systems.c.name.in_(open_)).order_by(systems.c.name)).scalars():
+        system = System.model_validate_json(body)
+        if len({(part.node.processor, part.node.accelerator) for part in system.partitions}) > 1:
+            names = ", ".join(part.name for part in system.partitions)
+            yield f"{system.name} has partitions with different nodes ({names}); rows without 'partition' count as measured in any of them"
+
+
 def _meant(name: str, known: set[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = nearest(name, sorted(known))
+    return f"; did you mean {close!r}?" if close else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from sqlalchemy import Connection, inspect, text
 
 from modak.errors import Unavailable
-from modak.store.engine import connect, shown, supported, writing
+from modak.store.engine import OUT_OF_REACH, connect, reading, shown, supported, writing
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -44,11 +44,13 @@ def state(connection: Connection) -> State:
 def refuse(found: State, name: str) -> None:
     """Raise :class:`modak.errors.Unavailable` unless the database can be used as it is."""
     if found == "empty":
-        raise Unavailable(f"the database {name} is empty; 'modak db upgrade' creates the tables")
+        raise Unavailable(f"the database {name} is empty; 'modak db upgrade' creates the tables", told=OUT_OF_REACH)
     if found == "older":
-        raise Unavailable(f"the database {name} was made by an older MODAK; 'modak db upgrade' brings it up to date (make a backup first)")
+        why = "was made by an older MODAK; 'modak db upgrade' brings it up to date (make a backup first)"
+        raise Unavailable(f"the database {name} {why}", told=OUT_OF_REACH)
     if found == "foreign":
-        raise Unavailable(f"the database {name} was made by a newer MODAK or by another program; nothing was changed")
+        why = "was made by a newer MODAK or by another program; nothing was changed"
+        raise Unavailable(f"the database {name} {why}", told=OUT_OF_REACH)
 
 
 def upgrade(url: str, *, fill: bool = True) -> bool:
@@ -61,6 +63,9 @@ def upgrade(url: str, *, fill: bool = True) -> bool:
 
     engine = connect(supported(url))
     try:
+        with reading(engine) as connection:  # a host that starts does not wait for what another one loads
+            if state(connection) == "current":
+                return False
         with writing(engine) as connection:
             found = state(connection)
             if found == "current":

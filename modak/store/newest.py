@@ -1,4 +1,4 @@
-"""The newest facts, kept in memory: prepared once for a version of the data, whatever asks for them."""
+"""The newest facts, cached in memory: prepared once for each version of the data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Final
 
 from modak.errors import Unavailable
@@ -101,8 +102,10 @@ class Newest:
     def _about(self, application: str, switches: Switches, knowledge: Prepared) -> Prepared:
         version, models = self.store.fitted(application)
         facts = knowledge.with_evidence(models, self.store.tried(*switches) if switches else ())
-        if version != knowledge.version:  # the data changed meanwhile: models of today with knowledge of yesterday are for this once
-            return facts
+        after, _ = self.store.versions()
+        if not version == after == knowledge.version:  # the data changed meanwhile: what is of several versions is for this once,
+            once = knowledge.as_of(f"{after}+{token_hex(6)}")  # and no plan of one version has the name of a plan that rests on it
+            return once.with_evidence(facts.models, facts.tried)
         with self._lock:
             self._known[application, switches] = facts
             while len(self._known) > MOST:

@@ -1,4 +1,4 @@
-"""Plans: what was asked and answered, kept until they expire."""
+"""Plans: requests with their answers, stored until they expire."""
 
 from __future__ import annotations
 

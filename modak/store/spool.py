@@ -7,6 +7,7 @@ stores plans beside a load, and needs none of this.
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 import time
@@ -20,7 +21,7 @@ from sqlalchemy import URL, Connection
 
 from modak.errors import Unavailable
 from modak.store import plans
-from modak.store.engine import Locked
+from modak.store.engine import OUT_OF_REACH, Locked
 from modak.store.times import now, stored
 
 RETRY_S: Final = 1.0
@@ -34,6 +35,7 @@ class PlanSpool:
     """The plans that wait beside one database."""
 
     def __init__(self, url: URL) -> None:
+        self._database = Path(url.database or "")
         self._folder = Path(f"{url.database}-plans") if url.drivername == "sqlite" else None
         self._held_until = float("-inf")
 
@@ -53,7 +55,11 @@ class PlanSpool:
         """Store plans that wait (or the one), within the connection's transaction; :meth:`remove` their files when that is committed."""
         taken = []
         for file in islice(self._files(plan_id), AT_ONCE):
-            if row := _row(file):
+            try:
+                row = _row(file)
+            except OSError:  # it is another user's, or no more files can be opened: it waits on
+                continue
+            if row:
                 plans.save(connection, row)
             taken.append(file)
         return taken
@@ -69,11 +75,11 @@ class PlanSpool:
 
     def find(self, plan_id: str) -> dict[str, Any] | None:
         """The row of a plan that waits. Look here first: a plan leaves when it has arrived in the database."""
-        return next((row for file in self._files(plan_id) if (row := _row(file))), None)
+        return next((row for file in self._files(plan_id) if (row := _readable(file))), None)
 
     def every(self) -> list[dict[str, Any]]:
         """The rows of all plans that wait."""
-        return [row for file in self._files() if (row := _row(file))]
+        return [row for file in self._files() if (row := _readable(file))]
 
     def _files(self, plan_id: str | None = None) -> Iterator[Path]:
         """The files of all plans, or of one."""
@@ -85,23 +91,32 @@ class PlanSpool:
             return
         yield from (self._folder / name for name in names if _ID.fullmatch(name))
 
-    @staticmethod
-    def _put(folder: Path, row: Mapping[str, Any]) -> None:
-        """Write a file and give it its name at last, so that nobody reads half of it."""
+    def _put(self, folder: Path, row: Mapping[str, Any]) -> None:
+        """Write a file and give it its name at last, so that nobody reads half of it. Whoever may read the database may read it."""
         half = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}")
         try:
-            half.write_text(json.dumps(row), encoding="utf-8")
-            _moved_into(folder, half, row["id"])
+            rights = self._database.stat().st_mode & 0o666
+            with open(half, "x", encoding="utf-8", opener=_private) as file:
+                file.write(json.dumps(row))
+                os.fchmod(file.fileno(), rights)
+            _moved_into(folder, half, row["id"], rights)
         except OSError as error:
             with suppress(OSError):
                 half.unlink()
-            raise Unavailable(f"the database is held by another process, and no plan can be kept in {folder}: {error.strerror}") from None
+            why = f"the database is held by another process, and no plan can be kept in {folder}: {error.strerror}"
+            raise Unavailable(why, told=OUT_OF_REACH) from None
 
 
-def _moved_into(folder: Path, half: Path, name: str) -> None:
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
+
+
+def _moved_into(folder: Path, half: Path, name: str, rights: int) -> None:
     """Give a file its place; once more, where another process removed the empty folder in between."""
     for last in (False, True):
-        folder.mkdir(exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(0o700)
+            folder.chmod(rights | (rights & 0o444) >> 2)  # who reads, enters
         try:
             half.rename(folder / name)
         except FileNotFoundError:
@@ -111,11 +126,18 @@ def _moved_into(folder: Path, half: Path, name: str) -> None:
             return
 
 
+def _readable(file: Path) -> dict[str, Any] | None:
+    """What a file holds; ``None`` also where it cannot be read."""
+    with suppress(OSError):
+        return _row(file)
+    return None
+
+
 def _row(file: Path) -> dict[str, Any] | None:
-    """What a file holds; ``None`` where it is gone, has expired, or is of another version of MODAK."""
+    """What a file holds; ``None`` where it is gone, has expired, or is of another version of MODAK. Raises :class:`OSError`."""
     try:
         row = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return None
     if not isinstance(row, dict) or row.keys() != plans.COLUMNS:
         return None

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import IO, Final
 
+from modak.ingest.sources import keeping
 from modak.ingest.table import Batch, Table
 from modak.progress import Progress
 
@@ -51,7 +52,9 @@ def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Pro
             file = files.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, prefix="modak-"))
             here = parts = 0
             for batch in table.batches():
-                pickle.dump(batch, file, protocol=pickle.HIGHEST_PROTOCOL)
+                with keeping():
+                    pickle.dump(batch, file, protocol=pickle.HIGHEST_PROTOCOL)
+                    file.flush()
                 here, parts = here + len(batch), parts + 1
                 progress((number + table.source.done) / len(every) / 2, rows + here)
             rows += here

@@ -1,4 +1,4 @@
-"""The store: one database, and everything that is asked of it. Each method is one transaction."""
+"""The store: one database and all operations on it. Each method is one transaction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +17,10 @@ from sqlalchemy import Engine, select, text
 
 from modak.dsl import Texts
 from modak.errors import Conflict, RequestError, Unavailable
-from modak.facts import Accelerator, Facts, Image, Processor, Result, Rule, System
+from modak.facts import Accelerator, Fact, Facts, Image, Processor, Result, Rule, System
 from modak.ingest.table import Table
 from modak.numbering import Numbers, Selection
+from modak.packaged import PRINCIPAL, Difference, chosen, differences
 from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
 from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, versions
@@ -30,7 +31,8 @@ from modak.store.engine import connect, on_network, quick, reading, shown, suppo
 from modak.store.schema import series
 from modak.store.spool import PlanSpool
 from modak.store.state import State, state
-from modak.store.values import Export, LoadReport, Page, Replaced, StoredPlan
+from modak.store.underway import Underway
+from modak.store.values import Export, LoadReport, Page, Refreshed, Replaced, StoredPlan
 
 
 def open_store(url: str, *, fill: bool = True) -> Store:
@@ -65,6 +67,8 @@ class Store:
     """For plans, curves and notes of refusals: a commit that waits for the disk costs more than the plan itself."""
     spool: PlanSpool
     """Plans that were made while a load holds the lock."""
+    loads: Underway = field(default_factory=Underway)
+    """Those of this process that run."""
 
     def __enter__(self) -> Store:
         return self
@@ -73,14 +77,15 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Let go of all connections, when the loads that run have ended: a service that stops has told their callers so."""
+        self.loads.wait()
         self.watch.close()
         self.plans_engine.dispose()
         self.engine.dispose()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What whoever runs MODAK should know about the place of the database."""
+        """What the user should know about the location of the database."""
         url = self.engine.url
         if url.drivername == "sqlite" and on_network(Path(url.database or "")):
             advice = "use it from one machine at a time, or set MODAK_DATABASE_URL to a PostgreSQL"
@@ -93,7 +98,7 @@ class Store:
         return Access(self.engine, self.plans_engine, self.spool)
 
     def state(self) -> State:
-        """Counts and times for whoever watches the service."""
+        """Counts and times for monitoring."""
         with reading(self.engine) as connection:
             return state(connection)
 
@@ -152,6 +157,41 @@ class Store:
             audit.note(connection, Actor(principal, request_id), "replace" if replace else "add", names(given))
             return versions.bump(connection)[1]
 
+    def differences(self, known: Iterable[Fact]) -> tuple[Difference, ...]:
+        """Where what is known here differs from what a newer MODAK brings along."""
+        with reading(self.engine) as connection:
+            return differences(known, catalogue.held(connection))
+
+    def refresh(
+        self,
+        known: Iterable[Fact],
+        tables: Iterable[Table],
+        actor: Actor,
+        *,
+        only: Sequence[str] = (),
+        replace: bool = False,
+        dry_run: bool = False,
+    ) -> Refreshed:
+        """Take in what a newer MODAK brings along, and leave what was changed here, unless ``replace``; all of it or none.
+
+        Of results the rows that are new, as :meth:`load` would; none where entries are chosen by name, ``only`` these.
+        Raises :class:`modak.errors.UnknownName` for a name in which nothing differs.
+        """
+        with staging.staged(() if only else tables, self._loaded, silent) as checked, writing(self.engine) as connection:
+            before = versions.current(connection)
+            found = chosen(differences(known, catalogue.held(connection)), only)
+            taken = [one.packaged for one in found if one.packaged is not None and one.taken(replace=replace)]
+            catalogue.add(connection, taken, PRINCIPAL, replace=True)
+            report = loading.load(connection, checked, PRINCIPAL)
+            if (taken or report.new) and not dry_run:
+                told = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files if file.new]
+                audit.note(connection, actor, "refresh", [*names(taken), *told])
+                if taken:
+                    versions.bump(connection)
+                return Refreshed(found, report)
+            connection.rollback()
+        return Refreshed(found, dataclasses.replace(report, version=before, dry_run=dry_run))
+
     # --- results
 
     def load(
@@ -173,6 +213,7 @@ class Store:
         A ``token`` is used up by a load that stores something.
         """
         with (
+            self.loads.one(),
             staging.staged(tables, self._loaded if not replace else lambda _: False, progress) as checked,
             writing(self.engine) as connection,
         ):
@@ -192,11 +233,14 @@ class Store:
             return loading.loaded(connection, table) is not None
 
     def confirm(self, chosen: Selection, principal: str, *, request_id: str = "") -> int:
-        """Let models rest on results that were doubted; how many of them were."""
+        """Let models rest on results that were doubted; how many of them were.
+
+        Raises :class:`modak.errors.NotFound` for numbers or a file that are not there, as :meth:`doubt` does; then nothing is changed.
+        """
         return self._settle_doubt(chosen, None, Actor(principal, request_id))
 
     def doubt(self, chosen: Selection, why: str, principal: str, *, request_id: str = "") -> int:
-        """Let no model rest on these results until they are confirmed; how many of them nobody had doubted."""
+        """Exclude these results from the models until they are confirmed; returns how many had not been doubted before."""
         return self._settle_doubt(chosen, why, Actor(principal, request_id))
 
     def _settle_doubt(self, chosen: Selection, why: str | None, actor: Actor) -> int:
@@ -329,7 +373,7 @@ class Store:
     # --- upkeep
 
     def backup(self, path: Path) -> None:
-        """A consistent copy of an SQLite database, while it is in use: whole, or none.
+        """A consistent copy of an SQLite database, while it is in use: whole, or none; with the same rights.
 
         Raises :class:`modak.errors.Conflict` for a file that exists.
         """
@@ -344,6 +388,7 @@ class Store:
                 waiting = Path(folder) / path.name
                 with translated(self.engine), closing(sqlite3.connect(str(self.engine.url.database))) as connection:
                     _copied(connection, waiting, path)
+                waiting.chmod(Path(self.engine.url.database or "").stat().st_mode & 0o666)
                 with waiting.open("rb") as content:
                     os.fsync(content.fileno())  # VACUUM INTO leaves that to us
                 waiting.replace(path)

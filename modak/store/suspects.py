@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, and_, case, func, insert, select, update
 
 from modak import metrics, suspicion
-from modak.errors import DataError, NotFound
+from modak.errors import DataError, NotFound, nearest
 from modak.facts import SeriesKey
 from modak.ingest.table import LAYOUT
 from modak.numbering import Selection
@@ -23,6 +22,8 @@ _AT_ONCE: Final = 200
 """Series in one query."""
 _NUMBERS_AT_ONCE: Final = 500
 """Numbers in one query: far below every database's limit of parameters."""
+_SHOWN: Final = 10
+"""Numbers that a message lists."""
 _NAMES: Final = 1_000
 """Files, the newest, among which a name that is none may be a slip."""
 
@@ -41,7 +42,7 @@ def settle(connection: Connection, chosen: Selection, why: str | None, version: 
     """Doubt the chosen results for a reason, or no longer (``None``), as far as they stand; how many that changes.
 
     ``version`` counts the change and gives its number, which marks the series.
-    Raises :class:`modak.errors.NotFound` for a file that nothing was loaded from.
+    Raises :class:`modak.errors.NotFound` for numbers that no result has, and for a file that nothing was loaded from.
     """
     changes = and_(results.c.doubt_id == 0 if why else results.c.doubt_id != 0, results.c.replaced_by == 0)
     parts = [and_(part, changes) for part in _parts(connection, chosen)]
@@ -58,12 +59,18 @@ def settle(connection: Connection, chosen: Selection, why: str | None, version: 
 def _parts(connection: Connection, chosen: Selection) -> list[Any]:
     """The chosen results, as conditions that a database takes."""
     if not isinstance(chosen, str):
-        return [results.c.id.in_(numbers) for numbers in _chunks(chosen)]
+        parts = [results.c.id.in_(numbers) for numbers in _chunks(chosen)]
+        there = {number for part in parts for number in connection.scalars(select(results.c.id).where(part))}
+        strange = sorted(set(chosen) - there)
+        if strange:
+            shown = ", ".join(map(str, strange[:_SHOWN])) + (f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else "")
+            raise NotFound(f"no result has the number {shown} ('modak results list' shows them as id)", field="results")
+        return parts
     numbers = connection.scalars(select(loads.c.id).where(loads.c.file == chosen)).all()
     if not numbers:
         names = connection.scalars(select(loads.c.file).order_by(loads.c.id.desc()).limit(_NAMES)).all()
-        close = [name for name in names if name.endswith(f"/{chosen}")] or get_close_matches(chosen, names)
-        hint = "".join(f"; did you mean {name!r}?" for name in close[:1])
+        close = next((name for name in names if name.endswith(f"/{chosen}")), None) or nearest(chosen, names)
+        hint = f"; did you mean {close!r}?" if close else ""
         raise NotFound(f"nothing was loaded from a file called {chosen!r}{hint} ('modak audit' shows what was loaded)", field="file")
     return [results.c.load_id.in_(part) for part in _chunks(numbers)]
 

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from modak.dsl import Texts
 from modak.facts import Result
 from modak.numbering import Numbers
+from modak.packaged import Difference
 
 Item = TypeVar("Item")
 
@@ -51,6 +52,14 @@ class LoadReport:
     """Things to know, such as systems that are not known."""
     files: tuple[FileReport, ...]
     dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What the packaged knowledge has that the database had not, and what became of its results."""
+
+    differences: tuple[Difference, ...]
+    load: LoadReport
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Ask, run, tell: trials until the budget is used, enough were run, or nothing better is to be expected; then best against default.
+"""The search: trials until the budget is used, enough were run, or nothing better is to be expected; then best against default.
 
 A process that ends, however it ends, loses nothing: what ran is in the folder, what runs is found again by what its folder says.
 """

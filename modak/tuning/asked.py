@@ -1,4 +1,4 @@
-"""What a request asks a tuner for: what may be changed, and what trials are compared by."""
+"""What a request wants from a tuner: which settings may be changed, and how trials are compared."""
 
 from __future__ import annotations
 

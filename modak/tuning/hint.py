@@ -1,4 +1,4 @@
-"""What the answer to a request says of tuning: that it is possible, and over what; or why it is not."""
+"""What the answer says about tuning: over which space it is possible, or why it is not."""
 
 from __future__ import annotations
 

@@ -294,6 +294,7 @@ def test_a_forwarded_address_is_believed_from_named_proxies_alone(opened: ExitSt
     assert [ask("10.0.0.5", "198.51.100.1"), ask("10.0.0.5", "198.51.100.2"), ask("10.0.0.5", "198.51.100.1")] == [200, 200, 429]
     assert [ask("203.0.113.9", "198.51.100.3"), ask("203.0.113.9", "198.51.100.4")] == [200, 429]
     assert ask("10.0.0.5", "127.0.0.1, 198.51.100.1") == 429
+    assert [ask("10.0.0.5", "2001:db8::1"), ask("10.0.0.5", "2001:db8::2"), ask("10.0.0.5", "2001:db8:0:1::1")] == [200, 429, 200]
 
 
 def test_a_bucket_fills_again() -> None:

@@ -14,6 +14,10 @@ from typing import Any
 import pytest
 
 from modak.cli import main
+from modak.errors import RequestError
+from modak.facts import Facts
+from modak.normalise import normalise
+from modak.optimise import optimise
 from modak.returned import results_of
 from tests.api.test_access import Site
 
@@ -165,6 +169,13 @@ def test_numbers_of_results_are_numbers(shared: Site, sent: Any) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "results")
 
 
+@pytest.mark.parametrize(("path", "more"), [("confirmations", {}), ("doubts", {"why": "a slip"})])
+def test_a_number_that_no_result_has_is_not_found(shared: Site, path: str, more: dict[str, str]) -> None:
+    """404, with the field and the number."""
+    answer = shared.call("POST", f"/results/{path}", shared.keys["admin"], json={"results": [1, 10**9], **more})
+    assert (answer.status_code, answer.json()["errors"][0]["field"], "1000000000 " in answer.text) == (404, "results", True)
+
+
 @pytest.mark.parametrize(("kind", "key"), [("systems", "name"), ("images", "reference"), ("rules", "name")])
 def test_knowledge_is_added_by_administrators(site: Site, system: dict[str, Any], kind: str, key: str) -> None:
     """201, then 200 for the same, 409 for another of its name, 201 where replacing is said; alone or in an array, as in files."""
@@ -178,27 +189,28 @@ def test_knowledge_is_added_by_administrators(site: Site, system: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("kind", "sent"),
+    ("kind", "sent", "why"),
     [
-        ("systems", {}),
-        ("systems", []),
-        ("systems", {"systems": {}}),
-        ("systems", {"systems": [], "images": []}),
-        ("images", {"reference": "docker://$(pwned)", "labels": {}}),
-        ("images", {**IMAGE, "more": 1}),
-        ("rules", {"name": "x", "title": "t", "script": "if true; then"}),
-        ("rules", {"name": "x", "title": "t", "environment": {"PATH": "/pwned"}}),
-        ("rules", {"name": "x\n#SBATCH --wrap=pwned", "title": "t", "environment": {"A": "1"}}),
-        ("rules", {"name": "x", "title": "t"}),
-        ("rules", {"name": "x", "title": "t", "script": "rm -rf {{ undefined }}/*"}),
-        ("rules", "text"),
+        ("systems", {}, "name"),
+        ("systems", [], "systems"),
+        ("systems", {"systems": {}}, "systems"),
+        ("systems", {"systems": [], "images": []}, "images"),
+        ("images", {**IMAGE, "reference": "docker://$(pwned)"}, "an image is"),
+        ("images", {**IMAGE, "more": 1}, "more"),
+        ("rules", {**RULE, "script": "if true; then"}, "no bash that can be checked"),
+        ("rules", {**RULE, "script": "echo a \\"}, "no bash that can be checked"),
+        ("rules", {**RULE, "environment": {"PATH": "/pwned"}}, "environment.PATH"),
+        ("rules", {**RULE, "name": "x\n#SBATCH --wrap=pwned"}, "letters, digits"),
+        ("rules", {**RULE, "environment": {}}, "adds nothing"),
+        ("rules", {**RULE, "script": "rm -rf {{ undefined }}/*"}, "placeholder"),
+        ("rules", "text", "rules"),
     ],
 )
-def test_knowledge_that_is_wrong_is_refused(shared: Site, kind: str, sent: Any) -> None:
-    """422 with fields, even from an administrator: such a rule would break every later script."""
+def test_knowledge_that_is_wrong_is_refused(shared: Site, kind: str, sent: Any, why: str) -> None:
+    """422 that says what of it, even from an administrator: such a rule would break every later script."""
     answer = shared.call("POST", f"/{kind}", shared.keys["admin"], json=sent)
     assert answer.status_code == 422, answer.text
-    assert answer.json()["errors"]
+    assert [fault for fault in answer.json()["errors"] if why in f"{fault['field']} {fault['message']}"], answer.text
 
 
 def test_a_jobs_result_comes_back_once(shared: Site, document: dict[str, Any]) -> None:
@@ -268,6 +280,23 @@ def test_a_plan_without_an_application_learns_nothing() -> None:
     """Its script says so, too."""
     report = {"modak_result": 1, "plan": "p", "exit_status": 0, "results": []}
     assert results_of(report, "p", "MODAK_RECORD=''\n") == ()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '\'\nMODAK_RECORD=\\"application\\":\\"solver\\"\n\'',  # of an application that the plan does not name
+        "'\nMODAK_RECORD=\"application'",  # nothing that could be read
+    ],
+)
+def test_words_of_a_request_are_no_notes_of_its_script(arguments: str) -> None:
+    """A plan without an application learns nothing, whatever its command's words look like."""
+    plan = optimise(normalise({"job": {"application": {"executable": "./a", "arguments": arguments}}}).request, Facts(version="1"))
+    assert "\nMODAK_RECORD=" in plan.texts.job_script
+    result = {"application": "solver", "metric": "wall_time", "unit": "s", "value": 1}
+    report = {"modak_result": 1, "plan": plan.plan.id, "exit_status": 0, "results": [result]}
+    with pytest.raises(RequestError, match="says nothing of an application"):
+        results_of(report, plan.plan.id, plan.texts.job_script)
 
 
 def test_a_token_for_a_plan_that_is_not_there_is_404(shared: Site) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import http.client
 import os
@@ -11,8 +12,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -21,6 +25,8 @@ from starlette.types import Message
 from modak.api import create_app
 from modak.api.limits import Limits
 from modak.auth.ring import KeyRing
+from modak.errors import RequestError
+from modak.service import open_service
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
@@ -47,6 +53,46 @@ def test_depth_is_limited(web: TestClient, depth: int, left: str, right: str) ->
     for path in ("/optimise", "/recommendations", "/get_optimisation"):
         body = left * depth + "1" + right * depth
         assert web.post(path, content=body, headers={"Content-Type": "application/json"}).status_code == 400
+
+
+FILLED: dict[str, Callable[[int], dict[str, Any]]] = {
+    "variables that are passed on": lambda number: {
+        "job_options": {"copy_environment_variable": [f"A{number}_{place:080}" for place in range(5000)]}
+    },
+    "variables of a command": lambda number: {
+        "application": {"executable": "./a", "arguments": "".join(f"${{MODAK_{number}_{place}}}" for place in range(5000))}
+    },
+    "variables that are set": lambda number: {
+        "optimisation": {"autotuning": {"setting": {"environment": {f"A{number}_{place}": 1 for place in range(5000)}}}}
+    },
+    "parameters": lambda number: {"optimisation": {"workload": {"params": {f"a{number}_{place}": place for place in range(5000)}}}},
+}
+
+
+@pytest.mark.parametrize("what", FILLED)
+def test_what_fills_a_body_is_not_kept(packaged_database: Path, what: str) -> None:
+    """Short requests are remembered by the hundred; those that fill a body would fill the memory, too."""
+    with open_service(Settings(database_url=f"sqlite:///{packaged_database}")) as service:
+
+        def ask(number: int) -> None:
+            with suppress(RequestError):
+                service.settle({"job": {"target": {"job_scheduler_type": "slurm"}, **FILLED[what](number)}})
+
+        tracemalloc.start()
+        held = []
+        for number in range(6):
+            ask(number)
+            gc.collect()
+            held.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+    assert held[-1] - held[0] < 500_000
+
+
+def test_a_list_of_objects_is_counted_before_it_is_read(web: TestClient) -> None:
+    """Each unknown key of each object is looked at for what may be meant."""
+    entries = [{"form": "a"}] * 101
+    answer = web.post("/optimise", json={"job": {"application": {"executable": "./a", "stage_in": entries}}})
+    assert (answer.status_code, answer.json()["errors"]) == (422, [{"field": "application.stage_in", "message": "at most 100 entries"}])
 
 
 @pytest.mark.parametrize("path", ["/optimise", "/get_image", "/predictions", "/results"])
@@ -295,6 +341,8 @@ def until_closed(port: int, *parts: bytes) -> bytes:
         (b"GET /health HTTP/1.1\r\nX: \x00\r\n\r\n", b"400"),
         (b"POST /optimise HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"4"),
         (b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"x" * 300_000, b""),
+        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;" + b"x" * 600_000, b""),
+        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\nX: " + b"x" * 600_000, b""),
     ],
 )
 def test_a_slow_or_broken_client_is_let_go(served: int, sent: bytes, status: bytes) -> None:
@@ -303,6 +351,22 @@ def test_a_slow_or_broken_client_is_let_go(served: int, sent: bytes, status: byt
     assert said.startswith(b"HTTP/1.1 " + status if status else b"")
     assert status or not said
     assert _health(served)
+
+
+def test_a_body_in_chunks_of_one_byte_is_read(served: int) -> None:
+    """However much of it is framing."""
+    content = b'{"job": {"application": {"executable": "./' + b"x" * 60_000 + b'"}}}'
+    head = b"POST /get_optimisation HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in content)
+    assert until_closed(served, head + chunks + b"0\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
+def test_a_field_behind_the_body_is_no_header(served: int) -> None:
+    """Whoever passed the request on did not look at it: neither a token nor a caller's address comes that way."""
+    sent = b"GET /systems HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+    said = until_closed(served, sent + b"Authorization: Bearer wrong\r\nX-Request-ID: behind\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 200")
+    assert b"behind" not in said.split(b"\r\n\r\n")[0]
 
 
 def _reset(port: int, sent: bytes) -> bytes:

@@ -119,7 +119,24 @@ def test_a_packed_body_is_refused_by_its_header(web: TestClient, document: dict[
 
 def test_a_refused_method_names_all_that_the_address_takes(web: TestClient) -> None:
     """Also those of another route with the same address."""
-    assert web.options("/systems").headers["allow"] == "GET, POST"
+    assert web.options("/systems").headers["allow"] == "GET, HEAD, POST"
+
+
+@pytest.mark.parametrize("path", ["/health", "/ready", "/systems", "/systems/zenith", "/results", "/metrics", "/openapi.json", "/nothing"])
+def test_head_is_get_without_its_body(web: TestClient, path: str) -> None:
+    """Wherever GET answers: the same status and kind, for those who only want to know whether something is there."""
+    head, get = web.head(path), web.get(path)
+    assert (head.status_code, head.headers["content-type"], head.content) == (get.status_code, get.headers["content-type"], b"")
+
+
+def test_head_of_an_address_that_only_takes_more_is_refused(web: TestClient) -> None:
+    """It would ask for an answer without the question."""
+    assert (web.head("/optimise").status_code, web.head("/optimise").headers["allow"]) == (405, "POST")
+
+
+def test_a_system_is_found_by_its_other_spellings(web: TestClient) -> None:
+    """As in a request: underscores for hyphens, and case."""
+    assert web.get("/systems/SuperMUC_NG").json()["name"] == "supermuc-ng"
 
 
 def test_a_filter_has_one_value(web: TestClient) -> None:

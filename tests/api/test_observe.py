@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import logging.config
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +79,42 @@ def test_figures_are_told_without_a_database(tmp_path: Path) -> None:
         told = figures(web)
     assert told["modak_database_up",] == 0
     assert told["modak_requests_total", "GET", "/systems", "503"] == 1
+
+
+def test_why_the_service_cannot_answer_is_for_its_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A caller learns no path, host or user; whoever runs the service finds the reason under the request's id."""
+    (tmp_path / "modak.db").write_text("this is no database")
+    with TestClient(create_app(Settings(database_url=f"sqlite:///{tmp_path}/modak.db"))) as web:
+        told = web.get("/systems", headers={"X-Request-ID": "mine"})
+    assert (told.status_code, told.json()["detail"]) == (503, "the database is out of reach: the file is no SQLite database")
+    (line,) = [record for record in caplog.records if record.name == "modak.requests"]
+    why = f"GET /systems 503: the database {tmp_path}/modak.db is out of reach: the file is no SQLite database"
+    assert (line.getMessage(), line.levelname, line.__dict__["request_id"]) == (why, "WARNING", "mine")
+
+
+def test_drivers_words_stay_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """PostgreSQL's name hosts, ports and users."""
+    with TestClient(create_app(Settings(database_url="postgresql://ada@127.0.0.1:1/modak"))) as web:
+        told = web.get("/systems")
+    assert (told.status_code, told.json()["detail"]) == (503, "the database is out of reach")
+    assert "ada@127.0.0.1:1/modak" in caplog.text
+
+
+@pytest.mark.parametrize(("most", "kept"), [(1 << 22, 2), (1 << 10, 0)])
+def test_counts_have_their_room_from_the_start(tmp_path: Path, most: int, kept: int) -> None:
+    """A disk that is full later takes no worker with it; one that is full already costs the worker's counts, and not the worker."""
+    program = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))\n"
+        "from starlette.testclient import TestClient; from modak.api import create_app; from modak.settings import Settings\n"
+        f"web = TestClient(create_app(Settings(database_url='sqlite:///{tmp_path}/modak.db')))\n"
+        "assert [web.get(path).status_code for path in ('/health', '/metrics')] == [200, 200]"
+    )
+    (tmp_path / "counts").mkdir()
+    environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "counts")}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=100)
+    files = list((tmp_path / "counts").iterdir())
+    assert len(files) == kept
+    assert all(file.stat().st_blocks * 512 >= file.stat().st_size == 1 << 20 for file in files)
 
 
 def test_the_log_has_one_object_a_request(web: TestClient, caplog: pytest.LogCaptureFixture) -> None:

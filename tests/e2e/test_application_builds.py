@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import ssl
 import subprocess
 import tarfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -45,24 +47,53 @@ def sources(tmp_path: Path) -> Path:
     return code
 
 
-@pytest.fixture
-def served(sources: Path, tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """The address of the sources as an archive, and the certificate of who serves it."""
-    folder, certificate, key = tmp_path / "served", tmp_path / "certificate", tmp_path / "key"
-    folder.mkdir()
-    with tarfile.open(folder / "code.tar.gz", "w:gz") as archive:
-        archive.add(sources / "hello.src", "code-1.0/hello.src")
+class Git(Quiet):
+    """Git repositories of a folder, by Git's own server."""
+
+    def do_GET(self) -> None:
+        """What git asks before, and what it fetches by."""
+        path, _, query = self.path.partition("?")
+        told = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": self.directory, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path}
+        asked = {"REQUEST_METHOD": self.command, "QUERY_STRING": query, "CONTENT_TYPE": self.headers.get("Content-Type", "")}
+        encoding = {"HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", "")}
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        done = subprocess.run(["git", "http-backend"], input=body, env=told | asked | encoding, capture_output=True, check=True)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        self.send_response(int(headers.pop("Status", "200").split()[0]))
+        for name, value in (headers | {"Content-Length": str(len(content))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_POST = do_GET  # noqa: N815 - what http.server calls
+
+
+@contextmanager
+def over_https(folder: Path, kind: type[SimpleHTTPRequestHandler]) -> Iterator[tuple[str, Path]]:
+    """The address of a folder, and the certificate of who serves it."""
+    certificate, key = folder.with_name("certificate"), folder.with_name("key")
     names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
     new = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *names, "-keyout", key, "-out", certificate)
     subprocess.run(new, check=True, capture_output=True)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(kind, directory=str(folder)))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"https://localhost:{server.server_port}/code.tar.gz", certificate
+    yield f"https://localhost:{server.server_port}", certificate
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def served(sources: Path, tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """The address of the sources as an archive, and the certificate of who serves it."""
+    (tmp_path / "served").mkdir()
+    with tarfile.open(tmp_path / "served/code.tar.gz", "w:gz") as archive:
+        archive.add(sources / "hello.src", "code-1.0/hello.src")
+    with over_https(tmp_path / "served", Quiet) as (address, certificate):
+        yield f"{address}/code.tar.gz", certificate
 
 
 @pytest.fixture
@@ -140,3 +171,24 @@ def test_from_an_archive_in_charliecloud(
     assert first.state == "COMPLETED", first
     job = ran(user, texts, place)
     assert (job.state, job.output.count("built and run with 2 processes\n")) == ("COMPLETED", 2), job
+
+
+def test_a_repository_comes_with_its_submodules(slurm: Slurm, sources: Path, tmp_path: Path) -> None:
+    """Over HTTPS, also where their address is relative, and those of submodules."""
+    folder = tmp_path / "repositories"
+    folder.mkdir()
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always", "-C"]
+    shutil.copytree(sources, tmp_path / "library")
+    shutil.copytree(sources, tmp_path / "app")
+    for holder, held in (("library", "code"), ("app", "library")):
+        subprocess.run(["git", "clone", "-q", "--bare", tmp_path / held, folder / f"{held}.git"], check=True)
+        subprocess.run([*git, tmp_path / holder, "remote", "add", "origin", folder / f"{holder}.git"], check=True)
+        subprocess.run([*git, tmp_path / holder, "submodule", "--quiet", "add", f"../{held}.git", "lib"], check=True)
+        subprocess.run([*git, tmp_path / holder, "commit", "-q", "-m", "with its library"], check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "app", folder / "app.git"], check=True)
+    place = tmp_path / "work"
+    place.mkdir()
+    with over_https(folder, Git) as (address, certificate):
+        texts = answered(system("mpich"), request(f"{address}/app.git", "none", "cc -o hello lib/lib/hello.c"))
+        done = built(slurm.knowing(GIT_SSL_CAINFO=certificate), texts, place)
+    assert (done.state, (place / "app/hello").exists()) == ("COMPLETED", True), done

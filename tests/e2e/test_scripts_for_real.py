@@ -23,7 +23,7 @@ ANYONE = (Source(fields=("*",), citation="tests/e2e/slurm.py"),)
 CARD = Accelerator(name="v100", vendor="nvidia", model="as Slurm is told", sources=ANYONE)
 
 
-def system(family: str = "openmpi", launcher: str = "srun", **more: Any) -> System:
+def system(family: str = "openmpi", launcher: str | None = "srun", **more: Any) -> System:
     """The throwaway cluster as a site would describe it."""
     plain, gpus = Node(processor="any", sockets=1, cores=2), Node(processor="any", sockets=2, cores=32, accelerator="v100", accelerators=2)
     known = {
@@ -206,6 +206,35 @@ def test_data_in_the_nodes_own_storage(slurm: Slurm, tmp_path: Path) -> None:
     assert (tmp_path / "results/out").read_text() == "points\n"
     left = slurm.run("srun", "-N2", "--ntasks-per-node=1", "sh", "-c", "ls -d /dev/shm/modak-* 2>/dev/null; true")
     assert left.stdout == ""
+
+
+@pytest.mark.parametrize("runtime", ["charliecloud", "apptainer"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_program_in_a_container_finds_its_data_by_the_variable(
+    slurm: Slurm, image_folder: Path, tmp_path: Path, runtime: str, shared: bool
+) -> None:
+    """What the script exports is true inside, though no word of the command names the directory."""
+    (tmp_path / "mesh").write_text("points\n")
+    (tmp_path / "disk").mkdir()
+    reads = 'cat "$MODAK_SCRATCH/mesh"; cp "$MODAK_SCRATCH/mesh" "$MODAK_SCRATCH/out"; test -z "$MODAK_STORAGE" || ls "$MODAK_STORAGE"'
+    disk = FileSystem(name="disk", kind="nfs", storage_class="default-ssd", path=str(tmp_path / "disk"))
+    request = {
+        "application": {
+            "app_tag": "reads",
+            "app_type": "other",
+            "executable": "sh",
+            "arguments": ["-c", reads],
+            "container_runtime": "busybox.sif",
+            "stage_in": [{"from": "mesh", "to": "mesh"}],
+            "stage_out": [{"from": "out", "to": "results/out"}],
+            **({"storage_class_pref": "default-ssd"} if shared else {}),
+        },
+        "job_options": {"wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": runtime},
+    }
+    job = ran(slurm.knowing(SINGULARITY_DIR=image_folder), answered(system(filesystems=(disk,)), request), tmp_path)
+    assert (job.state, "points\n" in job.output, "modak-" in job.output) == ("COMPLETED", True, shared), job
+    assert (tmp_path / "results/out").read_text() == "points\n"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -131,6 +132,19 @@ def test_a_worker_that_is_killed_is_replaced(sqlite_url: str) -> None:
         assert served.keeps(load.plans)
 
 
+def test_workers_are_replaced_on_sighup(sqlite_url: str) -> None:
+    """Under load, one by one: no request fails but those whose connection ends just then, and what was answered is there."""
+    with serving(sqlite_url, "--workers", "2") as served:
+        workers = until(lambda: found if len(found := served.workers()) == 2 else None)
+        with loaded(served) as load:
+            served.process.send_signal(signal.SIGHUP)
+            until(lambda: len(served.workers() - workers) == 2 and not served.workers() & workers)
+            load.more(200)
+        assert set(load.statuses) <= {0, 200}
+        assert load.statuses.count(0) <= 3
+        assert served.keeps(load.plans)
+
+
 def test_requests_do_not_wait_for_whoever_locks_sqlite(sqlite_url: str) -> None:
     """Plans are kept beside it and found, refusals are refused at once; later plans are in the database, with those."""
     token = key(sqlite_url, "read")
@@ -199,6 +213,26 @@ def test_what_has_begun_is_finished(sqlite_url: str, options: tuple[str, ...]) -
         assert (status, served.process.wait(PATIENCE_S)) == (200, 0)
     with open_store(sqlite_url) as store:
         assert store.script(plan_of(content))
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2")])
+def test_a_load_that_the_end_cuts_off_is_finished(sqlite_url: str, options: tuple[str, ...]) -> None:
+    """SIGTERM while a load waits for the lock: it is answered 503, and stored before the service ends with status 0."""
+    token = key(sqlite_url, "load")
+    rows = b"application,metric,value,unit\ncut-off,wall_time,7,s\n"
+    with serving(sqlite_url, *options) as served, ExitStack() as held, ThreadPoolExecutor(1) as pool:
+        assert served.plan()[0] == 200
+        lock = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None, check_same_thread=False)
+        held.callback(lock.close)
+        lock.execute("BEGIN IMMEDIATE")
+        answer = pool.submit(served.ask, "POST", "/results", rows, token, "text/csv")
+        begun(served)
+        served.process.terminate()
+        assert answer.result(PATIENCE_S)[0] == 503
+        held.close()
+        assert served.process.wait(PATIENCE_S) == 0
+    with open_store(sqlite_url) as store:
+        assert "cut-off" in store.applications()
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", "2")])

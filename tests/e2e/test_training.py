@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from modak.jobspec import JobSpec, Resources
+from modak.script.job import render
+from tests.conftest import tool
 from tests.e2e.slurm import Slurm
+from tests.e2e.test_job_scripts import slurm_for
 from tests.e2e.test_scripts_for_real import answered, ran, system, told
+from tests.e2e.torch_image import INSTALLED
 
 TRAIN = """
 import os, time, torch, torch.distributed as dist
@@ -41,13 +47,12 @@ if ranks > 1:
 METRIC = {"name": "throughput", "unit": "samples/s", "pattern": "rate: ([0-9.]+) samples/s"}
 
 
-@pytest.mark.parametrize(("runtime", "ranks", "threads"), [("charliecloud", 1, 2), ("apptainer", 2, 1)])
-def test_a_training_step(slurm: Slurm, torch_image: Path, tmp_path: Path, runtime: str, ranks: int, threads: int) -> None:
-    """One process, and two under torchrun that exchange their gradients: the loss falls, and the rate comes back as a result."""
-    (tmp_path / "train.py").write_text(TRAIN)
-    request: dict[str, Any] = {
+def wanted(runtime: str, nodes: int, ranks: int, threads: int = 1) -> dict[str, Any]:
+    """The request, with so many ranks on each node."""
+    layout = {"node_count": nodes, "process_count_per_node": ranks, "core_count_per_process": threads}
+    return {
         "application": {"app_tag": "net", "app_type": "python", "executable": "python3 train.py", "container_runtime": "torch.sif"},
-        "job_options": {"node_count": 1, "process_count_per_node": ranks, "core_count_per_process": threads, "wall_time_limit": 600},
+        "job_options": {**layout, "wall_time_limit": 600},
         "target": {"name": "throwaway", "container_runtime": runtime},
         "optimisation": {
             "app_type": "ai_training",
@@ -55,7 +60,13 @@ def test_a_training_step(slurm: Slurm, torch_image: Path, tmp_path: Path, runtim
             "workload": {"application": "net", "batch_size": 64, "metric": METRIC},
         },
     }
-    texts = answered(system(), request)
+
+
+@pytest.mark.parametrize(("runtime", "ranks", "threads"), [("charliecloud", 1, 2), ("apptainer", 2, 1)])
+def test_a_training_step(slurm: Slurm, torch_image: Path, tmp_path: Path, runtime: str, ranks: int, threads: int) -> None:
+    """One process, and two under torchrun that exchange their gradients: the loss falls, and the rate comes back as a result."""
+    (tmp_path / "train.py").write_text(TRAIN)
+    texts = answered(system(), wanted(runtime, 1, ranks, threads))
     assert ("torchrun --nnodes=1 --nproc-per-node=2" in texts.job_script) == (ranks == 2)
     job = ran(slurm.knowing(SINGULARITY_DIR=torch_image.parent), texts, tmp_path, patience_s=240)
     said = sorted(line for line in job.output.splitlines() if line.startswith("rank "))
@@ -64,3 +75,59 @@ def test_a_training_step(slurm: Slurm, torch_image: Path, tmp_path: Path, runtim
     assert rate
     _, measured = told(tmp_path)["results"]
     assert (measured["metric"], measured["value"], measured["ranks_per_node"]) == ("throughput", pytest.approx(float(rate[1])), ranks)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "family", "starter"),
+    [
+        ("slurm", "openmpi", "srun "),
+        ("torque", "openmpi", 'mpirun --hostfile "${PBS_NODEFILE:?}" -n 2 --map-by ppr:1:node'),
+        ("torque", "mpich", "mpirun -n 2 -ppn 1 "),
+    ],
+)
+def test_training_over_two_nodes(slurm: Slurm, torch_image: Path, tmp_path: Path, scheduler: str, family: str, starter: str) -> None:
+    """One torchrun a node, by Slurm's own launcher or by the MPI launcher of a site with another scheduler, and one world of four ranks."""
+    (tmp_path / "train.py").write_text(TRAIN)
+    texts = answered(system(family, scheduler=scheduler, launcher=None), wanted("apptainer", 2, 2))
+    assert f"\n{starter}" in texts.job_script
+    command = ("qsub",) if scheduler == "torque" else ("sbatch", "--parsable")
+    job = ran(slurm_for(slurm, family, tmp_path, torch_image.parent), texts, tmp_path, patience_s=240, command=command)
+    said = sorted(line for line in job.output.splitlines() if line.startswith("rank "))
+    assert (job.state, said) == ("COMPLETED", [f"rank {rank} of 4 threads 1 learns True" for rank in range(4)]), job
+    assert told(tmp_path)["results"][1]["nodes"] == 2
+
+
+TWO_NAMES = ("localhost", "127.0.0.1")
+"""One machine as two nodes, to MPICH."""
+GIVEN: dict[str, dict[str, str]] = {
+    "pbspro": {"PBS_ENVIRONMENT": "PBS_BATCH", "PBS_JOBID": "12.server", "PBS_NODEFILE": "".join(f"{name}\n" * 2 for name in TWO_NAMES)},
+    "lsf": {"LSB_JOBID": "12", "LSB_JOBINDEX": "0", "LSB_MCPU_HOSTS": " ".join(f"{name} 2" for name in TWO_NAMES)},
+    "gridengine": {
+        **{"JOB_ID": "12", "SGE_TASK_ID": "undefined", "SGE_ROOT": "/opt/sge", "ARC": "lx-amd64"},
+        "PE_HOSTFILE": "".join(f"{name} 2 all.q UNDEFINED\n" for name in TWO_NAMES),
+    },
+}
+"""What each scheduler tells a job of its nodes; ``FILE`` in a name: the variable holds the name of a file with that."""
+
+
+@pytest.mark.parametrize("scheduler", list(GIVEN))
+def test_training_over_the_nodes_that_a_scheduler_tells(tmp_path: Path, scheduler: str) -> None:
+    """MPICH starts one torchrun on each, as a script of that scheduler asks it to, and they meet: four ranks in one world."""
+    if not (INSTALLED / "torch").is_dir():
+        pytest.skip("PyTorch without CUDA is not installed")
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/mpirun").symlink_to(tool("MPICH", "mpirun.mpich"))
+    (tmp_path / "bin/hydra_pmi_proxy").symlink_to(tool("MPICH", "hydra_pmi_proxy"))
+    known: dict[str, str] = {}
+    for name, value in GIVEN[scheduler].items():
+        (tmp_path / name).write_text(value)
+        known[name] = str(tmp_path / name) if name.endswith("FILE") else value
+    job = JobSpec(("python3", "train.py"), Resources(nodes=2, ranks_per_node=2), launcher="torchrun", launcher_flavour="mpich")
+    (tmp_path / "job.sh").write_text(render(job, scheduler).text)
+    path = f"{tmp_path}/bin:{INSTALLED}/bin:/usr/bin:/bin"
+    here = {"PBS_O_WORKDIR": str(tmp_path), "LS_SUBCWD": str(tmp_path), "SGE_O_WORKDIR": str(tmp_path), "HYDRA_LAUNCHER": "fork"}
+    environment = {"PATH": path, "HOME": str(tmp_path), "PYTHONPATH": str(INSTALLED), **known, **here}
+    done = subprocess.run(["bash", "job.sh"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
+    said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
+    assert (done.returncode, said) == (0, [f"rank {rank} of 4 threads 1 learns True" for rank in range(4)]), done.stderr

@@ -33,7 +33,8 @@ def faults(content: bytes | str, name: str = "r.csv", options: Options | None = 
 
 def cell(column: str, text: str) -> str:
     """A file whose second row has ``text`` in ``column``."""
-    values = dict(zip(HEADER.strip().split(","), GOOD.strip().split(","), strict=True)) | {column: text}
+    quoted = f'"{text}"' if "," in text else text
+    values = dict(zip(HEADER.strip().split(","), GOOD.strip().split(","), strict=True)) | {column: quoted}
     return HEADER + GOOD + ",".join(values.values()) + "\n"
 
 
@@ -53,23 +54,30 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         (HEADER + "\n\n", "r.csv: no rows of results"),
         (GOOD + GOOD, "r.csv:1: unknown column 'a'"),
         ("application,metric,velue\na,wall_time,1\n", "r.csv:1: unknown column 'velue'; the nearest known one is 'value'"),
-        ("application,metric,Value\na,wall_time,1\n", "r.csv:1: unknown column 'Value'; the nearest known one is 'value'"),
+        ("application,metric,Valu\na,wall_time,1\n", "r.csv:1: unknown column 'Valu'; the nearest known one is 'value'"),
+        ("application,value,Value\na,1,1\n", "r.csv:1: two columns are called 'value'"),
+        ('application;"metric, unit";value\na;s;1\n', "r.csv:1: unknown column 'metric, unit'; the nearest known one is 'metric'"),
+        ("application,metric,wall_time [s]\na,b,1\n", "; wall_time is a metric: name it in the column 'metric'"),
         (
             "application,nodes,epoch_time\na,1,9\n",
             "epoch_time is a metric: name it in the column 'metric', its number",
         ),
-        ("application,metric, value\na,wall_time,1\n", "r.csv:1: unknown column ' value'; the nearest known one is 'value'"),
         ("application,metric,value,params.\na,wall_time,1,2\n", "r.csv:1: unknown column 'params.'"),
         ("Name,application,metric,value\na,a,wall_time,1\n", "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out"),
         ("application,metric\na,wall_time\n", "r.csv:1: no column 'value'"),
         ("metric,value\nwall_time,1\n", "; '--set application=…' gives all rows one"),
-        ("application;metric;value\na;wall_time;1,5\na;wall_time;1.234\n", "r.csv:3: column 'value': '1.234' beside numbers with"),
+        ("application;metric;value\na;wall_time;1,5\na;wall_time;1.234\n", "r.csv:3: column 'value': '1.234' where commas are decimal"),
         ("application;metric;value\na;wall_time;1.234,5\n", "r.csv:2: column 'value': '1.234,5': allowed: a finite positive number"),
         ("application;metric;value\na;wall_time\n", "r.csv:2: 2 cells; the header has 3 columns"),
-        ("application\tmetric\tvalue\na\twall_time\t1\n", "r.csv:1: cells are separated by commas, not by '\\t'"),
+        ("application;params.dt;metric;value\na;0,5;wall_time;1.234\n", "r.csv:2: column 'value': '1.234' where commas are decimal"),
+        ("application;nodes;metric;value\na;1.000;wall_time;2\n", "r.csv:2: column 'nodes': '1.000' where commas are decimal"),
+        ("sep=;\napplication;metric;value\na;wall_time;x\n", "r.csv:3: column 'value': 'x'"),
+        ("application\tmetric\tvalue\na\twall_time\t1,5\n", "r.csv:2: column 'value': '1,5': allowed: a finite positive number"),
+        ("application|metric|value\na|wall_time|1\n", "r.csv:1: the header has one column only; it names the columns, separated by"),
         ("value\n1\n", "r.csv:1: the header has one column only"),
         ("application,metric,value,value\na,wall_time,1,2\n", "r.csv:1: two columns are called 'value'"),
-        ("application,metric,value,\na,wall_time,1,\n", "r.csv:1: column 4 has no name"),
+        ("application,metric,value,\na,wall_time,1,\na,wall_time,1,x\n", "r.csv:3: column 4 has no name in the header, and holds 'x'"),
+        (",application,metric,value\n0,a,wall_time,1\n", "r.csv:2: column 1 has no name in the header, and holds '0' here; name it"),
         (",".join(["c"] * 2_000_000) + "\n", "r.csv:1: the header is longer than"),
         ("x" * 200_000, "r.csv: a line of more than 100000 bytes"),
         (HEADER + "x" * 200_000 + "\n", "r.csv:2: a line of more than 100000 bytes"),
@@ -85,7 +93,19 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         (HEADER + GOOD + GOOD.replace("\n", "\r\r\n"), "r.csv:3: a carriage return without a line feed"),
         (HEADER + GOOD + GOOD.replace("a", "\0"), "r.csv:3: a NUL byte"),
         ((HEADER + GOOD + GOOD.replace("a,1", "é,1")).encode("latin-1"), "r.csv:3: byte 0xe9 is no UTF-8"),
-        ((HEADER + GOOD).encode("utf-16"), "r.csv:1: a NUL byte"),
+        ((HEADER + GOOD).encode("utf-16"), "r.csv: text in UTF-16 (spreadsheets call it Unicode text); save it as CSV in UTF-8"),
+        ((HEADER + GOOD).encode("utf-16-le"), "r.csv:1: a NUL byte"),
+        (
+            cell("value", "1,234.5"),
+            "r.csv:3: column 'value': '1,234.5': allowed: a finite positive number such as 12.5 or 1.25e1; without a",
+        ),
+        (cell("value", "1'234"), "; without a sign between thousands"),
+        (cell("value", "1 234,5"), "; without a sign between thousands"),
+        (cell("value", "812,5"), "; with a decimal point, and without a sign between thousands"),
+        (cell("nodes", "1 024"), "r.csv:3: column 'nodes': '1 024': allowed: a whole number from 1 to 10000000; without a sign between"),
+        (cell("value", "85 %"), "; its unit goes into the column 'unit': 85 and %"),
+        (cell("value", "1-00:13:32"), "; in seconds, 87212"),
+        (cell("value", "N/A"), "; where nothing was measured, leave the row out"),
         (cell("application", ""), "r.csv:3: column 'application': empty; every row needs one"),
         (cell("application", "  "), "r.csv:3: column 'application': empty"),
         (cell("application", "a\tb"), "r.csv:3: column 'application': 'a\\tb': holds a character that does not print"),
@@ -152,7 +172,7 @@ def test_faults_in_later_blocks_are_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def _allowed() -> str:
-    return "allowed: a finite positive number such as 12.5 or 1.25e1 (its unit goes into the column 'unit')"
+    return "allowed: a finite positive number such as 12.5 or 1.25e1"
 
 
 @pytest.mark.parametrize(

@@ -244,8 +244,8 @@ def test_a_damaged_file_says_where_and_why(text: str, says: str) -> None:
 
 def test_an_unknown_unit_is_an_error_in_every_format() -> None:
     """A figure is not dropped because its unit is misspelt."""
-    text = (DATA / "reframe-4.10.4.json").read_text().replace('"GB/s"', '"GB per s"')
-    with pytest.raises(DataError, match="unknown unit 'GB per s'"):
+    text = (DATA / "reframe-4.10.4.json").read_text().replace('"GB/s"', '"GB by s"')
+    with pytest.raises(DataError, match="unknown unit 'GB by s'"):
         list(table(from_bytes(text.encode(), "r.json")).batches())
 
 

@@ -60,10 +60,17 @@ def test_a_row_becomes_typed_columns() -> None:
         TEXT.replace("1500,ms", "1.5,"),
         TEXT.replace("1500", "+1.5e3"),
         TEXT.replace("12:00:00+01:00", "11:00Z"),
+        TEXT.replace("nodes", " Nodes").replace("hyperthreads", "HyperThreads"),
+        TEXT.replace("measured_at", "Measured at"),
+        TEXT.replace('"a, b"', "a# b").replace(",", "\t").replace("#", ","),
+        "sep=,\n" + TEXT,
+        TEXT.replace("\n", ",,\n"),
+        TEXT + ",,,,,,,\n" + " , ,,,,,,\n",
     ],
 )
 def test_spellings_of_one_row(content: bytes | str) -> None:
-    """Byte order mark, CR LF, no last line feed, blank lines, blanks around cells, quotes and units change nothing."""
+    """Byte order mark, CR LF, no last line feed, blank lines, blanks around cells, quotes and units change nothing; nor do case in names of
+    columns, tabs, a spreadsheet's line with its separator, and what it leaves of deleted rows and columns."""
     found, expected = only(content), only(TEXT)
     assert (found.series, found.values.tolist()) == (expected.series, expected.values.tolist())
     assert found.measured_at.tolist() == expected.measured_at.tolist()
@@ -78,6 +85,24 @@ def test_semicolons_separate_cells_where_commas_are_decimal(small: int, monkeypa
     (key,) = batch.series
     assert (key.params, key.dataset, batch.values.tolist()) == ({"dt": "0.5"}, "a;b, c", [812.5, 1000.0])
     assert batch.notes == ("r.csv: semicolons separate its cells, commas are decimal",)
+
+
+@pytest.mark.parametrize("text", ["none", "None", "n/a", "NA", "null", "-", "#N/A"])
+def test_what_says_nothing_is_nothing(text: str) -> None:
+    """In labels, counts and units, as people and programs fill cells that they have nothing for; a note says so."""
+    plain = "application,compiler,nodes,metric,value,unit,suspect\na,,,wall_time,1,,\n"
+    batch = only(plain.replace(",,,wall_time,1,,", f",{text},{text},wall_time,1,{text},{text}"))
+    assert (batch.series, batch.numbers["nodes"].tolist(), batch.suspects[0]) == (only(plain).series, [UNKNOWN], "")
+    assert f"r.csv: column 'compiler': {text!r} says nothing; the cell counts as empty" in batch.notes
+    assert len(batch.notes) == 4
+
+
+def test_none_says_something_where_it_is_a_choice() -> None:
+    """No container, a parameter that is off, a doubt without a reason; and that no graph compiler is on, of what is asked."""
+    batch = only("application,params.xla,runtime,metric,value,suspect\na,none,none,wall_time,1,?\n")
+    assert (batch.series[0].runtime, batch.series[0].params, batch.suspects[0], batch.notes) == ("none", {"xla": "none"}, "?", ())
+    (point,) = points(from_bytes(b"application,compiler,metric\na,none,wall_time\n", "p.csv"), 1)
+    assert point.series.compiler == "none"
 
 
 def test_json_records_are_rows() -> None:

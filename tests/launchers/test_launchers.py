@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from dataclasses import replace
 
 import pytest
 
 from modak import plugins, words
-from modak.jobspec import JobSpec, Resources
+from modak.jobspec import Container, JobSpec, Resources
 from tests.golden.scripts.jobs import GAN, GPUS, HYBRID, LARGE, SOLVER, TORCH
 
 LAYOUT = Resources(nodes=2, ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, threads_per_core=2)
@@ -79,6 +81,15 @@ def test_mpirun_speaks_the_language_of_its_flavour(flavour: str | None, schedule
     assert line(replace(JOB, launcher="mpirun", launcher_flavour=flavour), scheduler, ("A",)) == said
 
 
+def test_mpirun_is_of_the_images_family_where_the_hosts_does_not_fit() -> None:
+    """What is looked for before the run is what the line is written for; one of the same interface is the host's."""
+    image = Container(runtime="apptainer", reference="x.sif", file="x.sif", mpi="openmpi")
+    job = replace(JOB, launcher="mpirun", launcher_flavour="intel-mpi", container=image)
+    assert line(job).startswith("mpirun -n 8 --map-by ppr:4:node")
+    assert "-genvall" in line(replace(job, container=replace(image, mpi="mpich")))
+    assert "-genvall" in line(replace(job, container=replace(image, mpi=None)))
+
+
 def test_on_one_node_mpirun_hands_nothing_over() -> None:
     """Its ranks have the environment anyway."""
     job = replace(JOB, launcher="mpirun", resources=replace(LAYOUT, nodes=1))
@@ -122,11 +133,16 @@ def test_openmp_gets_the_threads_of_a_rank_on_its_cores(launcher: str) -> None:
         ("mpirun", "torque", 1, False),
         ("mpirun", "shell", 2, True),
         ("torchrun", "slurm", 2, False),
+        ("torchrun", "flux", 2, False),
+        ("torchrun", "lsf", 2, False),
+        ("torchrun", "pbspro", 2, True),
+        ("torchrun", "pbspro", 1, False),
+        ("pals", "pbspro", 2, False),
         ("none", "shell", 1, False),
     ],
 )
 def test_who_needs_ssh_between_nodes(launcher: str, scheduler: str, nodes: int, needs: bool) -> None:
-    """mpirun does, unless Slurm starts its helpers."""
+    """mpirun does, unless Slurm or LSF starts its helpers; so does torchrun, where mpirun starts it."""
     assert needs_ssh(replace(JOB, launcher=launcher, resources=replace(LAYOUT, nodes=nodes)), scheduler) is needs
 
 
@@ -155,6 +171,107 @@ def test_torchrun_is_one_task_a_node_with_all_its_cores() -> None:
     said = line(TORCH)
     assert said.startswith("srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=64 ")
     assert '--rdzv-endpoint="${MODAK_RDZV_HOST:?}":"${MODAK_RDZV_PORT:?}"' in said
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "flavour", "launcher", "said"),
+    [
+        ("slurm", "intel-mpi", "mpirun", "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=64 "),
+        ("flux", None, None, "flux run -N 2 -n 2 -c 64 -g 4 "),
+        ("pbspro", None, None, 'mpirun --hostfile "${PBS_NODEFILE:?}" -n 2 --map-by ppr:1:node --bind-to none -x PATH -x A '),
+        ("pbspro", "mpich", "pals", "mpiexec -n 2 --ppn 1 --depth 64 --cpu-bind depth "),
+        ("torque", "mpich", "none", "mpirun -n 2 -ppn 1 -bind-to none "),
+        ("lsf", "intel-mpi", None, "mpirun -bootstrap lsf -n 2 -ppn 1 -genvall "),
+    ],
+)
+def test_torchrun_is_started_by_what_starts_processes_there(scheduler: str, flavour: str | None, launcher: str | None, said: str) -> None:
+    """One process a node: by the scheduler's own launcher, else by the system's, else by mpirun. No MPI connects them."""
+    job = replace(TORCH, launcher_flavour=flavour, pmi="pmix", system=GPUS.model_copy(update={"launcher": launcher}))
+    whole = line(job, scheduler, ("A",))
+    assert whole.startswith(said + ("--cpu-bind=cores --export" if scheduler == "slurm" else ""))
+    assert "pmix" not in whole
+    assert " torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d " in whole
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "launcher", "ranks", "why"),
+    [
+        ("shell", None, None, "needs a scheduler, which gives the job its nodes: shell gives none; name the scheduler, or a system"),
+        ("lsf", "jsrun", None, "jsrun starts no torchrun on 2 nodes"),
+        ("pbspro", "pals", 7, "each of 2 nodes the same number of ranks; 7 do not divide evenly"),
+        ("pbspro", "pals", None, ""),
+        ("torque", "pals", None, "under PBS Pro or Slurm, not under torque"),
+    ],
+)
+def test_where_nothing_starts_torchrun_on_several_nodes(scheduler: str, launcher: str | None, ranks: int | None, why: str) -> None:
+    """It is refused with a sentence; it counts no ranks that differ from node to node."""
+    job = replace(TORCH, resources=replace(TORCH.resources, total_ranks=ranks), system=GPUS.model_copy(update={"launcher": launcher}))
+    found = plugins.find("launchers", "torchrun").unfit(job, plugins.find("schedulers", scheduler))
+    assert (why in found, bool(found)) == (True, bool(why))
+
+
+def test_nodes_meet_at_the_one_that_the_script_runs_on() -> None:
+    """By its own name, which torchrun compares; jobs, and each of an array, meet at ports of their own, however they are numbered."""
+    torchrun, pbs = plugins.find("launchers", "torchrun"), plugins.find("schedulers", "pbspro")
+    shown = "echo $MODAK_RDZV_HOST $MODAK_RDZV_ID $MODAK_RDZV_PORT"
+    lines = (*(each.text for each in torchrun.setup(TORCH, pbs)), shown)
+
+    def met(**variables: str) -> list[str]:
+        environment = {"PATH": os.environ["PATH"], "HOSTNAME": "login1", **variables}
+        return subprocess.run(["bash", "-ec", "\n".join(lines)], env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+    found = [
+        met(PBS_JOBID=number, PBS_ARRAY_INDEX=index) for number, index in (("12[].s", "1"), ("12[].s", "2"), ("f2aB", ""), ("f2aB", ""))
+    ]
+    assert {host for host, _, _ in found} == {os.uname().nodename}
+    assert [number for _, number, _ in found] == ["12[].s-1", "12[].s-2", "f2aB-", "f2aB-"]
+    assert len({port for _, _, port in found}) == 3
+    assert all(15000 <= int(port) < 30000 for _, _, port in found)
+
+
+def test_intel_mpi_heeds_one_process_a_node_of_torchruns() -> None:
+    """Else it would follow the scheduler's slots."""
+    torchrun, lsf = plugins.find("launchers", "torchrun"), plugins.find("schedulers", "lsf")
+    said = [each.text for each in torchrun.setup(replace(TORCH, launcher_flavour="intel-mpi"), lsf)]
+    assert "export I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=0" in said
+    assert not any("OMP_" in each for each in said)
+
+
+def test_torchruns_starter_is_of_the_hosts_mpi_whatever_the_image_holds() -> None:
+    """Its options are what is checked: no rank uses that MPI."""
+    assert TORCH.container is not None
+    job = replace(TORCH, launcher_flavour="openmpi", container=replace(TORCH.container, mpi="mpich"))
+    (check,) = plugins.find("launchers", "torchrun").preflight(job, plugins.find("schedulers", "pbspro"))
+    assert "grep -F -e 'Open MPI'" in check.text
+
+
+def test_pals_binds_each_rank_to_its_cores() -> None:
+    """Unless ranks share them; no other scheduler's nodes are known to it."""
+    assert line(replace(JOB, launcher="pals"), "pbspro") == "mpiexec -n 8 --ppn 4 --depth 12 --cpu-bind depth ./solver -x"
+    assert "--cpu-bind none" in line(replace(JOB, launcher="pals", resources=replace(LAYOUT, oversubscribed=True)), "pbspro")
+
+
+@pytest.mark.parametrize(
+    ("launcher", "flavour", "scheduler", "nodes", "signals"),
+    [
+        ("flux", None, "flux", 2, {"TERM", "HUP", "USR1", "USR2"}),
+        ("mpirun", "mpich", "torque", 2, {"TERM", "INT", "USR1"}),
+        ("mpirun", "mvapich", "torque", 2, {"TERM", "INT", "USR1"}),
+        ("mpirun", "intel-mpi", "torque", 2, set()),
+        ("torchrun", "openmpi", "torque", 1, {"TERM", "INT", "HUP"}),
+        ("torchrun", "openmpi", "torque", 2, set()),
+        ("torchrun", "mpich", "torque", 2, {"TERM", "INT"}),
+        ("torchrun", None, "flux", 2, {"TERM", "HUP"}),
+        ("torchrun", None, "slurm", 2, {"TERM", "INT", "HUP"}),
+    ],
+)
+def test_signals_that_reach_the_ranks(launcher: str, flavour: str | None, scheduler: str, nodes: int, signals: set[str]) -> None:
+    """All that stands between must hand them on; a sentence says what to take instead, if there is anything."""
+    job = replace(JOB, launcher=launcher, launcher_flavour=flavour, resources=replace(LAYOUT, nodes=nodes))
+    found, under = plugins.find("launchers", launcher), plugins.find("schedulers", scheduler)
+    why = {each: found.untold(job, under, each) for each in ("TERM", "INT", "HUP", "USR1", "USR2")}
+    assert {each for each, said in why.items() if not said} == signals
+    assert all(("take " in said) == bool(signals) for said in why.values() if said)
 
 
 def test_a_step_asks_for_what_the_job_has() -> None:

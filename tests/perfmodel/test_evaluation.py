@@ -9,6 +9,7 @@ import pytest
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed
+from modak.perfmodel.intervals import Sides
 from modak.perfmodel.scaling import Series
 
 SIZES = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -46,16 +47,28 @@ def test_summary_counts_gross_errors_and_impossible_costs() -> None:
     assert found.non_positive == 0.25
 
 
+def both_ways(*reach: float) -> Sides:
+    """Intervals that reach as far towards less as towards more."""
+    return Sides(np.array(reach), np.array(reach))
+
+
+def test_each_side_of_an_interval_holds_for_itself() -> None:
+    """What is faster than the lower end lies outside, though as much slower would lie inside; the width is that of both sides."""
+    found = evaluation.coverage(np.array([0.2, -0.2]), Sides(np.full(2, 0.1), np.full(2, 0.3)), ["slower", "faster"])
+    assert found.by_collection == {"slower": 1.0, "faster": 0.0}
+    assert found.median_width == pytest.approx(np.exp(0.2))
+
+
 def test_coverage_is_by_collection() -> None:
     """An interval that holds everywhere but in one collection shows it."""
-    found = evaluation.coverage(np.array([0.1, 0.1, 0.5]), np.array([0.2, 0.2, 0.2]), ["a", "a", "b"])
+    found = evaluation.coverage(np.array([0.1, 0.1, 0.5]), both_ways(0.2, 0.2, 0.2), ["a", "a", "b"])
     assert found.by_collection == {"a": 1.0, "b": 0.0}
     assert found.median_width == pytest.approx(np.exp(0.2))
 
 
 def test_bins_part_by_their_edges() -> None:
     """Widths are shown for each bin, not as one."""
-    low, high = evaluation.bins(np.array([0.0, 0.5]), np.array([0.1, 0.3]), np.array([0.5, 2.0]), (1.0,), "doublings")
+    low, high = evaluation.bins(np.array([0.0, 0.5]), both_ways(0.1, 0.3), np.array([0.5, 2.0]), (1.0,), "doublings")
     assert (low.count, high.count) == (1, 1)
     assert low.coverage == 1
     assert high.coverage == 0

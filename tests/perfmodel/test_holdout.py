@@ -101,6 +101,27 @@ def test_level_widens_the_intervals() -> None:
     assert narrow.median_width < wide.median_width
 
 
+def scattering(*factors: float, compiler: str | None = None) -> tuple[Curve, ...]:
+    """The curve of Amdahl's law with a run of each of these factors at every size."""
+    (ideal,) = curves(amdahl, compiler=compiler)
+    runs = [(size, cost * factor) for size, cost in zip(ideal.sizes, ideal.costs, strict=True) for factor in factors]
+    return fit([Result(series=ideal.series, layout=ideal.layout.model_copy(update={"nodes": int(n)}), value=value) for n, value in runs])
+
+
+@pytest.mark.parametrize("holdout", ["largest:1", "each"])
+def test_intervals_are_judged_with_what_repeats_scatter(holdout: str) -> None:
+    """As they are answered: no narrower than the repeats of the curve say, or those of another curve of the application there."""
+    usual, own = (of(prove(found, holdout), ALONE).coverage for found in (curves(amdahl), scattering(0.7, 1, 1.4)))
+    beside = of(
+        prove((*curves(amdahl), *scattering(0.7, 1, 1.4, compiler="other")), holdout, judged=lambda one: not one.scatter), ALONE
+    ).coverage
+    assert usual is not None
+    assert own is not None
+    assert beside is not None
+    assert usual.median_width < 1.2
+    assert min(own.median_width, beside.median_width) > 1.3
+
+
 def test_unknown_ways_to_hide_are_refused() -> None:
     """With what is allowed."""
     with pytest.raises(ValueError, match="largest:2"):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modak.perfmodel import intervals
-from modak.perfmodel.intervals import KNOTS, PUBLISHED, fit_shape, fit_width, half_width, quantile
+from modak.perfmodel.intervals import KNOTS, PUBLISHED, fit_shape, fit_width, half_widths, quantile
 from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
 
@@ -18,7 +18,7 @@ def forecast(disagreement: float = 0.1, doublings: float = 1.0, error: float = 0
 @pytest.mark.parametrize("relatives", [0, 3])
 def test_width_grows_with_doublings(relatives: int) -> None:
     """Each doubling further from the data widens the interval."""
-    widths = [half_width(forecast(doublings=d, relatives=relatives))[0] for d in (1.0, 2.0, 3.0, 5.0)]
+    widths = [half_widths(forecast(doublings=d, relatives=relatives)).above[0] for d in (1.0, 2.0, 3.0, 5.0)]
     assert (np.diff(widths) > 0).all()
 
 
@@ -26,21 +26,21 @@ def test_width_grows_with_doublings(relatives: int) -> None:
 def test_width_grows_where_the_series_is_as_sure_beyond_as_between(relatives: int) -> None:
     """A short series whose forms agree: what holds the width up grows with doublings, too."""
     one = Forecast(np.full(3, 2.0), np.zeros(3), np.array([1.0, 2.0, 4.0]), np.zeros(3), 2, relatives, doubt=0.0)
-    assert (np.diff(half_width(one)) > 0).all()
+    assert all((np.diff(side) > 0).all() for side in half_widths(one))
 
 
 @pytest.mark.parametrize("relatives", [0, 3])
 @pytest.mark.parametrize("doublings", [0.0, 1.0])
 def test_width_grows_with_disagreement(doublings: float, relatives: int) -> None:
     """The more the forms disagree, the wider the interval, between sizes as beyond them."""
-    widths = [half_width(forecast(disagreement=s, doublings=doublings, relatives=relatives))[0] for s in (0.0, 0.1, 0.2, 1.0)]
+    widths = [half_widths(forecast(disagreement=s, doublings=doublings, relatives=relatives)).above[0] for s in (0.0, 0.1, 0.2, 1.0)]
     assert (np.diff(widths) > 0).all()
 
 
 def test_interpolation_is_narrower_than_extrapolation() -> None:
     """Between the sizes of a real, noisy curve the interval is narrower than a doubling beyond them."""
     series = Series((1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (100.0, 52.0, 27.5, 15.1, 8.2, 5.4))
-    between, beyond = (half_width(evaluate(fit_many([series])[0], [size]))[0] for size in (11.0, 64.0))
+    between, beyond = (half_widths(evaluate(fit_many([series])[0], [size])).above[0] for size in (11.0, 64.0))
     assert between < 0.8 * beyond
 
 
@@ -56,7 +56,8 @@ def test_median_is_the_forecast_and_levels_match_quantiles() -> None:
     """Half of all runs cost less than the forecast; the 90 % interval runs from the 5th to the 95th percentile."""
     one = forecast()
     assert quantile(one, 0.5)[0] == pytest.approx(one.value[0])
-    assert np.log(quantile(one, 0.95)[0]) - 2.0 == pytest.approx(half_width(one, 0.9)[0])
+    sides = half_widths(one, 0.9)
+    assert np.log([quantile(one, 0.05)[0], quantile(one, 0.95)[0]]) - 2.0 == pytest.approx([-sides.below[0], sides.above[0]])
 
 
 @pytest.mark.parametrize("probability", [0.0, 1.0, -0.1, 1.5])
@@ -68,7 +69,7 @@ def test_certainty_is_refused(probability: float) -> None:
 
 def test_unknown_error_still_has_a_width() -> None:
     """A series too short to have a validation error gets a finite interval."""
-    assert np.isfinite(half_width(forecast(error=np.nan))).all()
+    assert np.isfinite(half_widths(forecast(error=np.nan))).all()
 
 
 def test_published_constants_fit_their_names() -> None:
@@ -83,9 +84,23 @@ def test_no_interval_beyond_the_sizes_is_narrower_than_one_between_them(noise: l
     """Whatever was measured: just beyond the last size, and further, nothing is surer than anywhere between."""
     sizes = tuple(2.0**k for k in range(len(noise)))
     mixture = fit_many([Series(sizes, tuple(value / size for value, size in zip(noise, sizes, strict=True)))])[0]
-    between = half_width(evaluate(mixture, np.geomspace(sizes[0], sizes[-1], 4 * len(sizes) - 3)))
-    beyond = half_width(evaluate(mixture, [sizes[-1] * further]))
-    assert beyond[0] >= between.max() - 1e-6
+    between = half_widths(evaluate(mixture, np.geomspace(sizes[0], sizes[-1], 4 * len(sizes) - 3)))
+    beyond = half_widths(evaluate(mixture, [sizes[-1] * further]))
+    assert all(far[0] >= near.max() - 1e-6 for near, far in zip(between, beyond, strict=True))
+
+
+def test_beyond_the_sizes_losses_are_expected_rather_than_gains() -> None:
+    """The interval reaches less far towards less cost; between the sizes it reaches as far either way."""
+    beyond, between = half_widths(forecast(doublings=1.0)), half_widths(forecast(doublings=0.0))
+    assert beyond.below == pytest.approx(intervals.GAIN * beyond.above)
+    assert between.below == pytest.approx(between.above)
+
+
+def test_before_the_sizes_neither_side_is_the_likelier() -> None:
+    """What fewer nodes cost is no matter of losses that were not seen yet."""
+    (mixture,) = fit_many([Series((4.0, 8.0, 16.0, 32.0), (27.5, 15.1, 8.2, 5.4))])
+    found = half_widths(evaluate(mixture, [1.0, 128.0]))
+    assert (found.below < found.above).tolist() == [False, True]
 
 
 def test_calibration_covers_what_it_was_fitted_to() -> None:

@@ -59,6 +59,24 @@ def test_two_repeats_say_less_than_pairs_at_every_size() -> None:
     assert (pairs.scatter.freedom, few < many) == (5, True)
 
 
+@pytest.mark.parametrize(("system", "wider"), [("here", True), ("elsewhere", False)])
+def test_single_runs_scatter_as_repeats_beside_them_do(system: str, wider: bool) -> None:
+    """Repeats of another compiler's runs on the same system widen the interval of runs that were never repeated; other systems' do not."""
+    (single,), (rough,) = curves(compiler="one"), repeated(0.7, 1, 1.4)
+    rough = rough.model_copy(update={"series": rough.series.model_copy(update={"compiler": "other", "system": system})})
+    alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).spread[0] for known in ([single], [single, rough]))
+    assert (beside > np.log(1.2)) == wider
+    assert (beside == alone) != wider
+
+
+def test_repeats_that_scatter_little_make_no_other_run_surer() -> None:
+    """They say nothing against what is usual."""
+    (single,), (quiet,) = curves(compiler="one"), repeated(0.999, 1, 1.001)
+    quiet = quiet.model_copy(update={"series": quiet.series.model_copy(update={"compiler": "other"})})
+    alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).spread[0] for known in ([single], [single, quiet]))
+    assert beside == alone
+
+
 def test_relatives_inform_a_short_series() -> None:
     """One size alone is a heuristic; with a relative that went on, the answer is transferred and follows it."""
     short, long = curves((4,), work=50.0, compiler="one"), curves((4, 8, 16), work=100.0, compiler="other")

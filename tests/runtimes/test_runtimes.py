@@ -13,9 +13,9 @@ import pytest
 from modak import plugins, words
 from modak.errors import Conflict
 from modak.facts import HostMpi, RuntimePolicy
-from modak.jobspec import Container, JobSpec, Resources
+from modak.jobspec import Container, JobSpec, Resources, Staging
 from modak.script.job import render
-from modak.words import parse
+from modak.words import Joined, Variable, parse
 from tests.golden.scripts.jobs import GAN
 
 COMMAND = ("python3", "train.py")
@@ -103,7 +103,7 @@ def test_directories_that_the_command_names_are_bound_into_a_read_only_image() -
     command = parse("run ${SCRATCH}/a ${PWD}/b ${TMPDIR}/c ${HOME} ${MODAK_RANKS} '${SCRATCH}'")
     said = line("charliecloud", JOB, command)
     assert '--bind="${PWD:?}":/mnt/0 --bind="${HOME:?}":/mnt/1 --bind="${SCRATCH:?}":/mnt/2 ' in said
-    assert said.endswith("-- run /mnt/2/a /mnt/0/b /tmp/c /mnt/1 \"${MODAK_RANKS:?}\" '${SCRATCH}'")
+    assert said.endswith("-- env HOME=/mnt/1 SCRATCH=/mnt/2 run /mnt/2/a /mnt/0/b /tmp/c /mnt/1 \"${MODAK_RANKS:?}\" '${SCRATCH}'")
 
 
 def test_directories_that_the_command_names_are_bound_at_their_own_place() -> None:
@@ -263,6 +263,50 @@ def test_podman_hpc_brings_gpus_and_mpi_in_by_modules() -> None:
     assert "--mpich" not in line("podman-hpc", having(mpi="mpich"))
 
 
+def test_podman_hpc_gives_torchrun_the_nodes_own_network_and_name() -> None:
+    """Else no node would be the one where the others meet; shared memory is the node's in any case, of Podman's own there are 64 MB."""
+    job = replace(having(), launcher="torchrun", resources=Resources(nodes=2, ranks_per_node=4))
+    assert " --ipc=host --network=host --uts=host --volume " in line("podman-hpc", job)
+    assert " --ipc=host --volume " in line("podman-hpc", replace(job, resources=Resources(ranks_per_node=4)))
+
+
+@pytest.mark.parametrize(
+    ("launcher", "steps", "warned"), [("mpirun", False, True), ("jsrun", False, True), ("srun", True, False), ("none", False, False)]
+)
+def test_enroot_without_pyxis_brings_no_launchers_variables_in(launcher: str, steps: bool, warned: bool) -> None:
+    """Ranks of MPI would not find each other."""
+    job = replace(having(), launcher=launcher, steps=steps, resources=Resources(ranks_per_node=1 if launcher == "none" else 4))
+    assert any("Enroot hands no variables" in each.message for each in plugins.find("runtimes", "enroot").warnings(job)) == warned
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("apptainer", '--bind "${MODAK_SCRATCH:?}" --bind "${MODAK_STORAGE:?}"'),
+        ("charliecloud", "-- env MODAK_SCRATCH=/mnt/1 MODAK_STORAGE=/mnt/2 python3 train.py"),
+        ("podman-hpc", '--volume "${MODAK_SCRATCH:?}":"${MODAK_SCRATCH:?}" --volume "${MODAK_STORAGE:?}":"${MODAK_STORAGE:?}"'),
+        ("sarus", 'source="${MODAK_SCRATCH:?}",destination="${MODAK_SCRATCH:?}"'),
+        ("enroot", '--env MODAK_SCRATCH --mount "${PWD:?}":"${PWD:?}" --mount "${MODAK_SCRATCH:?}":"${MODAK_SCRATCH:?}"'),
+    ],
+)
+def test_directories_that_the_script_exports_are_where_their_variables_say(name: str, said: str) -> None:
+    """Though the command names none of them: the program may."""
+    job = replace(having(), staging=Staging(), storage="/work", environment={"MODAK_SCRATCH": ""})
+    assert said in line(name, job)
+
+
+def test_variables_of_the_commands_directories_hold_inside_charliecloud() -> None:
+    """As its words do."""
+    command = ("python3", "train.py", Joined(parts=(Variable(variable="WORK"), "/data")))
+    assert line("charliecloud", having(), command).endswith("-- env WORK=/mnt/1 python3 train.py /mnt/1/data")
+
+
+@pytest.mark.parametrize("launcher", ["srun", "mpirun", "flux", "jsrun", "pals"])
+def test_ranks_of_any_launcher_share_a_charliecloud_container(launcher: str) -> None:
+    """Else MPI could not share memory between them."""
+    assert "--join-ct=4" in line("charliecloud", replace(having(), launcher=launcher, resources=Resources(ranks_per_node=4)))
+
+
 def test_sarus_replaces_mpi_of_mpichs_interface() -> None:
     """Open MPI in the image stays, with a warning."""
     job = replace(having(mpi="mpich"), launcher="srun", resources=Resources(ranks_per_node=4))
@@ -279,7 +323,8 @@ def test_pyxis_stands_on_srun_and_enroot_by_itself() -> None:
     """Options of srun under srun; else the program, which is told each variable."""
     command = ("python3", "train.py")
     assert JOB.container is not None
-    step = replace(JOB, launcher="srun", container=replace(JOB.container, policy=RuntimePolicy(name="enroot", binds=("/scratch",))))
+    bound = replace(JOB.container, policy=RuntimePolicy(name="enroot", binds=("/scratch",)))
+    step = replace(JOB, launcher="srun", steps=True, container=bound)
     assert line("enroot", step, command) == (
         '--container-image="${MODAK_IMAGE:?}" --container-mounts="${PWD:?}":"${PWD:?}",/scratch:/scratch --container-workdir="${PWD:?}" '
         "python3 train.py"
@@ -296,7 +341,7 @@ def test_a_script_says_first_how_its_image_comes(name: str) -> None:
     """In a remark, with the command."""
     told = [text for text in render(having(runtime=name), "slurm").text.splitlines() if text.startswith("# image: ")]
     assert len(told) == 1
-    assert " x/y:1" in told[0].replace("docker://", "")
+    assert " x/y:1" in told[0].replace("docker://", "").replace("docker.io/", "")
 
 
 @pytest.mark.parametrize("name", ["podman-hpc", "sarus"])

@@ -203,6 +203,13 @@ def test_what_the_site_wants_in_every_job_is_there_once() -> None:
     assert [warning.message for warning in warnings] == ["the site wants '--partition=test' in every job: it replaces '--partition=main'"]
 
 
+@pytest.mark.parametrize("wanted", ["--account", "-A"])
+def test_an_account_that_the_site_wants_is_the_requests(wanted: str) -> None:
+    """An option without its value is none that sbatch takes: the request names it, or is told to."""
+    assert (header(at(wanted), account="mine"), warned(at(wanted), account="mine")) == (["--account=mine"], [])
+    assert (header(at(wanted)), warned(at(wanted))) == ([], ["account"])
+
+
 @pytest.mark.parametrize(
     ("said", "field"),
     [

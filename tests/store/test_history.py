@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from modak.dsl import Texts
-from modak.errors import RequestError
+from modak.errors import NotFound, RequestError
 from modak.numbering import shortened
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.engine import connect, supported, writing
@@ -102,20 +102,29 @@ def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store)
     assert store.confirm("wrong.csv", "you") == 8
     assert store.models() == sound
     number = store.results_of("3dgan")[0].id or 0
-    assert (store.doubt([number, 10**9], "a slip", "you"), sum(curve.results_used for curve in store.models())) == (1, 7)
+    assert (store.doubt([number], "a slip", "you"), sum(curve.results_used for curve in store.models())) == (1, 7)
     trail = [(entry.principal, entry.action, entry.target) for entry in store.access.audit("", 10)[0] if "load" not in entry.action]
     assert trail == [
-        ("you", "doubt results", f"{number}, {10**9}"),
+        ("you", "doubt results", str(number)),
         ("you", "confirm results", "file wrong.csv"),
         ("you", "doubt results", "file wrong.csv"),
     ]
 
 
 def test_more_results_are_doubted_at_once_than_a_statement_has_parameters(store: Store) -> None:
-    """Those that are there count, each once."""
+    """Each counts once."""
     store.load([csv_table(ROWS)], "me")
-    numbers = [*range(1, 70_000), 1]
+    numbers = [*range(1, 9)] * 9_000
     assert store.doubt(numbers, "the wrong machine", "me") == store.confirm(numbers, "me") == 8
+
+
+def test_numbers_that_no_result_has_change_nothing(store: Store) -> None:
+    """Whoever mistypes one learns which, however many they are; the results beside them stay as they were."""
+    store.load([csv_table(ROWS)], "me")
+    for why in ("a slip", None):
+        with pytest.raises(NotFound, match=r"^results: no result has the number 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 and 69982 more "):
+            store.doubt(range(1, 70_001), why, "me") if why else store.confirm(range(1, 70_001), "me")
+    assert not any(result.suspect for result in store.results_of("3dgan"))
 
 
 def test_a_whole_size_in_the_wrong_unit_is_flagged(store: Store) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from modak.facts import Rule
-from modak.store import open_store
+from modak.store import Store, open_store
 from modak.store.engine import writing
 from modak.store.newest import Newest
 from modak.store.versions import FRESH_S
@@ -73,3 +73,36 @@ def test_a_database_that_stops_answering_leaves_the_version_before(own_database:
         with writing(store.engine) as connection:
             connection.execute(text("UPDATE rules SET body = '{}' WHERE name = 'new-rule'"))
         assert newest.facts(None) is before
+
+
+def test_what_is_of_two_versions_has_the_name_of_neither(own_database: Path) -> None:
+    """Knowledge read before a load, models after it: a plan that rests on them must not be taken for one of either version."""
+    with open_store(f"sqlite:///{own_database}") as store:
+        newest = Newest(store)
+        before = newest.facts(None)
+        after = store.load([csv_table(ROWS)], "me").version
+        both = newest._about("3dgan", (), before)
+        assert both.version not in (before.version, after)
+        assert newest.facts("3dgan").version == after
+
+
+def test_which_series_are_of_one_run_is_asked_anew_whenever_one_changes(own_database: Path) -> None:
+    """A second image parts what one had left together; when its results are doubted they are together again."""
+    columns = "application,system,nodes,ranks_per_node,image,metric,value\n"
+
+    def load(store: Store, *rows: tuple[int, str]) -> None:
+        store.load([csv_table(columns + "".join(f"own,here,{nodes},4,{image},wall_time,{100 / nodes}\n" for nodes, image in rows))], "me")
+
+    def sizes(store: Store) -> list[tuple[float, ...]]:
+        return sorted(curve.sizes for curve in store.models("own"))
+
+    with open_store(f"sqlite:///{own_database}") as store:
+        load(store, (1, ""), (2, ""), (8, ""))
+        assert sizes(store) == [(1, 2, 8)]
+        load(store, (4, "a"))
+        assert sizes(store) == [(1, 2, 4, 8)]
+        load(store, (3, "b"))
+        assert sizes(store) == [(1, 2, 8), (3,), (4,)]
+        (other,) = store.results({"application": "own", "image": "b"}).items
+        store.doubt([other.id or 0], "a slip", "me")
+        assert sizes(store) == [(1, 2, 4, 8)]

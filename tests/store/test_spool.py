@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -107,6 +108,31 @@ def test_what_is_no_plan_is_left_out(store: Store, lock: sqlite3.Connection) -> 
     with open_store(str(store.engine.url), fill=False) as other:
         save(other, "p4")
     assert stored(store) == {"p1", "p4"}
+
+
+def test_a_plan_that_cannot_be_read_now_waits(store: Store, lock: sqlite3.Connection) -> None:
+    """It is another user's, or there are no more files to open: nobody takes it for stored."""
+    save(store, "p1")
+    unreadable = Path(f"{store.engine.url.database}-plans") / "p2"
+    unreadable.symlink_to(unreadable)
+    lock.execute("ROLLBACK")
+    with open_store(str(store.engine.url), fill=False) as other:
+        save(other, "p3")
+    assert stored(store) == {"p1", "p3"}
+    assert unreadable.is_symlink()
+
+
+@pytest.mark.parametrize(("rights", "enters"), [(0o600, 0o700), (0o660, 0o770), (0o644, 0o755)])
+def test_plans_that_wait_are_read_by_whoever_may_read_the_database(
+    store: Store, lock: sqlite3.Connection, rights: int, enters: int
+) -> None:
+    """Nobody else: they hold requests."""
+    database = Path(store.engine.url.database or "")
+    database.chmod(rights)
+    save(store, "p1")
+    folder = Path(f"{database}-plans")
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (folder, folder / "p1")] == [enters, rights]
+    lock.execute("ROLLBACK")
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(store: Store, lock: sqlite3.Connection) -> None:

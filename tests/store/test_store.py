@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sqlite3
+import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -235,6 +236,20 @@ def test_a_backup_is_a_whole_database(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{copy}", fill=False) as restored:
         assert len(restored.results_of("3dgan")) == 8
         assert restored.check() == ()
+
+
+def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
+    """With the files beside it and its copies; one that its owner shares stays shared."""
+    file, log, copies = tmp_path / "a.db", tmp_path / "a.db-wal", (tmp_path / "b.db", tmp_path / "c.db")
+    with open_store(f"sqlite:///{file}", fill=False) as store:
+        store.load([csv_table(ROWS)], "me")
+        store.backup(copies[0])
+        assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[0])] == [0o600] * 3
+    file.chmod(0o660)
+    with open_store(f"sqlite:///{file}", fill=False) as store:
+        store.load([csv_table(ROWS.replace("3dgan", "other"))], "me")
+        store.backup(copies[1])
+        assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[1])] == [0o660] * 3
 
 
 def test_a_backup_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:

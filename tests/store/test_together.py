@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Event
 
 import pytest
 from sqlalchemy import QueuePool, delete, func, select, text
@@ -20,6 +21,7 @@ from modak.dsl import Texts
 from modak.errors import Unavailable
 from modak.perfmodel.curves import Cell, Curve, fit_cells
 from modak.store import Store, open_store, upgrade
+from modak.store.audit import Actor
 from modak.store.engine import MOST_WAITING, Locked, reading, writing
 from modak.store.schema import loads, results, series
 from tests.store import loader
@@ -140,11 +142,57 @@ def test_readers_do_not_wait_for_many_who_wait_to_write(store: Store, monkeypatc
     monkeypatch.setattr("modak.store.engine.POOL_WAIT_S", 0.5)
     with ThreadPoolExecutor(20) as pool:
         with writing(store.engine):
-            waiting = [pool.submit(store.confirm, [1], "me") for _ in range(20)]
+            waiting = [pool.submit(store.confirm, (), "me") for _ in range(20)]
             told = list(islice(as_completed(waiting), 20 - (MOST_WAITING - 1)))
             assert store.applications() == ()
         assert all(isinstance(each.exception(), Locked) for each in told)
         assert sum(each.exception() is None for each in waiting) == MOST_WAITING - 1
+
+
+def test_a_token_is_revoked_while_a_load_runs(postgres_url: str) -> None:
+    """Nobody waits to end a token for the load that somebody does with it; nor to make one, nor for a plan's."""
+    upgrade(postgres_url, fill=False)
+    with open_store(postgres_url, fill=False) as store, ThreadPoolExecutor(1) as pool:
+        store.save_plan("p1", {}, "{}", Texts("script"), data_version="1")
+        with writing(store.engine):
+            key = pool.submit(store.access.create, "0" * 64, "ci", "key:ci", ("load",), None, Actor("me")).result(30)
+            pool.submit(store.access.allow_result, "1" * 64, "p1", Actor("me")).result(30)
+            assert pool.submit(store.access.revoke, key.id, Actor("me")).result(30)
+        assert not store.access.revoke(key.id, Actor("me"))
+
+
+def test_a_database_is_closed_when_its_loads_have_ended(url: str) -> None:
+    """Whoever closes it, and ends the process then, takes no load with it."""
+    upgrade(url, fill=False)
+    closing, closed = Event(), Event()
+    with open_store(url, fill=False) as store, ThreadPoolExecutor(1) as pool:
+
+        def close(done: float, _rows: int) -> None:
+            if done > 0.5 and not closing.is_set():
+                closing.set()
+                pool.submit(store.close).add_done_callback(lambda _: closed.set())
+                assert not closed.wait(0.2)
+
+        assert store.load([csv_table(ROWS)], "me", progress=close).new == 8
+        assert closed.wait(30)
+        assert closing.is_set()
+        assert store.applications() == ("3dgan",)
+
+
+def test_a_host_starts_while_another_one_loads(url: str) -> None:
+    """`modak db upgrade`, which comes before every start of the service, does not wait where there is nothing to do."""
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store, ThreadPoolExecutor(1) as pool, writing(store.engine):
+        assert not pool.submit(upgrade, url, fill=False).result(20)
+
+
+def test_what_is_loaded_has_no_room_meanwhile(store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A temporary folder that is full or missing is one line, and nothing is stored."""
+    monkeypatch.setattr("modak.store.staging.IN_MEMORY", 1)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(Unavailable, match="no temporary file can keep what is loaded: No such file or directory"):
+        store.load([csv_table(ROWS)], "me")
+    assert store.applications() == ()
 
 
 def test_curves_are_fitted_without_a_connection(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ modak_fetch() {
     tar -x -f "${HOME:?}"/code/solver-2.1.tar.gz -C "${MODAK_PART:?}" --strip-components=1 &&
     mv -T -- "${MODAK_PART:?}" solver-2.1
 }
-test -d solver-2.1 || modak_fetch
+test -d solver-2.1 || modak_fetch ||
+    modak_stop 80 "the sources could not be fetched: are they there, and does this node reach them?"
 cd -- solver-2.1
 
 # the build command

@@ -42,10 +42,12 @@ test -e /scratch ||
 # the sources, fetched once
 modak_fetch() {
     MODAK_PART="$(mktemp -u -- solver.part.XXXXXX)" &&
-    git -c protocol.ext.allow=never -c http.sslVerify=true clone --depth 1 -- https://example.org/code/solver.git "${MODAK_PART:?}" &&
+    git -c protocol.allow=never -c protocol.https.allow=always -c http.sslVerify=true clone --depth 1 -- https://example.org/code/solver.git "${MODAK_PART:?}" &&
+    git -c protocol.allow=never -c protocol.https.allow=always -c http.sslVerify=true -C "${MODAK_PART:?}" submodule --quiet update --init --recursive &&
     mv -T -- "${MODAK_PART:?}" solver
 }
-test -d solver || modak_fetch
+test -d solver || modak_fetch ||
+    modak_stop 80 "the sources could not be fetched: are they there, and does this node reach them? A repository's submodules come over HTTPS alone; where they do not, name a directory that holds them"
 cd -- solver
 
 # the build command, inside the container

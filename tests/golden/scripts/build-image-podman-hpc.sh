@@ -21,7 +21,7 @@ modak_stop() {
 export BUILD_PARALLELISM=1
 
 # the image
-MODAK_IMAGE=pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
+MODAK_IMAGE=docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
 # the recipe, and the image made from it
 mkdir -p -- modak-build

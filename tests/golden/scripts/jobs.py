@@ -258,6 +258,18 @@ SCRIPTS: Mapping[str, Written] = {
     ),
     "slurm-oversubscribed": partial(render, BUSY, "slurm"),
     "torque-horovod-singularity": partial(render, HOROVOD, "torque"),
+    "pbspro-torchrun-apptainer": partial(
+        render,
+        replace(TORCH, launcher_flavour="openmpi", affinity=True, attributes=replace(TORCH.attributes, signal=Signal("TERM", 60))),
+        "pbspro",
+    ),
+    "pbspro-torchrun-pals": partial(
+        render, replace(TORCH, container=placed("podman-hpc"), system=GPUS.model_copy(update={"launcher": "pals"})), "pbspro"
+    ),
+    "pbspro-pals-native": partial(
+        render, replace(SOLVER, launcher="pals", attributes=replace(SOLVER.attributes, exclusive=None)), "pbspro"
+    ),
+    "flux-torchrun-charliecloud": partial(render, replace(TORCH, container=placed("charliecloud"), system=None), "flux"),
     "slurm-torchrun-pyxis": partial(render, replace(TORCH, container=placed("enroot")), "slurm"),
     "slurm-srun-podman-hpc": partial(render, replace(TORCH, launcher="srun", container=placed("podman-hpc", mpi="openmpi")), "slurm"),
     "slurm-srun-sarus": partial(render, replace(TORCH, launcher="srun", container=placed("sarus", mpi="mpich")), "slurm"),

@@ -36,7 +36,8 @@ modak_metric() {
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
 }
 modak_report() {
-    local took=0 seconds=null results='' ended
+    local took=0 seconds=null results='' ended host
+    host="$(uname -n)" # not HOSTNAME, which may have come along from where the job was submitted
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
@@ -53,7 +54,7 @@ modak_report() {
     fi
     {
         printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
-        printf ' "host": "%s", "ended": "%s",\n' "${HOSTNAME//[!A-Za-z0-9._-]/}" "${ended}"
+        printf ' "host": "%s", "ended": "%s",\n' "${host//[!A-Za-z0-9._-]/}" "${ended}"
         printf ' "exit_status": %d, "seconds": %s, "results": [%s]}\n' "${MODAK_STATUS}" "${seconds}" "${results}"
     } >"${MODAK_RESULT}"
 }
@@ -132,7 +133,7 @@ modak_tidy() {
     test -n "${MODAK_MADE:-}" || return 0
     cd -- "${MODAK_HERE}" || return 0
     if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
-        printf 'modak: not everything could be copied out of %s on %s, so it is left there\n' "${MODAK_SCRATCH}" "${HOSTNAME:-}" >&2
+        printf 'modak: not everything could be copied out of %s on %s, so it is left there\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
     modak_each rm -rf -- "${MODAK_SCRATCH:?}"

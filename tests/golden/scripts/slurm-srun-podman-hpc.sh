@@ -7,7 +7,7 @@
 #SBATCH --gres=gpu:4
 #SBATCH --time=02:00:00
 # written by MODAK
-# image: podman-hpc pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once
+# image: podman-hpc pull docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once
 # submit: sbatch FILE, in the directory where its relative paths begin
 
 # the first failure ends the job; nothing inherited may run code
@@ -26,13 +26,13 @@ export OMP_PROC_BIND=close
 export PYTHONNOUSERSITE=1
 
 # the image
-MODAK_IMAGE=pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
+MODAK_IMAGE=docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
 # checks
 command -v podman-hpc >/dev/null 2>&1 ||
     modak_stop 71 "podman-hpc is not on this node: load the module that brings it, or ask the site which container runtime it has"
-podman-hpc image exists "${MODAK_IMAGE:?}" >/dev/null 2>&1 ||
-    modak_stop 72 "${MODAK_IMAGE:?} is not among podman-hpc's images: podman-hpc pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once"
+podman-hpc images 2>&1 | grep -F -e docker.io/pytorch/pytorch >/dev/null ||
+    modak_stop 72 "${MODAK_IMAGE:?} is not among podman-hpc's images: podman-hpc pull docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once"
 test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||

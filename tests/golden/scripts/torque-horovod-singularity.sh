@@ -44,7 +44,7 @@ test -r "${MODAK_IMAGE:?}" ||
 test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
 mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or of another family: the image's MPI is Open MPI; load its module"
+    modak_stop 77 "mpirun is missing or of another family: the job's MPI is Open MPI; load its module"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
 

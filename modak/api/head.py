@@ -1,0 +1,27 @@
+"""HEAD at every address that answers GET (RFC 9110, section 9.3.2): load balancers and ``curl -I`` ask so whether a service is there."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+class Head:
+    """ASGI middleware: what GET would be answered, without its body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Ask for the same with GET, and keep the body back."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        asked = {**scope, "method": "GET"}
+
+        async def without_body(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        try:
+            await self._app(asked, receive, without_body)
+        finally:
+            scope["route"] = asked.get("route")  # for the log and the figures, which tell HEAD from GET

@@ -1,0 +1,39 @@
+"""``mpiexec`` of HPE Cray's PALS (Parallel Application Launch Service), whose daemons start ranks under PBS Pro without ssh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from modak.jobspec import JobSpec
+from modak.launchers.family import OTHER_MPI
+from modak.launchers.plain import Plain
+from modak.script.bash import Line, need, quiet, run
+from modak.words import Word
+
+if TYPE_CHECKING:
+    from modak.schedulers import Scheduler
+
+_FITS: Final = ("pbspro", "slurm")
+
+
+@dataclass(frozen=True)
+class Pals(Plain):
+    """PALS."""
+
+    name: str = "pals"
+    aliases: tuple[str, ...] = ("cray-pals",)
+
+    def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
+        """It finds the job's nodes by PBS Pro or Slurm."""
+        return "" if scheduler.name in _FITS else f"mpiexec of PALS starts processes under PBS Pro or Slurm, not under {scheduler.name}"
+
+    def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """``mpiexec`` is there."""
+        return (need(quiet(run("command", "-v", "mpiexec")), OTHER_MPI, "mpiexec is not on this node: load the module of PALS"),)
+
+    def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
+        """Ranks, ranks a node, and cores of a rank, to which it is bound. The environment goes along."""
+        has = job.resources
+        bound = ("--cpu-bind", "none") if has.oversubscribed else ("--depth", str(has.cores_per_rank), "--cpu-bind", "depth")
+        return ("mpiexec", "-n", str(has.ranks), "--ppn", str(has.ranks_per_node), *bound)

@@ -1,0 +1,104 @@
+#!/bin/bash
+#PBS -S /bin/bash
+#PBS -N resnet50
+#PBS -q gpu
+#PBS -l select=2:ncpus=64:mpiprocs=1:ompthreads=64:ngpus=4
+#PBS -l place=scatter
+#PBS -l walltime=02:00:00
+# written by MODAK
+# image: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
+# submit: qsub FILE, in the directory where its relative paths begin
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+unset BASH_ENV ENV CDPATH
+cd -- "${PBS_O_WORKDIR:?}"
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# what is done at the end, whatever ends the job
+modak_end() {
+    MODAK_STATUS=$?
+    trap '' TERM # at a time limit it comes more than once
+    trap - EXIT
+    set +e
+    modak_untimed
+    exit "${MODAK_STATUS}"
+}
+trap modak_end EXIT
+
+# a timer, since the scheduler sends the script alone no signal before the limit
+modak_timer() {
+    trap 'kill "${MODAK_NAP}"' TERM
+    sleep "$(($1 - SECONDS))" &
+    MODAK_NAP=$!
+    wait "${MODAK_NAP}" && kill -s "$2" "$$"
+}
+modak_untimed() {
+    test -z "${MODAK_TIMER:-}" || kill "${MODAK_TIMER}" 2>/dev/null
+}
+modak_timer 7140 TERM >/dev/null 2>&1 &
+MODAK_TIMER=$!
+
+# environment
+export OMP_NUM_THREADS=16
+export PYTHONNOUSERSITE=1
+
+# the image
+MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif
+
+# where the nodes meet
+MODAK_RDZV_HOST="$(uname -n)"
+MODAK_RDZV_ID="${PBS_JOBID:-$$}"-"${PBS_ARRAY_INDEX:-}"
+MODAK_RDZV_SUM="$(cksum <<<"${MODAK_RDZV_ID}")"
+MODAK_RDZV_PORT="$((15000 + ${MODAK_RDZV_SUM%% *} % 15000))"
+
+# checks
+command -v apptainer >/dev/null 2>&1 ||
+    modak_stop 71 "apptainer is not on this node: load the module that brings it, or ask the site which container runtime it has"
+test -r "${MODAK_IMAGE:?}" ||
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set SINGULARITY_DIR to the directory that holds it"
+mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
+    modak_stop 77 "mpirun is missing or of another family: the job's MPI is Open MPI; load its module"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+# each rank counts the CPUs that it is bound to; printed is how many ranks have the same
+# shellcheck disable=SC2016
+MODAK_PROBE='
+count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
+echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
+test "$count" -ge "$1"
+'
+mpirun --hostfile "${PBS_NODEFILE:?}" -n 2 --map-by ppr:1:node --bind-to none -x PATH \
+    bash -c "${MODAK_PROBE:?}" probe 64 \
+    | sort | uniq -c >&2 ||
+    modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+
+# the run
+modak_checkpoint() {
+    :
+}
+modak_signal() {
+    MODAK_SIGNALLED=1
+    printf 'modak: the time limit is near\n' >&2
+    modak_checkpoint || printf 'modak: the checkpoint failed with status %s\n' "$?" >&2
+}
+modak_wait() {
+    while :; do
+        MODAK_SIGNALLED=''
+        MODAK_STATUS=0
+        wait "${MODAK_RUN}" || MODAK_STATUS=$?
+        test -n "${MODAK_SIGNALLED}" || return "${MODAK_STATUS}"
+    done
+}
+mpirun --hostfile "${PBS_NODEFILE:?}" -n 2 --map-by ppr:1:node --bind-to none -x PATH -x OMP_NUM_THREADS -x PYTHONNOUSERSITE \
+    apptainer exec --nv "${MODAK_IMAGE:?}" \
+    torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-id="${MODAK_RDZV_ID:?}" \
+        --rdzv-endpoint="${MODAK_RDZV_HOST:?}":"${MODAK_RDZV_PORT:?}" train.py --model resnet50 &
+MODAK_RUN=$!
+trap modak_signal TERM
+modak_wait
+trap : TERM

@@ -1,0 +1,51 @@
+#!/bin/bash
+#PBS -S /bin/bash
+#PBS -N resnet50
+#PBS -q gpu
+#PBS -l select=2:ncpus=64:mpiprocs=1:ompthreads=64:ngpus=4
+#PBS -l place=scatter
+#PBS -l walltime=02:00:00
+# written by MODAK
+# image: podman-hpc pull docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once
+# submit: qsub FILE, in the directory where its relative paths begin
+
+# the first failure ends the job; nothing inherited may run code
+set -e -o pipefail
+unset BASH_ENV ENV CDPATH
+cd -- "${PBS_O_WORKDIR:?}"
+modak_stop() {
+    printf 'modak: %s\n' "$2" >&2
+    exit "$1"
+}
+
+# environment
+export OMP_NUM_THREADS=16
+export PYTHONNOUSERSITE=1
+
+# the image
+MODAK_IMAGE=docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
+
+# where the nodes meet
+MODAK_RDZV_HOST="$(uname -n)"
+MODAK_RDZV_ID="${PBS_JOBID:-$$}"-"${PBS_ARRAY_INDEX:-}"
+MODAK_RDZV_SUM="$(cksum <<<"${MODAK_RDZV_ID}")"
+MODAK_RDZV_PORT="$((15000 + ${MODAK_RDZV_SUM%% *} % 15000))"
+
+# checks
+command -v podman-hpc >/dev/null 2>&1 ||
+    modak_stop 71 "podman-hpc is not on this node: load the module that brings it, or ask the site which container runtime it has"
+podman-hpc images 2>&1 | grep -F -e docker.io/pytorch/pytorch >/dev/null ||
+    modak_stop 72 "${MODAK_IMAGE:?} is not among podman-hpc's images: podman-hpc pull docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once"
+test -e /scratch ||
+    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+command -v mpiexec >/dev/null 2>&1 ||
+    modak_stop 77 "mpiexec is not on this node: load the module of PALS"
+test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+
+# the run
+mpiexec -n 2 --ppn 1 --depth 64 --cpu-bind depth \
+    podman-hpc run --rm --env-host --gpu --ipc=host --network=host --uts=host --volume "${PWD:?}":"${PWD:?}" --volume /scratch:/scratch \
+        --workdir "${PWD:?}" "${MODAK_IMAGE:?}" \
+    torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-id="${MODAK_RDZV_ID:?}" \
+        --rdzv-endpoint="${MODAK_RDZV_HOST:?}":"${MODAK_RDZV_PORT:?}" train.py --model resnet50

@@ -1,0 +1,110 @@
+"""Results that say more than others of the same run are of one curve with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel import Curve, fit
+from modak.perfmodel.unsaid import kin
+
+JOB: dict[str, Any] = {
+    "image": "docker://a/b:1",
+    "runtime": "apptainer",
+    "partition": "cpu",
+    "framework_version": "2.1",
+    "hyperthreads": False,
+}
+"""What a job of MODAK's says of itself, and a table of old timings does not."""
+
+
+def results(times: dict[int, float], layout: dict[str, Any] | None = None, **series: Any) -> list[Result]:
+    """Times on so many nodes."""
+    said = {"application": "net", "system": "here", "metric": "wall_time", "unit": "s", **series}
+    counts = {"ranks_per_node": 4, "threads_per_rank": 12, **(layout or {})}
+    return [Result(series=SeriesKey(**said), layout=Layout(nodes=nodes, **counts), value=time) for nodes, time in times.items()]
+
+
+def curves(*groups: list[Result]) -> tuple[Curve, ...]:
+    """Fitted to all of them."""
+    return fit([result for group in groups for result in group])
+
+
+OLD = results({1: 800, 2: 410, 4: 215})
+
+
+def test_what_a_job_says_beyond_a_table_makes_no_other_run() -> None:
+    """One curve, which says what both of them say."""
+    (curve,) = curves(OLD, results({3: 300}, **JOB))
+    assert (curve.sizes, curve.costs) == ((1, 2, 3, 4), (800, 410, 300, 215))
+    assert (curve.series.image, curve.series.system) == (None, "here")
+
+
+def test_a_repeat_in_other_words_is_a_repeat() -> None:
+    """The middle of both, and they scatter."""
+    (curve,) = curves(OLD, results({4: 255}, **JOB))
+    assert (curve.costs[-1], curve.repeats) == (235, (1, 1, 2))
+    assert curve.scatter is not None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"hyperthreads": True},
+        {"compiler": "gcc"},
+        {"dataset": "small"},
+        {"params": {"mesh": "fine"}},
+        {"precision": "fp16"},
+        {"system": "there"},
+        {"framework": "pytorch"},
+    ],
+)
+def test_another_run_stays_another(other: dict[str, Any]) -> None:
+    """What a result names beyond these columns is no matter of words."""
+    assert len(curves(OLD, results({3: 300}, **other))) == 2
+
+
+def test_what_may_mean_either_of_two_runs_is_taken_for_neither() -> None:
+    """The table does not say in which of two images it was measured."""
+    assert len(curves(OLD, results({3: 300}, image="a"), results({3: 200}, image="b"))) == 3
+
+
+def test_a_run_that_says_its_epochs_is_one_of_epochs() -> None:
+    """Where epochs were timed, and of each length."""
+    table = results({1: 40, 2: 21}, metric="epoch_time")
+    (curve,) = curves(table, *(results({4: 12.0 * epochs}, metric="wall_time", params={"epochs": str(epochs)}) for epochs in (10, 20)))
+    assert (curve.series.metric, curve.sizes, curve.costs, curve.repeats) == ("epoch_time", (1, 2, 4), (40, 21, 12), (1, 1, 2))
+
+
+def test_runs_of_several_lengths_alone_stay_runs() -> None:
+    """What starting them takes is not the same share of each."""
+    lengths = (results({1: 100}, params={"epochs": "2"}), results({2: 700}, params={"epochs": "30"}))
+    assert {curve.series.metric for curve in curves(*lengths)} == {"wall_time"}
+
+
+@pytest.mark.parametrize("more", [{"batch_size": 32}, {"gpus_per_node": 0}])
+def test_a_batch_or_no_gpus_that_a_table_leaves_out_make_no_other_run(more: dict[str, int]) -> None:
+    """The others say it."""
+    (curve,) = curves(OLD, results({8: 120}, layout=more, **JOB))
+    assert curve.sizes == (1, 2, 4, 8)
+
+
+def test_runs_on_gpus_join_whatever_they_were_measured_over() -> None:
+    """One size alone is of GPUs, several are of nodes; the results decide together."""
+    layout = {"gpus_per_node": 4}
+    (curve,) = curves(results({1: 800, 2: 410, 4: 215}, layout=layout), results({3: 300}, layout=layout, **JOB))
+    assert (curve.scale, curve.sizes) == ("nodes", (1, 2, 3, 4))
+
+
+def test_spelling_makes_no_other_run() -> None:
+    """Of a system's name, as everywhere."""
+    assert len(curves(results({1: 800, 2: 410}, system="My_Site"), results({4: 215}, system="my-site", **JOB))) == 1
+
+
+def test_kin_are_all_that_may_be_taken_together() -> None:
+    """A run by its epochs, too; no other one."""
+    one = SeriesKey(application="net", metric="epoch_time", unit="s")
+    run = one.model_copy(update={"metric": "wall_time", "params": {"epochs": "5"}, "image": "a"})
+    assert kin(one) == kin(run) != kin(run.model_copy(update={"params": {"epochs": "5", "mesh": "a"}}))

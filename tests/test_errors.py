@@ -1,0 +1,42 @@
+"""What unknown names are told: the one that may have been meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from modak.errors import nearest
+
+GPUS = ("a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb", "gtx-1080-ti", "t4", "v100-sxm2-16gb", "v100-sxm2-32gb")
+PROCESSORS = ("epyc-7601", "xeon-gold-6148", "xeon-platinum-8174")
+
+
+@pytest.mark.parametrize(
+    ("written", "known", "meant"),
+    [
+        ("A100", GPUS, "a100-pcie-40gb"),
+        ("A100-SXM-80GB", GPUS, "a100-sxm4-80gb"),
+        ("NVIDIA A100 80GB PCIe", GPUS, "a100-pcie-80gb"),
+        ("GeForce GTX 1080 Ti", GPUS, "gtx-1080-ti"),
+        ("NVIDIA T4", GPUS, "t4"),
+        ("Tesla V100", GPUS, "v100-sxm2-16gb"),
+        ("Intel Xeon Gold 6148", PROCESSORS, "xeon-gold-6148"),
+        ("AMD EPYC 7601", PROCESSORS, "epyc-7601"),
+        ("SuperMUC_NG", ("supermuc-ng", "zenith"), "supermuc-ng"),
+        ("supermuc", ("supermuc-ng", "zenith"), "supermuc-ng"),
+        ("tensorfow", ("tensorflow", "pytorch"), "tensorflow"),
+        ("Open MPI", ("openmpi", "mpich"), "openmpi"),
+        ("MI300X", GPUS, None),
+        ("cray", ("slurm", "torque"), None),
+        ("", GPUS, None),
+        ("%", GPUS, None),
+        ("a100", (), None),
+    ],
+)
+def test_the_name_that_was_meant(written: str, known: tuple[str, ...], meant: str | None) -> None:
+    """As people and programs call things: with maker and size, in capitals, shortened, or misspelt; and nothing where nothing is near."""
+    assert nearest(written, known) == meant
+
+
+def test_a_long_name_costs_little() -> None:
+    """What others send may be long; its beginning is looked at."""
+    assert nearest("x" * 10_000_000, [f"system-{number}" for number in range(1000)]) is None

@@ -1,0 +1,201 @@
+"""One configuration has one prediction, whichever command is asked: the time, its interval and its basis."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.facts import SeriesKey
+from modak.ingest.reading import incoming
+from modak.ingest.table import PLAIN
+from modak.metrics import counted, metric
+from modak.perfmodel.lines import lines
+from modak.service import Service, open_service
+from modak.settings import Settings
+
+LOADED = """application,dataset,system,framework,compiler,precision,nodes,ranks_per_node,threads_per_rank,gpus_per_node,metric,value,unit
+cfd,,supermuc-ng,,gcc-8.3,,1,48,1,,wall_time,900,s
+cfd,,supermuc-ng,,gcc-8.3,,2,48,1,,wall_time,470,s
+cfd,,supermuc-ng,,gcc-8.3,,4,48,1,,wall_time,250,s
+cfd,,supermuc-ng,,gcc-8.3,,8,48,1,,wall_time,140,s
+cfd,,supermuc-ng,,gcc-8.3,,16,48,1,,wall_time,90,s
+cfd,,supermuc-ng,,,,1,48,1,,wall_time,800,s
+cfd,,supermuc-ng,,,,2,48,1,,wall_time,430,s
+cfd,,supermuc-ng,,,,4,12,4,,wall_time,260,s
+cfd,,supermuc-ng,,icc-19,,4,48,1,,wall_time,230,s
+cfd,,supermuc-ng,,icc-19,,8,48,1,,wall_time,120,s
+md,water,supermuc-ng,,gcc-9,,1,48,1,,performance_ns,10,ns/day
+md,water,supermuc-ng,,gcc-9,,2,48,1,,performance_ns,19,ns/day
+md,membrane,supermuc-ng,,gcc-9,,1,48,1,,performance_ns,2,ns/day
+md,membrane,supermuc-ng,,gcc-9,,2,48,1,,performance_ns,3.9,ns/day
+md,membrane,supermuc-ng,,gcc-9,,4,48,1,,performance_ns,7.5,ns/day
+net,imagenet,zenith,tensorflow,xla,fp32,1,1,,1,throughput,400,images/s
+net,imagenet,zenith,tensorflow,xla,fp32,1,1,,2,throughput,760,images/s
+net,imagenet,zenith,tensorflow,xla,fp32,1,1,,4,throughput,1400,images/s
+net,imagenet,zenith,tensorflow,xla,fp32,2,1,,4,throughput,2500,images/s
+net,imagenet,zenith,tensorflow,,fp32,1,1,,1,throughput,300,images/s
+net,imagenet,zenith,tensorflow,,fp32,1,1,,2,throughput,580,images/s
+net,cifar10,zenith,tensorflow,xla,amp,1,1,,4,throughput,9000,images/s
+"""
+"""Builds beside results that name none, graph compilers beside none, several data sets, GPUs, short series."""
+AMOUNT = 1000
+"""What a request has to do, of what a rate counts."""
+
+
+@pytest.fixture(scope="module")
+def service(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The packaged results and those of :data:`LOADED`."""
+    file = tmp_path_factory.mktemp("one-number") / "modak.db"
+    file.write_bytes(packaged_database.with_name("never-opened.db").read_bytes())
+    with open_service(Settings(database_url=f"sqlite:///{file}")) as opened:
+        opened.load(incoming(["-"], PLAIN, io.BytesIO(LOADED.encode())))
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def kinds(service: Service) -> list[SeriesKey]:
+    """Every problem that was measured somewhere, and in which metric."""
+    found = {
+        (k.application, k.system, k.dataset, k.metric, str(k.params)): k for k in (curve.series for curve in service.curves().values())
+    }
+    return [kind for kind in found.values() if kind.system]
+
+
+def test_what_recommend_lists_predict_says(service: Service, kinds: list[SeriesKey]) -> None:
+    """Time, interval and basis of every configuration that is listed for what was measured, where it was measured."""
+    told, differing = _told(service, kinds)
+    assert told > 100
+    assert not differing
+
+
+def test_what_recommend_lists_of_another_system_predict_says(service: Service, kinds: list[SeriesKey]) -> None:
+    """Likewise where nothing was measured, and partitions have other names; of problems that are named."""
+    named = [kind.model_copy(update={"system": system}) for kind in kinds if kind.dataset for system in ("stampede2", "dgx-1-v100")]
+    told, differing = _told(service, named)
+    assert told > 100
+    assert not differing
+
+
+def _told(service: Service, kinds: list[SeriesKey]) -> tuple[int, list[tuple[Any, Any]]]:
+    """How many configurations are listed with a time, and of which of them ``predict`` says something else: both predictions."""
+    listed = [(kind, choice) for kind in kinds for choice in service.recommend(_request(kind))["choices"]]
+    told = [(kind, choice) for kind, choice in listed if "value" in choice["prediction"]]
+    answers = service.predict(_table([_row(kind, choice["configuration"]) for kind, choice in told]), "rows.csv")["rows"]
+    return len(told), [
+        (choice["prediction"], answer)
+        for (kind, choice), answer in zip(told, answers, strict=True)
+        if [choice["prediction"][name] for name in ("value", "lower", "upper")] != pytest.approx(_as_time(kind, answer))
+        or choice["prediction"]["basis"] != answer["basis"]
+    ]
+
+
+def test_what_optimise_chooses_recommend_lists_first(service: Service, kinds: list[SeriesKey]) -> None:
+    """The prediction of a plan is that of the first configuration that is recommended for the same request."""
+    for request in map(_request, kinds):
+        plan, first = service.optimise(request, keep=False)["job"]["plan"], service.recommend(request)["choices"][0]
+        assert plan["prediction"] == first["prediction"]
+
+
+def test_a_curve_is_drawn_where_predict_says(service: Service) -> None:
+    """One doubling beyond the largest measured number of nodes."""
+    curves = [curve for curve in service.curves().values() if curve.scale == "nodes"]
+    drawn = lines(curves, list(service.curves().values()))
+    told = [
+        curve.series.model_dump() | curve.layout.model_dump() | {"nodes": round(line.x[-1])}
+        for curve, line in zip(curves, drawn, strict=True)
+    ]
+    rows = [_row(curve.series, each) for curve, each in zip(curves, told, strict=True)]
+    answers = service.predict(_table(rows), "rows.csv")["rows"]
+    assert len(rows) > 10
+    for line, answer in zip(drawn, answers, strict=True):
+        assert [float(answer[name]) for name in ("predicted", "lower", "upper")] == pytest.approx(
+            [line.y[-1], line.lower[-1], line.upper[-1]]
+        )
+
+
+def test_what_parameters_tell_is_one_number(service: Service) -> None:
+    """Of a network that was never run there, where many others were and where a few were: the row names what the configuration names."""
+    compiled = [{**row, "compiler": "xla"} for row in _networks("zenith", 45, 3.0)]
+    rows = [*_networks("hlrs-testbed", 50, 1.0), *_networks("zenith", 12, 2.0), *compiled]
+    service.load(incoming(["-"], PLAIN, io.BytesIO(_table(rows))))
+    for system, network in (("hlrs-testbed", 60), ("zenith", 40)):
+        (row,) = _networks(system, 1, 1.0, network)
+        params = {name: str(row[f"params.{name}"]) for name in ("gmacs", "macts")}
+        kind = SeriesKey(application=row["application"], system=system, params=params, metric=row["metric"], unit=row["unit"])
+        request = _request(kind)
+        request["job"]["optimisation"]["workload"]["batch_size"] = row["batch_size"]
+        for choice in service.recommend(request)["choices"]:
+            (answer,) = service.predict(_table([_row(kind, choice["configuration"])]), "rows.csv")["rows"]
+            numbers = [choice["prediction"][name] for name in ("value", "lower", "upper")]
+            assert answer["basis"] == "transferred"
+            assert _as_time(kind, answer) == pytest.approx(numbers)
+
+
+def test_without_a_compiler_is_not_with_any(service: Service) -> None:
+    """A row whose compiler is ``none`` is told from other runs where all results have one; an empty cell is open."""
+    row = {"application": "net", "dataset": "cifar10", "system": "zenith", "framework": "tensorflow", "nodes": 1, "gpus_per_node": 4}
+    open_, without = ({**row, "metric": "throughput", "unit": "images/s", "compiler": word} for word in ("", "none"))
+    answers = service.predict(_table([open_, without]), "rows.csv")["rows"]
+    assert [answer["basis"] for answer in answers] == ["measured", "transferred"]
+
+
+def _networks(system: str, count: int, speed: float, first: int = 0) -> list[dict[str, Any]]:
+    """Results of networks whose cost is what their operations and activations cost."""
+    rows = []
+    for network in range(first, first + count):
+        gmacs, macts = 1 + network % 7, 2 + network % 11
+        told = {
+            "application": f"net-{network}",
+            "system": system,
+            "nodes": 1,
+            "batch_size": 64,
+            "params.gmacs": gmacs,
+            "params.macts": macts,
+        }
+        rows.append({**told, "metric": "throughput", "value": speed * 1000 / (gmacs + macts / 3), "unit": "samples/s"})
+    return rows
+
+
+def _request(kind: SeriesKey) -> dict[str, Any]:
+    rate = counted(metric(kind.metric, kind.unit))
+    workload: dict[str, Any] = {"application": kind.application, "params": dict(kind.params)}
+    workload |= {"dataset": kind.dataset} if kind.dataset else {}
+    workload |= {"amount": f"{AMOUNT} {rate[0]}"} if rate else {}
+    job = {
+        "job_options": {"job_name": "one"},
+        "application": {"app_tag": "one", "executable": "one"},
+        "target": {"name": kind.system},
+        "optimisation": {"workload": workload, "objective": {"minimise": "time", "max_nodes": 64}},
+    }
+    return {"job": job}
+
+
+def _row(kind: SeriesKey, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a result table that names what a configuration names."""
+    names = ("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size", "precision", "mpi", "mpi_from", "numa_mode")
+    software = ("framework", "framework_version", "partition", "runtime")
+    named = {name: configuration.get(name) for name in (*names, *software)}
+    hyperthreads = {None: "", True: "true", False: "false"}[configuration.get("hyperthreads")]
+    problem = {"application": kind.application, "dataset": kind.dataset, "system": kind.system, "metric": kind.metric, "unit": kind.unit}
+    params = {f"params.{name}": value for name, value in kind.params.items()}
+    return {**problem, **params, **named, "hyperthreads": hyperthreads, "compiler": configuration.get("compiler") or "none"}
+
+
+def _table(rows: list[dict[str, Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _as_time(kind: SeriesKey, answer: Mapping[str, Any]) -> list[float]:
+    """What a row is answered, as the seconds that the request's work takes: time, lower and upper end."""
+    numbers = [float(answer[name]) for name in ("predicted", "lower", "upper")]
+    rate = counted(metric(kind.metric, kind.unit))
+    return [AMOUNT * rate[1] / numbers[place] for place in (0, 2, 1)] if rate else numbers
