@@ -1,0 +1,10 @@
+"""The use cases: load facts, call the core, store the answer. One code path for the command line and the HTTP service.
+
+Start at :class:`modak.service.service.Service`.
+"""
+
+from modak.service.admission import LONGEST_REASON, Known
+from modak.service.records import Json, item_called
+from modak.service.service import Service, database, open_service, principal
+
+__all__ = ["LONGEST_REASON", "Json", "Known", "Service", "database", "item_called", "open_service", "principal"]

@@ -1,0 +1,81 @@
+"""Results whose numeric parameters may tell how an application does where it never ran: which are read, and for which places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, Final
+
+from modak.dsl import Request
+from modak.facts import Facts, Result
+from modak.measured import agreeing
+from modak.perfmodel.matching import same_name
+from modak.perfmodel.unseen import need_others, numbers_of
+from modak.prepared import Prepared
+from modak.store import Store
+from modak.target import Target, find_system
+
+MOST_RESULTS: Final = 50_000
+"""Results of other applications that a prediction from parameters looks at."""
+
+
+def untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tuple[frozenset[str], ...]:
+    """The target (``everywhere``: each known system where none is named), by its names, if nothing was run there that agrees with the
+    request, and the request has numbers that may tell how it would do.
+    """
+    if not numbers_of(request.optimisation.workload.params):
+        return ()
+    name = request.target.name
+    asked = (name,) if name else tuple(facts.systems) if everywhere else ()
+    places = (Target(name=one, system=find_system(one, facts)).names for one in asked)
+    run = {same_name(curve.series.system) for curve in agreeing(facts.models, request)}
+    return tuple(names for names in places if names.isdisjoint(run))
+
+
+def with_parameters(store: Store, request: Request, facts: Prepared, places: Sequence[frozenset[str]]) -> Prepared:
+    """The facts with curves from parameters for an application that never ran in these places, each given by its names.
+
+    Each place is told from its own results; where some configuration has too few of them, from all results of their metrics.
+    """
+    from modak.perfmodel.told import told_curves
+
+    work = request.optimisation.workload
+    tell = partial(told_curves, str(request.workload_name), work.params, batch=work.batch_size)
+    here = {names: _of_place(store, names) for names in places}
+    left = [names for names in places if need_others(here[names])]
+    told = [tell(names, results) for names, results in here.items() if names not in left]
+    metrics = sorted({result.series.metric for names in left for result in here[names]})
+    results = [result for metric in metrics for result in having_parameters(store, {"metric": metric})]
+    found = (*chain.from_iterable(told), *tell(frozenset().union(*left), results))
+    return facts.with_evidence((*facts.models, *found), facts.tried) if found else facts
+
+
+def for_rows(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
+    """Results, of any application, of the metrics of weakly answered rows that have numeric parameters; up to a bound."""
+    from modak.perfmodel.rows import WEAK
+
+    told = [
+        row for row, answer in zip(questions, answered, strict=True)
+        if answer["basis"] in WEAK and any(name.startswith("params.") for name, value in row.items() if value not in (None, ""))
+    ]  # fmt: skip
+    metrics = sorted({str(row["metric"]) for row in told if row.get("metric")})
+    return [result for metric in metrics for result in having_parameters(store, {"metric": metric})][:MOST_RESULTS]
+
+
+def having_parameters(store: Store, filters: Mapping[str, str]) -> list[Result]:
+    """Results with parameters, as far as the filters let them; up to a bound."""
+    found: list[Result] = []
+    cursor: str | None = None
+    while len(found) < MOST_RESULTS:
+        page = store.results(filters, cursor, 1000)
+        found += [result for result in page.items if result.series.params]
+        cursor = page.next
+        if not cursor:
+            break
+    return found
+
+
+def _of_place(store: Store, names: frozenset[str]) -> list[Result]:
+    spelled = sorted({spelling for name in names for spelling in (name, name.replace("-", "_"))})
+    return [result for name in spelled for result in having_parameters(store, {"system": name})]

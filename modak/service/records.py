@@ -1,0 +1,144 @@
+"""What the use cases answer, as JSON values: results, models, pages, load reports, differences, warnings about predicted rows."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from modak.errors import UnknownName
+from modak.facts import Result
+from modak.packaged import Difference, name_of
+from modak.perfmodel import Curve
+from modak.perfmodel.matching import same_name
+from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.store import LoadReport, Page
+from modak.store.values import Item, Replaced
+
+if TYPE_CHECKING:
+    from modak.ingest.table import Point
+
+Json = dict[str, Any]
+REPORTED: Final = ("version", "rows", "new", "duplicates", "replaced", "series_count", "models", "suspicious_count", "dry_run")
+
+
+def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:
+    """The item whose ``key`` is the name, or, as requests may write it, differs in underscores and case alone or is an alias.
+
+    Raises :class:`~modak.errors.UnknownName`.
+    """
+    by_name = {item[key]: item for item in items}
+    alike = {same_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
+    found = by_name.get(name) or alike.get(same_name(name))
+    if found is None:
+        raise UnknownName(what, name, by_name)
+    return found
+
+
+def report(of: LoadReport, notes: Sequence[str]) -> Json:
+    """What a load changed, with further notes."""
+    files = [
+        {"name": file.name, "format": file.format, "sha256": file.sha256, "rows": file.rows, "new": file.new, "duplicates": file.duplicates}
+        | ({"already_loaded": file.already.isoformat()} if file.already else {})
+        for file in of.files
+    ]
+    counts = {name: getattr(of, name) for name in REPORTED}
+    lists = {"series": of.series, "suspicious": of.suspicious, "notes": (*of.notes, *notes)}
+    return {**counts, **{name: list(lines) for name, lines in lists.items()}, "files": files}
+
+
+def columns_of(series: Mapping[str, Any]) -> Json:
+    """A series under the columns of the results table: ``params.NAME`` for each parameter."""
+    rest = {name: value for name, value in series.items() if name != "params"}
+    return rest | {f"params.{name}": value for name, value in series.get("params", {}).items()}
+
+
+def page(of: Page[Item], shown: Callable[[Item], Json]) -> Json:
+    """``items``, and ``next`` where there are more."""
+    return {"items": [shown(item) for item in of.items]} | ({"next": of.next} if of.next else {})
+
+
+def replaced(item: Replaced) -> Json:
+    """A result whose place another took: when, by whom and from which file."""
+    return {**record(item.result), "replaced_at": item.at.isoformat(), "replaced_by": item.principal, "replaced_from": item.file}
+
+
+def record(result: Result) -> Json:
+    """A result in the columns of the results table; what is unknown is left out."""
+    dumped = result.model_dump(mode="json", exclude_none=True, exclude={"series", "layout"})
+    series, layout = (part.model_dump(mode="json", exclude_none=True) for part in (result.series, result.layout))
+    return {**columns_of(series), **layout, **dumped}
+
+
+def model(identity: str, curve: Curve) -> Json:
+    """A fitted curve with its id."""
+    dumped = curve.model_dump(mode="json", exclude_none=True)
+    return {"id": identity, "application": curve.series.application, **dumped, "results_used": curve.results_used}
+
+
+def model_id(curve: Curve) -> str:
+    """What a curve is called: the same for as long as it is of the same series, layout and scale."""
+    key = f"{curve.series.model_dump_json()}{curve.layout.model_dump_json()}{curve.scale}"
+    return hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+def given_cells(point: Point) -> Json:
+    """The cells that a row came with: counts and switches as what they mean, nothing where they are empty."""
+    meant = point.layout.model_dump() | {name: getattr(point.series, name) for name in ("hyperthreads", "numa_mode")}
+    return {name: meant.get(name, text or None) for name, text in point.cells.items()}
+
+
+def difference(one: Difference, *, replace: bool) -> Json:
+    """What differs between the packaged knowledge and the database; ``replace`` as in :meth:`modak.service.Service.refresh`."""
+    return {
+        "kind": one.kind,
+        "name": one.name,
+        "standing": one.standing,
+        "taken": one.taken(replace=replace),
+        "held": name_of(one.held.value) if one.held else None,
+        "by": one.held.by if one.held else None,
+        "at": one.held.at.isoformat() if one.held else None,
+        "diff": _diff(one),
+    }
+
+
+def _diff(one: Difference) -> str:
+    """What the package says otherwise than the database, line by line; empty where one of them says nothing."""
+    if one.packaged is None or one.held is None or one.standing == "name taken":
+        return ""
+    bodies = [value.model_dump(mode="json", exclude_unset=True) for value in (one.held.value, one.packaged)]
+    before, after = (json.dumps(body, indent=2, ensure_ascii=False, sort_keys=True).splitlines() for body in bodies)
+    named = f"{one.kind} {one.name}"
+    return "\n".join(difflib.unified_diff(before, after, f"{named} in the database", f"{named} of this MODAK", lineterm=""))
+
+
+def open_data_sets(count: int, rows: int) -> list[Json]:
+    """A warning for rows that leave open which of several data sets they mean."""
+    message = f"{count} of {rows} rows name none, and there are results of several: the column model says of which one each answer is"
+    return [{"field": "dataset", "message": message}] if count else []
+
+
+def counted_gpus(counted: Sequence[int | None]) -> list[Json]:
+    """A warning for rows that name nodes and no GPUs, where results are over GPUs: how many were counted."""
+    rows = sum(count is not None for count in counted)
+    numbers = ", ".join(map(str, sorted({count for count in counted if count})))
+    each = f"all that a node has are counted ({numbers}; 1 where that is unknown)"
+    message = f"{rows} of {len(counted)} rows name none, and results are over GPUs: {each}"
+    return [{"field": "gpus_per_node", "message": message}] if rows else []
+
+
+def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """One warning for each weak basis among the rows, and one for those far beyond what was measured."""
+    means = {
+        "transferred": "from results of relatives alone",
+        "heuristic": "from too few sizes to know how the program scales",
+        "none": "without a prediction: no results of that application can be used",
+    }
+    counts = {basis: sum(row["basis"] == basis for row in rows) for basis in means}
+    far = sum((row["extrapolation"] or 0.0) > FAR_DOUBLINGS for row in rows)
+    guesses = f"{far} of {len(rows)} rows more than {FAR_DOUBLINGS:g} doublings beyond what is measured: guesses; measure in between first"
+    return [
+        {"field": "basis", "message": f"{count} of {len(rows)} rows {means[basis]} ({basis})"} for basis, count in counts.items() if count
+    ] + ([{"field": "extrapolation", "message": guesses}] if far else [])
