@@ -16,7 +16,7 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product, takewhile
 from pathlib import Path
@@ -39,6 +39,7 @@ PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mpar
 CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
 FOLDS, REPEATS = 5, 4
 LEAST_SHOWN = 3
+SHORT_SIZES = (1, 2, 3, 4)
 CALIBRATION = (5, 10, 20, 50, 100)
 INTERVAL = "  inside its 90 % interval"
 DOUBLINGS = (1e-9, 1.01, 2.01, 3.01)
@@ -173,6 +174,7 @@ def interval_quality(observed: Sequence[Observed]) -> None:
     """Coverage and width at 90 %, leaving one collection out; the width by doublings and by disagreement."""
     judged = Judged(observed)
     unseen = {name: judged.calibration(name) for name in sorted({one.collection for one in observed})}
+    short_series(observed, unseen)
     for protocol, pooled in (("largest two", False), ("smaller half", False), ("each inner size", False), ("largest two", True)):
         todo = evaluation.tasks(observed, protocol)
         answers = evaluation.forecasts(todo)
@@ -198,6 +200,27 @@ def interval_quality(observed: Sequence[Observed]) -> None:
             for one in evaluation.bins(miss, width, by_what, edges, name):
                 held = f"coverage {100 * one.coverage:3.0f} %"
                 say(f"  {one.name:32} n {one.count:4d}  width x{one.median_width:5.2f}  {held}  median error {100 * one.median_error:.1f}")
+
+
+def short_series(observed: Sequence[Observed], unseen: Mapping[str, Calibration]) -> None:
+    """Coverage beyond one, two, … sizes, the first of longer series, by doublings: what a user with few results gets."""
+    todo = evaluation.tasks(observed, "every prefix", least_sizes=3)
+    answers = evaluation.forecasts(todo)
+    say("\n90 % intervals beyond the first sizes of a series, by doublings: predictions, coverage, of which slower, width")
+    for sizes, (title, chosen) in product(SHORT_SIZES, (("unseen collection", unseen), ("as shipped", None))):
+        pairs = [(task, answer) for task, answer in zip(todo, answers, strict=True) if len(task.shown.sizes) == sizes]
+        miss = evaluation.misses(*zip(*pairs, strict=True))
+        far = np.concatenate([answer.doublings.ravel() for _, answer in pairs])
+        each = [
+            evaluation.widths([answer], calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
+            for task, answer in pairs
+        ]
+        width, cells = evaluation.in_a_row(each), []
+        for low, high in zip(DOUBLINGS, (*DOUBLINGS[1:], np.inf), strict=True):
+            here = (far >= low) & (far < high)
+            held, slower = 100 * width.holds(miss)[here].mean(), 100 * (miss > width.above)[here].mean()
+            cells.append(f"{here.sum():4d} {held:5.1f} % ({slower:4.1f} %) x{np.exp(np.median(width.middle[here])):.2f}")
+        say(f"{sizes} sizes, {title:18} {'  |  '.join(cells)}")
 
 
 def signed_errors(observed: Sequence[Observed]) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples/3dgan-supermuc-ng.json"
-ROUND, WARM, CLIENTS, ANSWER = 20, 60, 8, 6_000
+ROUND, WARM, CLIENTS, ANSWER = 20, 60, 8, 7_000
 PUBLISHED_RATIO = 23.0 / 0.33
 """Processor time of the published service's request over that of the endpoint that does nothing, both measured on one machine."""
 ASKED = ("/get_optimisation", "/optimise")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
-INTERRUPTED = 130
-"""The exit status of what Ctrl-C ended, as shells count it."""
+from modak.interrupts import INTERRUPTED, ignore_further
 
 
 def main() -> int:
@@ -16,14 +14,9 @@ def main() -> int:
 
         return run()
     except KeyboardInterrupt:  # while modules are read, or the last of the output is written
-        end_in_peace()
+        ignore_further()
         sys.stderr.write("modak: interrupted\n")
         return INTERRUPTED
-
-
-def end_in_peace() -> None:
-    """From now on whoever presses Ctrl-C again, impatiently, changes nothing: the command is putting its things in order."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

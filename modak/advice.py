@@ -45,11 +45,11 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
 
 
 def guesses(others: Sequence[Prediction]) -> Iterator[str]:
-    """How many of the other choices are far from anything that was measured."""
+    """How many of the alternatives are far from anything that was measured."""
     far = sum(other.extrapolation > FAR_DOUBLINGS for other in others)
     if far:
-        lie = f"{far} of the other choices {'lies' if far == 1 else 'lie'} more than {FAR_DOUBLINGS:g} doublings beyond the measured sizes"
-        yield f"{lie}: treat {'its time' if far == 1 else 'their times'} as guesses"
+        lie = f"{far} of the alternatives {'lies' if far == 1 else 'lie'} more than {FAR_DOUBLINGS:g} doublings beyond the measured sizes"
+        yield f"{lie}: treat {'its time as a guess' if far == 1 else 'their times as guesses'}"
 
 
 def chain(chosen: Chosen) -> str | None:
@@ -61,15 +61,15 @@ def chain(chosen: Chosen) -> str | None:
         return None
     expected, most = (math.ceil((end or 0.0) / limit) for end in (chosen.prediction.value, upper))
     jobs = f"{most} jobs" if expected == most else f"{expected} to {most} jobs"
-    whole = f"the run takes up to {clock(math.ceil(upper))} (time {chosen.prediction.basis})"
-    return f"{whole}, a job here {clock(limit)}: {jobs}"
+    whole = f"the run takes up to {clock(math.ceil(upper))} (basis: {chosen.prediction.basis})"
+    return f"{whole}, but a job at most {clock(limit)}: {jobs}"
 
 
 FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
     "learning-rate-scaling": batchsize.learning_rate,
     "large-batch": batchsize.large,
     "batch-by-layout": batchsize.by_layout,
-    "keras-front-end": lambda chosen: "the request is one for Keras" if chosen.request.optimisation.framework == "keras" else None,
+    "keras-front-end": lambda chosen: "this request uses Keras" if chosen.request.optimisation.framework == "keras" else None,
     "input-rate": inputrate.rate,
     "pack-small-files": inputrate.small_files,
     "stage-to-the-node": inputrate.local_copy,
@@ -93,41 +93,41 @@ def _pilot(chosen: Chosen) -> str | None:
     if chosen.prediction.basis != "none" or name is None or chosen.unsaid:
         return None
     if chosen.target.name is None:
-        return f"results of {name!r} tell of the system that they are from: name it (target.name, or --system), and they are asked"
+        return f"name the system (target.name, or --system): without it, results of {name!r} cannot be used"
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
-    loaded = "the modak-result-….json that it writes is loaded with 'modak load'"
-    return f"no result of {name!r} can be used: run a pilot job on {sizes} {short} first; {loaded}"
+    loaded = "then load the modak-result-….json that it writes with 'modak load'"
+    return f"there is no usable result of {name!r}: run a pilot job on {sizes} {short} first, {loaded}"
 
 
 def _length(chosen: Chosen) -> str | None:
     """What the time is of, where the request and the results do not speak of one length of the run."""
     work, per = chosen.request.optimisation.workload, chosen.prediction.per
     if per == "step" and stated(work, "step") is None:
-        return "the time is that of one step: how many there are is said with workload.steps"
+        return "the predicted time is for one step: give the number of steps in workload.steps"
     named = [f"{count:g} {word}" for count, word in ((work.epochs, "epochs"), (work.steps, "steps")) if count]
     if per != "run" or not (named or work.amount):
         return None
     asked = " and ".join((*named, *((work.amount,) if work.amount else ())))
-    whole = f"the time is that of the whole run as it was measured, whatever its length: the request's {asked} do not change it"
-    return f"{whole}; results say theirs in the columns params.epochs or params.steps"
+    whole = f"the predicted time is that of the measured run as a whole: the request's {asked} do not change it"
+    return f"{whole}, unless the results state their length (column params.epochs, params.steps or params.amount)"
 
 
 def _far(chosen: Chosen) -> str | None:
     if chosen.prediction.extrapolation <= FAR_DOUBLINGS:
         return None
     doublings = f"{chosen.prediction.extrapolation:.1f} doublings beyond the measured ones"
-    return f"the size is {doublings}: treat the time as a guess and measure in between first"
+    return f"this size is {doublings}: treat the time as a guess, and measure sizes in between first"
 
 
 def _grows(chosen: Chosen) -> str | None:
     """In weak scaling the problem says how many nodes there are, and not the time."""
     if chosen.curve is None or not chosen.curve.grows or chosen.prediction.basis == "none":
         return None
-    larger = "on twice the nodes the problem is twice as large, and an equal time is perfect"
-    text = f"the results are of weak scaling (params.scaling weak): {larger}"
+    larger = "on twice the nodes the problem is twice as large, ideally in the same time"
+    text = f"the results are from weak scaling (params.scaling weak): {larger}"
     given = stated_nodes(chosen.request) or chosen.request.application.mpi_ranks
-    return text if given else f"{text}; the time chooses no size: give node_count as the problem asks for it"
+    return text if given else f"{text}; the number of nodes follows from the problem, not from the time: set node_count"
 
 
 def _numa(chosen: Chosen) -> str | None:
@@ -136,7 +136,7 @@ def _numa(chosen: Chosen) -> str | None:
         return None
     mode = next((mode for mode in node.numa_modes if mode.domains == wanted), None)
     how = f": {mode.note}" if mode and mode.note else ""
-    return f"the layout needs nodes in the mode with {wanted} NUMA domains (standard: {node.standard_numa_domains}){how}"
+    return f"the layout needs nodes configured with {wanted} NUMA domains (default: {node.standard_numa_domains}){how}"
 
 
 def _source(chosen: Chosen) -> str | None:
@@ -156,11 +156,11 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
     if on_gpus is not None and on_gpus != (chosen.shape.gpus_per_node > 0):
         other.append("on GPUs" if on_gpus else "without GPUs")
     if other:
-        yield f"the evidence is of another run, and the interval is wider for it: {', '.join(other)}"
+        yield f"the results differ from this run, so the interval is wider: {', '.join(other)}"
     if silent:
         options = " ".join(f"--set {name}=…" for name in silent)
-        unsaid = f"the results do not say their {', '.join(silent)}, and the interval is wider for it"
-        yield f"{unsaid}: where it is known, load them again with 'modak load {options}'"
+        unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
+        yield f"{unsaid}: if it is known, load them again with 'modak load {options}'"
 
 
 def _assumed(chosen: Chosen) -> str | None:
@@ -169,9 +169,7 @@ def _assumed(chosen: Chosen) -> str | None:
     if shape.origin != ASSUMED or chosen.prediction.basis == "none":
         return None
     layout = f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')}"
-    unsaid = (
-        f"the results do not say their ranks_per_node, and the time holds for the layout that they were measured in: {layout} is a guess"
-    )
+    unsaid = f"the results behind the time do not state ranks_per_node: it is that of their own layout, and {layout} is a guess"
     how = "give process_count_per_node and threads, or load them again with 'modak load --set ranks_per_node=… --set threads_per_rank=…'"
     return f"{unsaid}; {how}"
 
@@ -181,7 +179,7 @@ def _image(chosen: Chosen) -> str | None:
     measured = chosen.curve.series.image if chosen.curve else None
     if measured is None or chosen.image in (None, measured) or "image" in chosen.differences:
         return None
-    return f"the time is that of results in the image {measured}; the job runs in {chosen.image}: measure it there"
+    return f"the predicted time comes from results in the image {measured}, but the job runs in {chosen.image}: measure it there"
 
 
 def _version(chosen: Chosen) -> str | None:
@@ -190,7 +188,7 @@ def _version(chosen: Chosen) -> str | None:
     carried = chosen.framework_version
     if measured is None or carried is None or _release(carried) == _release(measured) or "framework_version" in chosen.differences:
         return None
-    return f"the time is that of results with framework version {measured}; the image has {carried}: measure it there"
+    return f"the predicted time comes from results with framework version {measured}, but the image has {carried}: measure it there"
 
 
 def _release(version: str) -> str:
@@ -214,8 +212,8 @@ def _islands(chosen: Chosen) -> str | None:
         return None
     links = chosen.target.system.interconnect if chosen.target.system else None
     network = f" ({links.name})" if links else ""
-    crossing = f"traffic between islands{network} is not in the evidence"
-    return f"{chosen.nodes} nodes are more than one island of {partition.island_nodes}: {crossing}"
+    crossing = f"no result includes traffic between islands{network}"
+    return f"{chosen.nodes} nodes span more than one island ({partition.island_nodes} nodes): {crossing}"
 
 
 def _precision(chosen: Chosen) -> str | None:
@@ -223,7 +221,7 @@ def _precision(chosen: Chosen) -> str | None:
     used = chosen.shape.precision
     if used is None or used == chosen.request.optimisation.workload.precision or chosen.prediction.basis == "none":
         return None
-    return f"the time is that of precision {used}: the program must run in it, and its accuracy must be looked at"
+    return f"the predicted time is for precision {used}: run the program in it, and check its accuracy"
 
 
 def _build(chosen: Chosen) -> str | None:
@@ -231,4 +229,4 @@ def _build(chosen: Chosen) -> str | None:
     used = chosen.shape.compiler
     if used is None or not is_build(used) or chosen.prediction.basis == "none" or chosen.request.optimisation.workload.compiler:
         return None
-    return f"the time is that of the application built with {used}: run that build, or name yours (workload.compiler)"
+    return f"the predicted time is for the application built with {used}: run that build, or name yours (workload.compiler)"

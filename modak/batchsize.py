@@ -27,7 +27,7 @@ def learning_rate(chosen: Chosen) -> str | None:
         return None
     epochs = chosen.request.optimisation.workload.epochs
     warm_up = min(float(WARM_UP_EPOCHS), epochs / 2) if epochs else float(WARM_UP_EPOCHS)
-    return f"{_batch(chosen)}, so {chosen.workers} times the rate that suits one worker, reached over about {warm_up:g} epochs"
+    return f"{_batch(chosen)}, so {chosen.workers} times the learning rate of one worker, reached over about {warm_up:g} epochs"
 
 
 def large(chosen: Chosen) -> str | None:
@@ -39,13 +39,13 @@ def large(chosen: Chosen) -> str | None:
 def by_layout(chosen: Chosen) -> str | None:
     """What several workers in a node do to the global batch."""
     many = chosen.shape.workers_per_node
-    return f"{many} workers a node make it {many} times that of one worker a node; {_batch(chosen)}" if many > 1 else None
+    return f"with {many} workers per node it is {many} times that of one worker per node; {_batch(chosen)}" if many > 1 else None
 
 
 def _batch(chosen: Chosen) -> str:
     batch, each = global_batch(chosen.shape, chosen.nodes), chosen.shape.batch_size
     if batch is None:
-        return f"the global batch is {chosen.workers} times the batch of a worker, which neither request nor results name"
+        return f"the global batch is {chosen.workers} times the batch of a worker, which neither the request nor the results state"
     samples = chosen.request.optimisation.workload.samples
     steps = _steps(samples / batch) if samples else ""
     return f"the global batch is {batch} ({each} on each of {chosen.workers} workers{steps})"
@@ -53,4 +53,4 @@ def _batch(chosen: Chosen) -> str:
 
 def _steps(steps: float) -> str:
     """Steps an epoch; fewer samples than a step takes are worth a word."""
-    return f", {counted(round(steps), 'step')} an epoch" if steps >= 1 else ", more than an epoch has samples"
+    return f", {counted(round(steps), 'step')} per epoch" if steps >= 1 else ", more than the samples of an epoch"

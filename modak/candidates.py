@@ -102,7 +102,7 @@ def _host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[N
     if found or not (asked and target.host_mpi and target.system):
         return found or target.host_mpi, ()
     known = ", ".join(mpi.family for mpi in target.system.mpi)
-    message = f"{target.system.name} has no {asked} on record (known: {known}); {target.host_mpi.family} starts the ranks"
+    message = f"no {asked} is recorded for {target.system.name} (known: {known}); {target.host_mpi.family} is used instead"
     field = "framework" if request.optimisation.framework == asked else "options.library"
     return target.host_mpi, (Notice(field=f"optimisation.{field}", message=message),)
 
@@ -113,12 +113,12 @@ def _check_limits(counts: StatedCounts, request: Request, target: Target) -> Non
     if partition is None:
         return
     if counts.nodes and counts.nodes > partition.job_nodes:
-        message = f"{counts.nodes} nodes asked for; a job on {target.title} can have at most {partition.job_nodes}"
+        message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {partition.job_nodes}"
         raise Infeasible(message, field="job_options.node_count")
     usable = memory.usable_gb(target)
     asked = request.job_options.memory_limit
     if usable and asked and asked > usable * 1e9:
-        message = f"{asked / 1e9:g} GB a node asked for; {usable:g} GB are usable on nodes of {target.title}"
+        message = f"{asked / 1e9:g} GB per node requested, but only {usable:g} GB are usable on nodes of {target.title}"
         raise Infeasible(message, field="job_options.memory_limit")
 
 
@@ -192,13 +192,13 @@ def _on_one_node(request: Request, target: Target) -> str:
     if why := launcher.unfit(job, scheduler):
         return why
     if target.system and target.system.ssh_between_nodes is False and launcher.needs_ssh(job, scheduler):
-        return f"torchrun on several is started over ssh, which {target.system.name} does not have between nodes"
+        return f"torchrun needs ssh to start on several nodes, and {target.system.name} has no ssh between nodes"
     return ""
 
 
 def _why_one_node(request: Request, target: Target, counts: StatedCounts) -> tuple[str, ...]:
     why = "" if counts.nodes or counts.ranks else _on_one_node(request, target)
-    return (f"one node alone is considered: {why}",) if why else ()
+    return (f"only single-node runs are considered: {why}",) if why else ()
 
 
 def _comparable(curve: Curve, target: Target) -> bool:
@@ -210,10 +210,12 @@ def _why(shapes: Sequence[Shape], target: Target) -> tuple[str, ...]:
     origin = {shape.origin for shape in shapes}
     listed = ", ".join(sorted({f"{shape.ranks_per_node}x{shape.threads_per_rank}" for shape in shapes}))
     if origin == {"evidence"}:
-        return (f"layouts considered (ranks x threads a node): {listed}; those measured on {target.title}",)
+        return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {target.title}",)
     if origin == {"request"}:
-        return (f"layout {listed} (ranks x threads a node), as the request gives it",)
-    why = f"a rule of thumb from the topology of {target.title}, in want of measurements"
+        return (f"layout {listed} (ranks per node x threads per rank), as requested",)
+    why = f"derived from the topology of {target.title} by a rule of thumb, because there are no measurements"
     if ASSUMED in origin:
-        why = f"a rule of thumb, since results on {target.title} do not say their ranks_per_node"
-    return (f"layouts considered (ranks x threads a node): {listed}; {why}",)
+        part = "some results" if "evidence" in origin else "the results"
+        why = f"derived by a rule of thumb, because {part} on {target.title} do not state ranks_per_node"
+        why = f"the ones measured there, and others {why}" if "evidence" in origin else why
+    return (f"layouts considered (ranks per node x threads per rank): {listed}; {why}",)

@@ -32,7 +32,7 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
     if ranks and nodes:
         follows = math.ceil(ranks / nodes)
         if per_node and per_node != follows:
-            text = f"{ranks} ranks on {nodes} nodes are {follows} a node, not {per_node}; application.mpi_ranks and node_count hold"
+            text = f"{ranks} ranks on {nodes} nodes are {follows} per node, not {per_node}; application.mpi_ranks and node_count are used"
             notes.append(Notice(field="job_options.process_count_per_node", message=text))
         per_node = follows
     elif ranks and per_node:
@@ -53,7 +53,7 @@ def _cores_that_are_there(asked: int | None, target: Target, notes: list[Notice]
     node = target.node
     if asked is None or node is None or asked <= node.usable_cores * node.threads_per_core:
         return asked
-    text = f"{asked} cores a node asked for; nodes of {target.title} have {node.usable_cores}: that many are used"
+    text = f"{asked} cores per node requested, but nodes of {target.title} have {node.usable_cores}: reduced to {node.usable_cores}"
     notes.append(Notice(field="job_options.core_count", message=text))
     return node.usable_cores
 
@@ -65,11 +65,11 @@ def _gpus(request: Request, target: Target, notes: list[Notice]) -> int | None:
     if node is None:
         return wanted
     if wanted and wanted > node.accelerators:
-        text = f"{wanted} GPUs a node asked for; nodes of {target.title} have {node.accelerators}: that many are used"
+        text = f"{wanted} GPUs per node requested, but nodes of {target.title} have {node.accelerators}: reduced to {node.accelerators}"
         notes.append(Notice(field="job_options.request_gpus", message=text))
         return node.accelerators
     if request.optimisation.opt_build.acc_type in ("nvidia", "amd") and node.accelerators == 0:
-        text = f"nodes of {target.title} have no accelerator; the job uses their processors"
+        text = f"nodes of {target.title} have no accelerator; the job uses their CPUs"
         notes.append(Notice(field="optimisation.opt_build.acc_type", message=text))
         return 0
     return wanted
@@ -83,6 +83,6 @@ def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | No
     if threads <= most or most == 0:
         return threads
     hardware = node.usable_cores * node.threads_per_core
-    text = f"{per_node or 1} ranks x {threads} threads exceed a node's {hardware} hardware threads; {most} threads are used"
+    text = f"{per_node or 1} ranks x {threads} threads exceed the {hardware} hardware threads of a node: threads reduced to {most}"
     notes.append(Notice(field="application.threads", message=text))
     return most

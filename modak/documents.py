@@ -28,7 +28,7 @@ def strict_json(text: bytes | str) -> Any:
     try:
         value = _DECODER.decode(document)
     except json.JSONDecodeError as wrong:
-        raise BadSyntax(f"line {wrong.lineno}, column {wrong.colno}: no JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}") from None
+        raise BadSyntax(f"line {wrong.lineno}, column {wrong.colno}: not valid JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}") from None
     except RecursionError:
         raise BadSyntax(f"more than {DEEPEST} levels") from None
     if "\\u" not in document and document.count("{") + document.count("[") <= DEEPEST:
@@ -45,14 +45,14 @@ def _decoded(text: bytes | str) -> str:
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8")
     except UnicodeDecodeError as wrong:
-        raise BadSyntax(f"byte {wrong.start + 1}: no UTF-8") from None
+        raise BadSyntax(f"byte {wrong.start + 1}: not valid UTF-8") from None
     if decoded.startswith("\ufeff"):
         raise BadSyntax("the document starts with a byte order mark; UTF-8 without one is read")
     return decoded
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise BadSyntax(f"{name} is no JSON number")
+    raise BadSyntax(f"{name} is not a JSON number")
 
 
 def _float(text: str) -> float:
@@ -72,7 +72,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise BadSyntax(f"the key {twice[:60]!a} stands twice in one object")
+        raise BadSyntax(f"the key {twice[:60]!a} appears twice in one object")
     return found
 
 

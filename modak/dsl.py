@@ -496,6 +496,8 @@ class Prediction(Document):
     """Probability that the interval contains the time of the next run."""
     unit: str = "s"
     """Unit of ``value``, ``lower``, ``upper`` and ``per_unit``: seconds."""
+    start_up: float | None = None
+    """Part of ``value`` that starting the run takes, in ``unit``; left out if it is not known."""
     per_unit: float | None = None
     """Predicted value for one epoch, step or run (see ``per``), in ``unit``."""
     per: str | None = None

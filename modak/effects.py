@@ -20,7 +20,8 @@ from modak.dsl import Basis
 from modak.facts import Result
 from modak.metrics import metric
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.matching import NORMAL, same_name, same_precision
+from modak.perfmodel.matching import NORMAL, same_name
+from modak.perfmodel.precisions import same_precision
 
 Array = npt.NDArray[np.float64]
 OFF: Final = "none"

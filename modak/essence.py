@@ -7,7 +7,8 @@ same. :func:`essence` reduces a request to what these depend on, so that nothing
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from modak.dsl import Document, Request, Workload
@@ -32,6 +33,8 @@ WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "compiler", "
 _COUNTS: Final = frozenset({"node_count", "request_specific_nodes", "mpi_ranks"})
 _LAYOUT: Final = tuple(name for name in JOB_OPTIONS if name not in _COUNTS)
 _RUN: Final = tuple(name for name in APPLICATION if name not in _COUNTS)
+
+_ANY_LENGTH: Final[Mapping[str, float]] = MappingProxyType({})
 
 Part = TypeVar("Part", bound=Document)
 _NOTHING: Final = Request()
@@ -63,11 +66,15 @@ def outfit_key(request: Request) -> tuple[Hashable, ...]:
     return tuple(getattr(request.application, name) for name in OUTFIT)
 
 
-def essence(request: Request, application: Iterable[str] = APPLICATION) -> Request:
-    """The request with what counts; of numbers of samples, epochs and steps only that there are such, of an amount what it counts."""
+def essence(request: Request, application: Iterable[str] = APPLICATION, lengths: Mapping[str, float] = _ANY_LENGTH) -> Request:
+    """The request with what counts; of numbers of samples, epochs and steps only that there are such, of an amount what it counts.
+
+    ``lengths``: those to be asked for in place of the request's own, by what counts, where runs of several were measured.
+    """
     wanted, work = request.optimisation, request.optimisation.workload
-    said = {name: 1.0 if getattr(work, name) else None for name in ("samples", "epochs", "steps")}
-    known = {"application": request.workload_name, "amount": f"1 {_counted(work)}" if work.amount else None, **said}
+    said = {name: lengths.get(name, 1.0) if getattr(work, name) else None for name in ("samples", "epochs", "steps")}
+    counts = _counted(work)
+    known = {"application": request.workload_name, "amount": f"{lengths.get(counts, 1.0):.12g} {counts}" if counts else None, **said}
     optimisation = {
         "objective": _with(_NOTHING.optimisation.objective, wanted.objective, OBJECTIVE),
         "workload": _with(_NOTHING.optimisation.workload, work, WORKLOAD).model_copy(update=known),

@@ -457,6 +457,15 @@ class SeriesKey(Fact):
     unit: Text
 
 
+def same_name(name: object) -> str:
+    """What is equal for names of a system, a framework or a compiler that mean the same: case, underscores, hyphens and spaces do not tell.
+
+    >>> same_name("GCC 9.3"), same_name("gcc-9.3"), same_name("My_Site")
+    ('gcc-9.3', 'gcc-9.3', 'my-site')
+    """
+    return str(name).lower().replace("_", "-").replace(" ", "-")
+
+
 class Result(Fact):
     """One measured value (in the metric's base unit) and where it comes from."""
 

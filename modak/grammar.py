@@ -66,7 +66,8 @@ _DENIED: Final = re.compile(
     r"(?:LD_|BASH|PYTHON|PERL|GIT_|SSH_|SLURM_|SBATCH_|SRUN_|PBS_|DYLD_|APPTAINER|SINGULARITY(?!_DIR$)).*"
     r"|ENV|IFS|PATH|CDPATH|PS4|SHELLOPTS|PROMPT_COMMAND|GLIBC_TUNABLES|GCONV_PATH"
     # programs that scripts call: tar, curl, launchers, runtimes
-    r"|TAR_OPTIONS|CURL_HOME|OPAL_PREFIX|(?:OMPI|PRTE|PMIX)_MCA_.*(?:agent|path)|(?:HYDRA_LAUNCHER|I_MPI_HYDRA_BOOTSTRAP)_EXEC.*"
+    r"|TAR_OPTIONS|CURL_HOME|(?:OPAL|PRTE|PMIX)_PREFIX|(?:OMPI|PRTE|PMIX)_MCA_.*(?:agent|path|[rs]sh_args|param_files)"
+    r"|(?:I_MPI_)?HYDRA_(?:LAUNCHER|BOOTSTRAP)_EX(?:EC|TRA).*"
     r"|(?:FLUX|LSB|LSF)_.*|CONTAINERS_.*|ENROOT_(?:SYS)?CONF(?:IG)?_PATH"
 )
 _MOST_NODES: Final = 10_000
@@ -218,7 +219,7 @@ def _version(text: str) -> str:
             return text
     except InvalidVersion:
         pass
-    raise ValueError(f"{text!a} is no version; versions look like 2.1 or 1.14.0")
+    raise ValueError(f"{text!a} is not a version; versions look like 2.1 or 1.14.0")
 
 
 def _version_range(text: str) -> str:
@@ -238,7 +239,7 @@ def version_range(text: str) -> SpecifierSet:
             return SpecifierSet(f"=={text}" if bare else text, prereleases=True)
     except InvalidSpecifier:
         pass
-    raise ValueError(f"{text!a} is no version or range; allowed: 2.1, 2.*, >=1.14,<2")
+    raise ValueError(f"{text!a} is not a version or range; allowed: 2.1, 2.*, >=1.14,<2")
 
 
 OutputPath = Annotated[str, AfterValidator(_output)]
@@ -278,7 +279,7 @@ def duration(text: str) -> int:
         return int(found[1] or 0) * 86400 + int(found[2]) * 3600 + int(found[3]) * 60 + int(found[4] or 0)
     if found := _AMOUNT.fullmatch(text.strip().lower()):
         return ceil(float(found[1]) * _SECONDS[found[2]])
-    raise ValueError(f"{text!r:.40} is no duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
+    raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
 
 
 _MEMORY: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -292,7 +293,7 @@ def memory(text: str) -> int:
     """
     found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([kmgt]?i?)b?", text.strip().lower(), re.ASCII)
     if not found or found[2] not in _MEMORY:
-        raise ValueError(f"{text!r:.40} is no memory size; allowed: 10 GB, 10G, 512MiB")
+        raise ValueError(f"{text!r:.40} is not a memory size; allowed: 10 GB, 10G, 512MiB")
     return int(float(found[1]) * _MEMORY[found[2]])
 
 

@@ -79,18 +79,18 @@ def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
         ("it needs no accelerator", labels.accelerator != wanted.accelerator),
         ("it can be pulled", not is_there(image)),
         ("it is built from source", wanted.opt_build and labels.source != "opt-build"),
-        ("somebody has run it", image.verified_on is None),
-        ("it is no untried source build, which nobody asked for", unasked),
+        ("it is verified", image.verified_on is None),
+        ("it is not an unverified source build, which was not requested", unasked),
         ("its version is newer", _newest_first(labels.version)),
-        ("the driver has all of its CUDA", _ahead(image, wanted)),
-        ("it has the same MPI", wanted.mpi is not None and labels.mpi != wanted.mpi),
-        ("its MPI has the same version", not _same_mpi_version(image, wanted)),
-        ("it is compiled for a processor nearer to the target", distance(labels.microarchitecture, wanted.microarchitecture)),
-        ("it carries less that nobody asked for", spare),
+        ("the driver fully supports its CUDA", _ahead(image, wanted)),
+        ("it has the MPI of the job", wanted.mpi is not None and labels.mpi != wanted.mpi),
+        ("its MPI has the version of the job", not _same_mpi_version(image, wanted)),
+        ("it is compiled for a CPU closer to that of the target", distance(labels.microarchitecture, wanted.microarchitecture)),
+        ("it contains less that was not requested", spare),
         ("it is the project's own image", labels.source != "hub"),
-        ("more is known of what it carries", -_known_of(image)),
+        ("more is known of its contents", -_known_of(image)),
         ("the models predict it to be faster", dict(wanted.seconds).get(image.reference, math.inf)),
-        ("its name sorts first", image.reference),
+        ("its name comes first in the alphabet", image.reference),
     )
 
 
@@ -166,7 +166,7 @@ def distance(built_for: str | None, target: str | None) -> int:
 
 
 def _refuted(image: Image, wanted: Wanted) -> str | None:
-    return "that did not carry its labels when somebody ran it" if image.refuted else None
+    return "that did not match the labels when run" if image.refuted else None
 
 
 def _accelerator(image: Image, wanted: Wanted) -> str | None:
@@ -203,7 +203,7 @@ def _driver(image: Image, wanted: Wanted) -> str | None:
         return None
     has, takes = Version(image.labels.cuda), Version(wanted.driver_cuda)
     dead = has.major > takes.major or (takes.major < _MINOR_COMPATIBLE_SINCE and has > takes)
-    return f"for CUDA {image.labels.cuda}, of which the driver knows {wanted.driver_cuda}" if dead else None
+    return f"for CUDA {image.labels.cuda}, while the driver supports {wanted.driver_cuda}" if dead else None
 
 
 def _ahead(image: Image, wanted: Wanted) -> bool:
@@ -229,7 +229,7 @@ def _mpi(image: Image, wanted: Wanted) -> str | None:
 
 def _runtime(image: Image, wanted: Wanted) -> str | None:
     reads = _READS.get(wanted.runtime)
-    return f"in a form that {wanted.runtime} cannot read" if reads and _form(image.reference) not in reads else None
+    return f"in a format that {wanted.runtime} cannot read" if reads and _form(image.reference) not in reads else None
 
 
 _CHECKS: Final[tuple[Callable[[Image, Wanted], str | None], ...]] = (

@@ -155,16 +155,16 @@ def _relaxed(wanted: Wanted) -> Iterator[tuple[Wanted, tuple[Notice, ...]]]:
     if wanted.recipe_version:
         return
     if wanted.mpi:
-        text = f"no image of {wanted.framework} has an MPI that works with {wanted.mpi}: ranks may not find each other, test on two nodes"
+        text = f"no image of {wanted.framework} has an MPI compatible with {wanted.mpi}: ranks may fail to connect, test on two nodes"
         bare, given_up = replace(bare, mpi=None), (*given_up, Notice(field="target.name", message=text))
         yield bare, given_up
     if wanted.distribution:
-        text = f"no image of {wanted.framework} that runs there carries {wanted.distribution}; it must come with the application"
+        text = f"no suitable image of {wanted.framework} contains {wanted.distribution}; the application must provide it"
         yield replace(bare, distribution=None), (*given_up, Notice(field="optimisation.options.distribution", message=text))
 
 
 def _without(compiler: str, wanted: Wanted) -> Notice:
-    text = f"no image of {wanted.framework} that runs there carries {compiler}; the job runs without it"
+    text = f"no suitable image of {wanted.framework} contains {compiler}; the job runs without it"
     return Notice(field=f"optimisation.options.{compiler}", message=text)
 
 
@@ -183,7 +183,7 @@ def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], 
     if wanted.recipe_version and (why_build := _why_build(best, wanted, exact=exact)):
         return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {why_build}",))
     fit = sum(found.count for found in fitting)
-    why = f"{f'the best of {fit} that fit' if fit > 1 else 'the only one that fits'}, of {known} of {wanted.framework}"
+    why = f"{f'the best of {fit} suitable images' if fit > 1 else 'the only suitable image'} ({known} known for {wanted.framework})"
     lines = (_line(best, wanted, why), *_runner_up(best, others, wanted), _standing(best, wanted))
     warnings = (*given_up, *(() if matching else (_version_warning(best, able, wanted),)), *_mpi_warning(best, wanted))
     return ImageChoice(best, exact, None, lines, warnings)
@@ -192,8 +192,8 @@ def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], 
 def _why_build(best: Image, wanted: Wanted, *, exact: bool) -> str | None:
     """Why a recipe serves better than the best image, where it does."""
     if wanted.opt_build and not exact:
-        return f"none carries {_described(wanted)} built from source for that processor; nearest: {best.reference}"
-    return None if is_there(best) else f"the only one that fits is private: {best.reference}"
+        return f"no image contains {_described(wanted)} built from source for that CPU; nearest: {best.reference}"
+    return None if is_there(best) else f"the only suitable image is private: {best.reference}"
 
 
 def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
@@ -203,7 +203,8 @@ def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
         reasons[obstacle(kind.any, wanted) or ""] += kind.count
     counted = "; ".join(f"{count} {why}" for why, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])) if why)
     count = sum(kind.count for kind in known)
-    what = f"none of the {count} images of {wanted.framework} fits: {counted}" if known else f"none of {wanted.framework} is known"
+    named = wanted.framework
+    what = f"none of the {count} images of {named} is suitable: {counted}" if known else f"no image of {named} is known"
     if wanted.recipe_version:
         return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {what}",))
     message = f"{what}; name an image of your own in application.container_runtime, or add one to the catalogue"
@@ -248,8 +249,8 @@ def _version_warning(best: Image, able: Sequence[Kind], wanted: Wanted) -> Notic
     versions, used = _versions(able), Version(best.labels.version)
     first = max(0, min(versions.index(used) - MOST_LISTED // 2, len(versions) - MOST_LISTED))
     there = ", ".join(map(str, versions[first : first + MOST_LISTED]))
-    among = "there are" if len(versions) <= MOST_LISTED else f"the nearest of {len(versions)}"
-    text = f"no image carries {wanted.framework} {wanted.version}; {best.labels.version} is used ({among}: {there})"
+    among = "available" if len(versions) <= MOST_LISTED else f"the nearest of {len(versions)}"
+    text = f"no suitable image contains {wanted.framework} {wanted.version}; {best.labels.version} is used instead ({among}: {there})"
     return Notice(field=VERSION_FIELD, message=text)
 
 
@@ -257,8 +258,8 @@ def _mpi_warning(best: Image, wanted: Wanted) -> tuple[Notice, ...]:
     if wanted.mpi is None or best.labels.mpi == wanted.mpi:
         return ()
     text = (
-        f"the image is built with {best.labels.mpi}, the job runs with {wanted.mpi}: both have the MPICH binary interface, "
-        "but their versions and process managers must fit; test on two nodes before a long run"
+        f"the image is built with {best.labels.mpi}, but the job runs with {wanted.mpi}: both have the MPICH ABI, "
+        "but their versions and process managers must match; test on two nodes before a long run"
     )
     return (Notice(field="target.name", message=text),)
 
@@ -267,9 +268,9 @@ def _line(best: Image, wanted: Wanted, why: str) -> str:
     labels = best.labels
     extras = [*labels.compilers, *labels.distribution, *([labels.mpi] if labels.mpi else [])]
     inside = f"{labels.framework} {labels.version} ({labels.source}{', with ' + ', '.join(extras) if extras else ''})"
-    device = "processors" if labels.accelerator == "none" else labels.accelerator
+    device = "CPUs" if labels.accelerator == "none" else labels.accelerator
     built = f", compiled for {labels.microarchitecture}" if labels.microarchitecture else ""
-    spare = "; it is made for GPUs, which this job does not use" if labels.accelerator != wanted.accelerator else ""
+    spare = "; it is built for GPUs, which this job does not use" if labels.accelerator != wanted.accelerator else ""
     return f"image: {best.reference}, {inside} for {device}{built}: {why}{spare}"
 
 
@@ -280,18 +281,18 @@ def _runner_up(best: Image, others: Sequence[Image], wanted: Wanted) -> tuple[st
     second = others[0]
     pairs = zip(criteria(best, wanted), criteria(second, wanted), strict=True)
     why = next((name for (name, ours), (_, theirs) in pairs if ours != theirs), "they are equal")
-    return (f"image: not {second.reference}: the chosen one is better in that {why}",)
+    return (f"image: second best is {second.reference}; the chosen one is preferred because {why}",)
 
 
 def _standing(best: Image, wanted: Wanted) -> str:
     """What the catalogue says of having run it."""
     if best.verified_on:
-        return f"image: run and seen to carry its labels on {best.verified_on.isoformat()}"
+        return f"image: verified on {best.verified_on.isoformat()}: it ran, and contains what its labels say"
     note = f"; {best.notes[0]}" if best.notes else ""
     if not is_there(best):
-        name = f" as {image_file(best.reference)}" if wanted.runtime in ("apptainer", "singularity") else ""
-        return f"image: private, whoever submits this must bring it{name}{note}"
-    return f"image: unverified, nobody has recorded running it{note}"
+        name = f" (as {image_file(best.reference)})" if wanted.runtime in ("apptainer", "singularity") else ""
+        return f"image: private: get it from its owner before you submit{name}{note}"
+    return f"image: unverified: no run of it is recorded{note}"
 
 
 def _described(wanted: Wanted) -> str:

@@ -27,16 +27,16 @@ def rate(chosen: Chosen) -> str | None:
     seconds, shortest, longest = epoch
     needed = data.size_bytes / seconds
     text = (
-        f"{size(data.size_bytes)} an epoch of {span(seconds)} is {size(needed)}/s in all, {size(needed / chosen.nodes)}/s a node "
+        f"{size(data.size_bytes)} per epoch of {span(seconds)} is {size(needed)}/s in total, {size(needed / chosen.nodes)}/s per node "
         f"({chosen.prediction.level:.0%} interval {size(data.size_bytes / longest)}/s to {size(data.size_bytes / shortest)}/s; "
-        f"time {chosen.prediction.basis})"
+        f"basis: {chosen.prediction.basis})"
     )
     shared = _shared(chosen)
     if shared is None or shared.bandwidth_gbs is None:
-        return f"{text}; no bandwidth of a shared file system of {chosen.target.title} is on record"
+        return f"{text}; the bandwidth of {chosen.target.title}'s shared file system is not recorded"
     part = needed / (shared.bandwidth_gbs * 1e9)
-    busy = "; other jobs want it too, so read from the nodes instead" if part > BUSY else ""
-    return f"{text}; {shared.name} gives {shared.bandwidth_gbs:g} GB/s to all jobs together, so {part:.2g} of it{busy}"
+    busy = "; other jobs need it too, so read from storage on the nodes instead" if part > BUSY else ""
+    return f"{text}; {shared.name} provides {shared.bandwidth_gbs:g} GB/s for all jobs together, so the run needs {part:.2g} of it{busy}"
 
 
 def small_files(chosen: Chosen) -> str | None:
@@ -45,7 +45,7 @@ def small_files(chosen: Chosen) -> str | None:
     if data is None or not data.files or not data.size_bytes or data.size_bytes / data.files >= SMALL_FILE_BYTES:
         return None
     epoch = _epoch_s(chosen)
-    opened = f", {data.files / epoch[0]:,.0f} opened a second (time {chosen.prediction.basis})" if epoch else ""
+    opened = f", {data.files / epoch[0]:,.0f} opened per second (basis: {chosen.prediction.basis})" if epoch else ""
     return f"{data.files:,} files of {size(data.size_bytes / data.files)} on average{opened}"
 
 
@@ -56,10 +56,14 @@ def local_copy(chosen: Chosen) -> str | None:
         return None
     gigabytes = data.size_bytes / 1e9
     if node.local_storage_gb and gigabytes <= node.local_storage_gb:
-        return f"its {gigabytes:.3g} GB fit the {node.local_storage_gb:g} GB of storage on a node of {chosen.target.title}"
+        return f"its {gigabytes:.3g} GB fit the {node.local_storage_gb:g} GB of local storage on a node of {chosen.target.title}"
     usable, taken = usable_gb(chosen.target), needed_gb(chosen.request, chosen.shape.ranks_per_node)
     if usable and gigabytes <= MEMORY_PART * (usable - taken):
-        said = f", of which the request says that {taken:g} GB are taken" if taken else ", and the request does not say what the ranks need"
+        said = (
+            f", of which the ranks need {taken:g} GB according to the request"
+            if taken
+            else ", and the request does not state what the ranks need"
+        )
         return f"its {gigabytes:.3g} GB fit the memory of a node ({usable:g} GB usable{said})"
     return None
 

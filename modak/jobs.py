@@ -17,7 +17,7 @@ from modak.launchers.plain import OWN, USUAL
 from modak.placing import report, staging, storage
 from modak.shapes import Shape
 from modak.software import Software, bound_mpi, gpu_vendor
-from modak.starters import starter, without_starter
+from modak.starters import is_script, starter, without_starter
 from modak.target import Target
 from modak.tuning.setting import exported, option_words
 from modak.wishes import DEEPSPEED, by_torchrun, distribution
@@ -101,11 +101,11 @@ def definition_of(software: Software, target: Target) -> tuple[str, str]:
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:
     """The launcher's name, and why it."""
     if ranks == 1:
-        return "none", "launcher: none, there is one process"
+        return "none", "launcher: none, because there is only one process"
     if by_torchrun(request):
-        return "torchrun", "launcher: torchrun, one a node, for PyTorch's own distribution"
+        return "torchrun", "launcher: torchrun, one per node, for PyTorch's distributed training"
     if target.system and target.system.launcher:
-        return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as {target.system.name} prefers"
+        return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as preferred on {target.system.name}"
     usual = OWN.get(target.scheduler, USUAL)
     return usual, f"launcher: {usual} for {ranks} ranks"
 
@@ -115,15 +115,17 @@ def _too_old(spec: JobSpec, software: Software) -> tuple[Notice, ...]:
     version = software.framework_version
     if spec.launcher != "torchrun" or version is None or Version(version) >= TORCHRUN_SINCE:
         return ()
-    why = f"the image has PyTorch {version}, and torchrun came with {TORCHRUN_SINCE}: the job cannot start there"
-    return (Notice(field="optimisation.options.version", message=f"{why}; take a later version, or Horovod"),)
+    why = f"the image has PyTorch {version}, but torchrun needs {TORCHRUN_SINCE} or later: the job cannot start"
+    return (Notice(field="optimisation.options.version", message=f"{why}; use a later version, or Horovod"),)
 
 
 def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
     """A warning where a recipe makes the image, and none brings the layer that is asked for."""
     if software.recipe is None or distribution(request) != DEEPSPEED:
         return ()
-    return (Notice(field="optimisation.options.distribution", message="the recipe brings no DeepSpeed: it must come with the application"),)
+    return (
+        Notice(field="optimisation.options.distribution", message="the recipe does not install DeepSpeed: the application must provide it"),
+    )
 
 
 def _unlisted(target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]:
@@ -132,7 +134,7 @@ def _unlisted(target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]
     if usual is None or label is None or spec.launcher in ("none", "torchrun") or target.mpi_called(label):
         return ()
     called = f"{usual.family} {usual.version or ''}".strip()
-    text = f"{label} is an MPI that the file of {target.title} does not list ([[mpi]]): the job is set up for its default, {called}"
+    text = f"the system file of {target.title} does not list {label} ([[mpi]]): the job is set up for its default, {called}"
     return (Notice(field="target.name", message=text),)
 
 
@@ -142,7 +144,9 @@ def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...
     if system is None or system.ssh_between_nodes is not False:
         return spec, ()
     if not plugins.find("launchers", spec.launcher).needs_ssh(spec, scheduler):
-        return spec, (f"ssh: {system.name} has none between nodes; {spec.launcher} starts its processes through {target.scheduler}",)
+        return spec, (
+            f"ssh: not available between nodes of {system.name}; {spec.launcher} starts its processes through {target.scheduler}",
+        )
     if target.scheduler != "slurm":
         text = f"{spec.launcher} needs ssh between nodes, which {system.name} does not have; use one node"
         raise Conflict(text, field="job_options.node_count")
@@ -196,7 +200,7 @@ def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, t
     asked = request.job_options.signal
     if asked is None or wall_time_s is None or asked.seconds < wall_time_s:
         return Signal(asked.name, asked.seconds) if asked else None, ()
-    why = f"{asked.seconds} s before a limit of {wall_time_s} s the job has not begun: the signal is left out"
+    why = f"a signal {asked.seconds} s before the end does not fit a time limit of {wall_time_s} s: it is left out"
     return None, (Notice(field="job_options.signal", message=why),)
 
 
@@ -233,14 +237,13 @@ def _command(request: Request, launcher: str) -> tuple[tuple[Word, ...], tuple[N
     if request.application.command:
         command, notices = _started_once(request.application.command, launcher)
         return (*_interpreted(command, request, launcher), *option_words(request)), notices
-    text = "no executable is named; the script runs what the variable MODAK_COMMAND names, and stops where it is not set"
+    text = "no executable is given; the script runs the command in the variable MODAK_COMMAND, and stops if it is not set"
     return (Joined(parts=(Variable(variable="MODAK_COMMAND"),)),), (Notice(field="application.executable", message=text),)
 
 
 def _interpreted(command: tuple[Word, ...], request: Request, launcher: str) -> tuple[Word, ...]:
     """The command with ``python3`` before a script of Python's: no shell finds ``train.py``, and torchrun alone takes it as it is."""
-    first = command[0] if isinstance(command[0], str) else command[0].parts[-1]
-    script = isinstance(first, str) and first.endswith(".py") and request.application.app_type in ("python", None)
+    script = is_script(command[0]) and request.application.app_type in ("python", None)
     return ("python3", *command) if script and launcher != "torchrun" else command
 
 
@@ -251,8 +254,8 @@ def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word,
         return command, ()
     found = without_starter(command, program) if launcher == "torchrun" else None
     bare, out = found or (command, ())
-    how = f"{launcher} starts the ranks here, and {program} would start more in each"
-    done = f"{line(out)!a:.200} is left out" if out else "name the program alone"
+    how = f"the script starts the ranks with {launcher}, and each rank would run {program} again"
+    done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
     return bare, (Notice(field="application.executable", message=f"{how}: {done}"),)
 
 
@@ -310,4 +313,6 @@ def _numa(target: Target, shape: Shape) -> tuple[str, ...]:
     if node is None or shape.numa_mode is None or shape.numa_mode == node.standard_numa_domains:
         return ()
     standard = node.standard_numa_domains
-    return (f"NUMA: the layout was measured with {shape.numa_mode} domains a node; {standard} are the standard, so ask for that mode",)
+    return (
+        f"NUMA: the layout was measured with {shape.numa_mode} domains per node, but the default is {standard}: ask the site for that mode",
+    )

@@ -192,8 +192,9 @@ class JobSpec:
     plan_id: str = ""
     values: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What rule texts may read: ``MODAK_STORAGE``, ``MODAK_RANKS``, …; placeholders become these variables."""
-    steps: bool = False
-    """Its processes are a step of Slurm's, which srun starts: what Slurm offers for steps reaches them (Pyxis, ``scancel``)."""
+    slurm_step: bool = False
+    """Its processes are a step of Slurm's, which srun starts: what Slurm offers for steps reaches them (Pyxis, ``scancel``). Found when
+    the script is written: :meth:`modak.launchers.Launcher.slurm_step`."""
     preflight: bool = True
     affinity: bool = False
     """Each rank's CPUs are counted and printed before the run."""

@@ -194,10 +194,10 @@ def _load(path: Path) -> dict[str, Any]:
     except BadSyntax as wrong:
         raise DataError(wrong.faults[0].message, field=str(path)) from None
     except UnicodeDecodeError as wrong:
-        raise DataError(f"byte {wrong.start + 1}: no UTF-8", field=str(path)) from None
+        raise DataError(f"byte {wrong.start + 1}: not valid UTF-8", field=str(path)) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         what = "nested too deep" if isinstance(error, RecursionError) else error
-        raise DataError(f"is no TOML document: {what}", field=str(path)) from None
+        raise DataError(f"is not a TOML document: {what}", field=str(path)) from None
     if not isinstance(document, dict):
         raise DataError("holds no table of keys and values", field=str(path))
     return document

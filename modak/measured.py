@@ -10,7 +10,8 @@ from modak.facts import HostMpi, Layout, Node, mpi_family, parameter
 from modak.frameworks.base import Carrier
 from modak.grammar import version_range
 from modak.perfmodel import Curve
-from modak.perfmodel.matching import same_name, same_precision, same_value
+from modak.perfmodel.matching import same_name, same_value
+from modak.perfmodel.precisions import same_precision
 from modak.shapes import ASSUMED, Shape
 from modak.target import Target
 from modak.wishes import allowed_compilers, carrier, compiler_named, library, may_have, precision
@@ -28,9 +29,17 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     here = [curve for curve in curves if _measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (may_have(curve.series.compiler, allowed) or None not in allowed)]
     same = [curve for curve in own if _agrees(curve, request, allowed)]
+    spelt = _spelt(own)
     for curve in same or filter(_tells_layout, own):
         for layout in _layouts(curve):
-            yield _as_asked(_shape_of(curve, layout, target.node), request, allowed, host)
+            shape = _shape_of(curve, layout, target.node)
+            yield _as_asked(replace(shape, compiler=spelt.get(same_name(shape.compiler), shape.compiler)), request, allowed, host)
+
+
+def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:
+    """One spelling of each compiler: ``gcc 9.3`` and ``gcc-9.3`` are one build."""
+    names = {compiler_named(curve.series.compiler) for curve in curves}
+    return {same_name(name): name for name in sorted((name for name in names if name), reverse=True)}
 
 
 def _measured_on(curve: Curve, target: Target) -> bool:

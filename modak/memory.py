@@ -27,11 +27,11 @@ def obstacle(request: Request, target: Target, shape: Shape) -> str | None:
     """Why a shape does not fit the memory there; ``None``: it does, or too little is known to say."""
     need, usable = needed_gb(request, shape.ranks_per_node), usable_gb(target)
     if usable is not None and need > usable:
-        ranks = f"{counted(shape.ranks_per_node, 'rank')} a node"
+        ranks = f"{counted(shape.ranks_per_node, 'rank')} per node"
         aside = request.optimisation.workload.memory_aside_gb
-        beside = f" with the {aside:g} GB beside them" if aside else ""
-        return f"{ranks}{beside} need {need:g} GB; {usable:g} GB are usable on nodes of {target.title}"
+        beside = f" and {aside:g} GB besides" if aside else ""
+        return f"{need:g} GB per node are needed ({ranks}{beside}), but nodes of {target.title} have {usable:g} GB usable"
     per_gpu, gpu = request.optimisation.workload.memory_per_gpu_gb, target.accelerator
     if shape.gpus_per_node and per_gpu and gpu and gpu.memory_gb and per_gpu > gpu.memory_gb:
-        return f"a GPU needs {per_gpu:g} GB; the {gpu.model} of {target.title} has {gpu.memory_gb:g} GB"
+        return f"{per_gpu:g} GB are needed per GPU, but the {gpu.model} of {target.title} has {gpu.memory_gb:g} GB"
     return None

@@ -59,7 +59,7 @@ class Amount:
     @property
     def one(self) -> str:
         """What one of it is called."""
-        return {"ns": "ns", "1": "unit"}.get(self.counts, self.counts.removesuffix("s"))
+        return one_of(self.counts)
 
 
 METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
@@ -114,7 +114,16 @@ def metric(name: str, unit: str | None = None) -> Metric:
     if measured.kind == known.kind == "throughput":
         return Metric(name, measured.base, "higher", measured.per, "throughput")
     hint = f"; a time per {measured.per} is the metric '{measured.per}_time'" if measured.kind == "time" and measured.per else ""
-    raise DataError(f"{unit!r} is no unit of {name}; allowed: {_allowed(known)}{hint}", field="unit")
+    raise DataError(f"{unit!r} is not a unit of {name}; allowed: {_allowed(known)}{hint}", field="unit")
+
+
+def one_of(counts: str) -> str:
+    """What one of what is counted is called.
+
+    >>> one_of("epochs"), one_of("ns"), one_of("1")
+    ('epoch', 'ns', 'unit')
+    """
+    return {"ns": "ns", "1": "unit"}.get(counts, counts.removesuffix("s"))
 
 
 def counted(metric: Metric) -> tuple[str, float] | None:

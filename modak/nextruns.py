@@ -43,7 +43,7 @@ LIKELY = 0.01
 """Layouts that are chosen in a smaller part of the draws have no say."""
 TILT = 1e-7
 """Between sizes of equal node-hours the smaller one is taken."""
-NOTHING = "no result of this application can be used: these runs give a first look at how it scales"
+NOTHING = "there is no usable result of this application: these runs give a first look at how it scales"
 ENOUGH = "no run narrows the interval of the decision by 2 % or more"
 
 
@@ -210,7 +210,7 @@ def _chances(request: Request, scored: Scored) -> Floats:
             continue
     if not counts.any():
         rank(scored, objective, least)
-        raise Infeasible("nothing meets the constraints, however the runs come out", field="optimisation.objective")
+        raise Infeasible("no configuration meets the constraints, whatever the runs measure", field="optimisation.objective")
     return np.asarray(counts / counts.sum())
 
 

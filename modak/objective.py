@@ -93,19 +93,20 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     """
     minimise = _minimised(objective)
     floor = objective.min_efficiency or min_efficiency
-    decisions = [f"objective: least {minimise.replace('_', '-')}" + _conditions(objective, floor)]
+    decisions = [f"objective: minimise {minimise.replace('_', '-')}" + _conditions(objective, floor)]
     known = np.isfinite(scored.time)
     if not known.any():
-        return Ranking(np.zeros(scored.nodes.shape), ("objective: not applied, no prediction rests on evidence",), minimise)
+        return Ranking(np.zeros(scored.nodes.shape), ("objective: not applied, because nothing could be predicted",), minimise)
     silent = objective.minimise is None and objective.deadline is None and objective.budget_node_hours is None
     feasible = known & _feasible(scored, objective, floor)
     if floor is None and silent and scored.nodes.min() < scored.nodes.max():
         useful = feasible & (scored.efficiency * scored.time >= DEFAULT_EFFICIENCY * (scored.time + START_UP_S))
         feasible = useful if useful.any() else feasible & (scored.nodes == scored.nodes[known].min())
-        decisions[0] += f" while at least {DEFAULT_EFFICIENCY:g} of each node's time, start-up counted, is useful (no objective was stated)"
+        useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including start-up"
+        decisions[0] += f", at {useful_part} (the default: the request states no objective)"
     near = feasible & (scored.doublings <= FAR)
     if objective.max_nodes is None and near.any() and (feasible & ~near).any():
-        decisions.append(f"sizes more than {FAR:g} doubling beyond the measured ones are left out; max_nodes asks for them")
+        decisions.append(f"sizes more than {FAR:g} doubling beyond the measured ones are not considered; set max_nodes to consider them")
         feasible = near
     if not feasible.any():
         raise Infeasible(_what_stands_in_the_way(scored, objective, floor, known), field="optimisation.objective")
@@ -117,7 +118,7 @@ def nearest(scored: Scored, objective: Objective, min_efficiency: float | None =
     score = np.full(scored.time.shape, np.inf)
     score[closest(scored, objective, min_efficiency)] = 0.0
     said = _conditions(objective, objective.min_efficiency or min_efficiency)
-    return Ranking(score, (f"objective: nothing meets it{said}; this comes closest",), _minimised(objective))
+    return Ranking(score, (f"objective: no configuration meets it{said}; this one comes closest",), _minimised(objective))
 
 
 def _minimised(objective: Objective) -> str:
@@ -193,7 +194,7 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float |
     """Which constraint cannot be met, the closest configuration, and what would have to give."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
-        return f"nothing runs within max_nodes = {objective.max_nodes}"
+        return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer"
     near = closest(scored, objective, floor)
     bound = scored.bound(objective.confidence)
     described = (
@@ -202,7 +203,7 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float |
         f"{scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
     would_do = list(_would_do(scored, objective, floor, known))
-    give = "; what would do: " + ", or ".join(would_do) if would_do else ""
+    give = "; feasible with: " + ", or ".join(would_do) if would_do else ""
     return f"{_obstacle(scored, objective, floor, within)}; {described}{give}"
 
 
@@ -214,7 +215,7 @@ def _obstacle(scored: Scored, objective: Objective, floor: float | None, within:
     if objective.budget_node_hours and hours > objective.budget_node_hours:
         return f"{objective.budget_node_hours:g} node-hours are not enough"
     if floor and np.nan_to_num(scored.efficiency[within], nan=0.0).max() < floor:
-        return f"nothing has a parallel efficiency of {floor:g}"
+        return f"no configuration has a parallel efficiency of {floor:g}"
     return "no configuration meets all constraints together"
 
 
@@ -236,7 +237,7 @@ def _would_do(scored: Scored, objective: Objective, floor: float | None, known: 
         if others.any() and np.isfinite(scored.efficiency[others]).all():
             yield f"an efficiency of {math.floor(100 * scored.efficiency[others].max()) / 100:g}"
     if objective.max_nodes and scored.nodes[known].max() >= objective.max_nodes:
-        yield f"more than the {objective.max_nodes} nodes that max_nodes allows, which were not looked at"
+        yield f"perhaps max_nodes above {objective.max_nodes} (not examined)"
 
 
 def _rounded_up(value: float) -> float:

@@ -38,12 +38,13 @@ from modak.software import Software, choose_software
 from modak.switching import with_switches
 from modak.target import Target, place_of, resolve
 from modak.tuning.hint import hint
-from modak.workload import unsaid, with_problem
+from modak.workload import nearest_lengths, unsaid, with_problem
 
 MOST_ALTERNATIVES = 6
 MOST_ON_FRONT = 10
 START_UP_S = 120
-"""Added to a wall time where nobody measured the start-up of a job on that system."""
+"""Added to a wall time where the system's file does not say what starting a job takes: what results tell begins with the run, after the
+script's checks, copies and images."""
 WALL_TIME_STEP_S = 300
 
 
@@ -195,8 +196,11 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     known = prepared(facts)
     place = place_of(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
-    asked = (*place, *key_of_any_size(request))
-    predicted = known.columns.get((asked, *counts_key(request)), lambda: _predicted(essence(request), target, known, asked))
+    lengths = nearest_lengths(request.optimisation.workload, known.lengths)
+    asked = (*place, *key_of_any_size(request), *lengths.values())
+    predicted = known.columns.get(
+        (asked, *counts_key(request)), lambda: _predicted(essence(request, lengths=lengths), target, known, asked)
+    )
     scored, evidence = score(request, target, predicted)
     ranking = ranked(scored, request.optimisation.objective, least_efficiency(request))
     missing = () if evidence.known else unsaid(request, known.needing_more)
@@ -271,11 +275,13 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[
     if upper is None:
         default = partition.default_wall_time_s if partition else None
         taken = f"{clock(default)}, the partition's default" if default else "left to the scheduler"
-        return default, (f"wall time: {taken}; there is no prediction to take it from",)
-    start_up = 0 if decision.evidence.start_up_s else START_UP_S
+        return default, (f"wall time: {taken}, because there is no prediction",)
+    start_up = 0 if decision.target.system and decision.target.system.start_up_s else START_UP_S
     wanted = -(-int(upper + start_up) // WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     if limit and wanted > limit:
-        return limit, (f"wall time: {clock(limit)}, the partition's limit; the prediction's upper bound with start-up is {clock(wanted)}",)
+        return limit, (
+            f"wall time: {clock(limit)}, the partition's limit; the upper bound of the prediction plus start-up is {clock(wanted)}",
+        )
     return wanted, (f"wall time: {clock(wanted)}, the upper bound of the prediction plus start-up",)
 
 
@@ -286,7 +292,7 @@ def _beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:
     if not (asked and limit and asked > limit):
         return ()
     where = f"{target.title}, queue {target.scheduler_partition}" if target.scheduler_partition else target.title
-    text = f"{clock(asked)} asked for; a job of {counted(decision.nodes, 'node')} on {where} may last {clock(limit)}"
+    text = f"{clock(asked)} requested, but a job of {counted(decision.nodes, 'node')} on {where} may run for at most {clock(limit)}"
     return (Notice(field="job_options.wall_time_limit", message=text),)
 
 
@@ -305,8 +311,8 @@ def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
     missing = {"energy": node is None or node.power_w is None, "cost": partition is None or partition.price_per_node_hour is None}
     if minimise is None or not missing.get(minimise):
         return ()
-    figure = {"energy": "a node's power", "cost": "a price per node-hour"}[minimise]
-    text = f"no figure for {figure} is known of {target.name or 'the target'}; node-hours are minimised instead"
+    figure = {"energy": "the power of a node", "cost": "the price per node-hour"}[minimise]
+    text = f"{figure} is not recorded for {target.name or 'the target'}; node-hours are minimised instead"
     return (Notice(field="optimisation.objective.minimise", message=text),)
 
 

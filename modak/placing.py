@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from modak.dsl import Notice, Request
+from modak.dsl import Notice, Request, Workload
 from modak.facts import FileSystem, parameter
 from modak.jobspec import Copy, Report, Staging
+from modak.metrics import counted, metric
 from modak.shapes import Shape
 from modak.software import Software, preferred_storage
 from modak.target import Target
@@ -39,10 +40,10 @@ def storage(request: Request, target: Target, software: Software) -> Storage:
     found = _of_class(target, wanted or COMMON) or (None if asked else _of_class(target, COMMON))
     if found is None:
         known = sorted({fs.storage_class for fs in (target.system.filesystems if target.system else ()) if fs.storage_class})
-        text = f"no place of storage class {wanted or COMMON} is known of {target.title}; known: {', '.join(known) or 'none'}"
+        text = f"no storage of class {wanted or COMMON} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
         return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),) if asked else ())
-    common = "the common one, since nothing else was asked for" if not wanted else f"the common one, since there is no {wanted} here"
-    why = "as requested" if asked else f"as {software.reference} wants it" if found.storage_class == wanted else common
+    common = "the common class, because no other is requested" if not wanted else f"the common class, because the system has no {wanted}"
+    why = "as requested" if asked else f"as {software.reference} requires" if found.storage_class == wanted else common
     return Storage(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
 
 
@@ -71,6 +72,7 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
         **{f"params.{name}": value for name, value in recorded(request).items()},
         "params.epochs": f"{workload.epochs:g}" if workload.epochs else None,
         "params.steps": f"{workload.steps:g}" if workload.steps else None,
+        "params.amount": _amount(workload),
         "framework": found.framework if found else None,  # as the models are asked for it, whatever it runs in
         "framework_version": software.framework_version,
         "compiler": shape.compiler,
@@ -98,6 +100,14 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
         unit=printed.unit if printed else None,
         pattern=printed.pattern if printed else None,
     )
+
+
+def _amount(workload: Workload) -> str | None:
+    """All the work of a run that prints how fast it does that, in what its rate counts."""
+    rate = counted(metric(workload.metric.name, workload.metric.unit)) if workload.metric else None
+    if rate and rate[0] == "samples" and not workload.amount and workload.samples:
+        return f"{workload.samples * (workload.epochs or 1):.12g} samples"
+    return workload.amount if rate else None
 
 
 def _asked_for(request: Request, software: Software) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import attrgetter
@@ -12,6 +12,7 @@ from modak.cache import Cache
 from modak.facts import Facts, Result
 from modak.images import Catalogue, catalogue
 from modak.metrics import Metric, counted, metric
+from modak.perfmodel import startup
 from modak.perfmodel.matching import same_name
 from modak.rules import Rulebook, rulebook
 
@@ -51,6 +52,13 @@ class Prepared(Facts):
     def names_images(self) -> bool:
         """Whether results say in which images they ran."""
         return any(curve.series.image for curve in self.models)
+
+    @cached_property
+    def lengths(self) -> Mapping[str, Sequence[float]]:
+        """How long whole runs were, by what counts, where those of several lengths were measured."""
+        told = [startup.lengths(curve.series) for curve in self.models if curve.told is None and startup.is_whole(curve.series)]
+        known = {name: sorted({one[name] for one in told if name in one}) for name in {name for one in told for name in one}}
+        return {name: lengths for name, lengths in sorted(known.items()) if len(lengths) > 1}
 
     @cached_property
     def needing_more(self) -> tuple[Metric, ...]:

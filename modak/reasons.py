@@ -27,12 +27,13 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     told = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own)
     lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
     if not decision.evidence.known:
-        return (*lines, "time: not predicted, no result of this application can be used")
+        return (*lines, "time: not predicted, because there is no usable result of this application")
     choice = choice_of(decision, decision.best)
     shape = decision.shape
     lines.append(_layout_line(decision, shape))
     lines += _build_line(request, decision, shape)
     lines.append(_nodes_line(decision, choice))
+    lines += _start_line(decision, choice)
     wanted = request.optimisation.objective
     return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
 
@@ -56,7 +57,7 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
 def _layout_line(decision: Decision, shape: Shape) -> str:
     """Why this layout: how much faster it is than the next one at the same size."""
     ranks, threads, nodes = shape.ranks_per_node, shape.threads_per_rank, decision.nodes
-    text = f"layout: {counted(ranks, 'rank')} x {counted(threads, 'thread')} a node{_mpi_text(shape)}"
+    text = f"layout: {counted(ranks, 'rank')} per node x {counted(threads, 'thread')} per rank{_mpi_text(shape)}"
     scored, best = decision.scored, decision.best
     laid_out = np.array([each.laid_out_as(shape) for each in decision.candidates.shapes])
     rivals = np.flatnonzero(~laid_out[scored.shape] & (scored.nodes == nodes) & np.isfinite(scored.time)).tolist()
@@ -74,7 +75,7 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
     if not is_build(shape.compiler):
         return
     if request.optimisation.workload.compiler:
-        yield f"build: {shape.compiler}, as the request names it"
+        yield f"build: {shape.compiler}, as requested"
         return
     scored, best, fastest = decision.scored, decision.best, dict[str, float]()
     for index in np.flatnonzero((scored.nodes == decision.nodes) & np.isfinite(scored.time)).tolist():
@@ -107,13 +108,27 @@ def _mpi_text(shape: Shape) -> str:
 def _nodes_line(decision: Decision, choice: Choice) -> str:
     predicted, nodes = choice.prediction, choice.configuration.nodes
     if decision.candidates.given.nodes or decision.candidates.given.ranks:
-        return f"nodes: {nodes}, as the request's counts say"
+        return f"nodes: {nodes}, as requested"
     text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
     excluded = missed(decision)
     if not excluded:
         return text
     fewer, scored = excluded[0], decision.scored
     return f"{text}; {counted(scored.nodes[fewer], 'node')} ({span(scored.time[fewer])} predicted) would not meet the constraints"
+
+
+def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
+    """What of the time is start-up, and how that is known."""
+    seconds = choice.prediction.start_up
+    if seconds is None:
+        return
+    curve = decision.evidence.predictions[int(decision.scored.shape[decision.best])].curve
+    if curve is None or curve.start_up is None:
+        yield f"start-up: {span(seconds)} of the predicted time, as the file of {decision.target.title} says"
+        return
+    runs, doubt = curve.start_up.runs, span(curve.start_up.doubt)
+    basis = f"measured on {counted(runs, 'run')}, each run's time minus that of the work which it printed"
+    yield f"start-up: {span(seconds)} of the predicted time, with a standard deviation of {doubt}; {basis}"
 
 
 def why_not(decision: Decision, index: int) -> str:

@@ -194,12 +194,11 @@ def _settled(strongest_first: Iterable[Rule]) -> tuple[Mapping[str, Rule], tuple
             if rival is None:
                 set_by[name] = rule
             elif rival != name:
-                lost.append(f"rule {rule.name}: {name} is left out, {rival} of rule {set_by[rival].name} binds threads already")
+                lost.append(f"rule {rule.name}: {name} is not set, because {rival} of rule {set_by[rival].name} binds threads already")
             elif set_by[name].environment[name] != value:
                 winner = set_by[name]
-                lost.append(
-                    f"rule {rule.name}: {name}={value} is left out, {winner.name} sets {winner.environment[name]} ({_why(winner, rule)})"
-                )
+                stronger = f"rule {winner.name} sets {winner.environment[name]} ({_why(winner, rule)})"
+                lost.append(f"rule {rule.name}: {name}={value} is not set, because {stronger}")
     return set_by, tuple(lost)
 
 
@@ -214,7 +213,7 @@ def _why(winner: Rule, loser: Rule) -> str:
     if winner.priority != loser.priority:
         return f"priority {winner.priority} over {loser.priority}"
     ours, theirs = _conditions(winner.when), _conditions(loser.when)
-    return f"{ours} conditions over {theirs}" if ours != theirs else "its name sorts first"
+    return f"{ours} conditions over {theirs}" if ours != theirs else "first in the alphabet"
 
 
 def _line(rule: Rule, set_by: Mapping[str, Rule]) -> str:
@@ -254,7 +253,7 @@ def _bad_variables(environment: Mapping[str, str]) -> Iterable[Fault]:
             yield Fault(f"environment.{name}", message)
         clash = [other for other in _rivals(name) if other in environment and name < other]
         if clash:
-            yield Fault(f"environment.{name}", f"not together with {', '.join(clash)}: each binds threads in its own way")
+            yield Fault(f"environment.{name}", f"cannot be combined with {', '.join(clash)}: both bind threads")
 
 
 def _bad_script(script: str | None) -> Iterable[Fault]:

@@ -24,15 +24,18 @@ from modak.facts import Facts, Partition, System, parameter
 from modak.objective import Scored
 from modak.perfmodel import Curve, Power, Predictions, Question, describe, predict
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.matching import same_name
+from modak.perfmodel.matching import NORMAL, same_name
+from modak.perfmodel.startup import is_whole
 from modak.prepared import prepared
 from modak.shapes import Shape
 from modak.target import Target, find_system, other_nodes
 from modak.wishes import carrier, graph_compilers
-from modak.workload import Units, of_one_kind, units
+from modak.workload import Units, lengths, of_one_kind, units
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+STARTING: Final = 0.1
+"""The part of a measured run that starting it may have taken, at 90 %, where nothing tells. Judgement."""
 BLOCK: Final = 256
 """Sizes that are predicted together where a request gives its number of nodes: the next request gives another one."""
 
@@ -51,6 +54,18 @@ class Shaped:
         columns = {name: getattr(found, name)[one] for name in ("value", "spread", "below", "basis", "doublings")}
         alone = replace(found, **columns)
         return Shaped(alone, self.smallest[one], self.at_smallest[one])
+
+
+@dataclass(frozen=True)
+class Starting:
+    """What starting a run takes, by its results, of each shape."""
+
+    seconds: Floats
+    """NaN where no results tell."""
+    doubt: Floats
+    """The standard deviation of the next one, in seconds."""
+    own: npt.NDArray[np.bool_]
+    """Whether they are of the very run: its work is doubted alone then, else both."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,25 @@ class Columns:
         """Of each shape, the same on the fewest nodes."""
         return np.where(self._grows, 1.0, self.smallest)
 
+    @cached_property
+    def starting(self) -> Starting | None:
+        """What starting takes; ``None``: no results of any shape tell."""
+        known = [each.curve.start_up if each.curve else None for each in self.predictions]
+        if not any(known):
+            return None
+        own = [one is not None and not each.differences for one, each in zip(known, self.predictions, strict=True)]
+        return Starting(
+            seconds=np.array([one.seconds if one else np.nan for one in known]),
+            doubt=np.array([one.doubt if one else 0.0 for one in known]),
+            own=np.array(own),
+        )
+
+    @cached_property
+    def whole(self) -> npt.NDArray[np.bool_] | None:
+        """Of which shapes times of whole runs tell, start-up and all; ``None``: of none."""
+        told = [each.curve is not None and each.curve.start_up is None and is_whole(each.curve.series) for each in self.predictions]
+        return np.array(told) if any(told) else None
+
     @property
     def _grows(self) -> npt.NDArray[np.bool_]:
         return np.array([each.curve is not None and each.curve.grows for each in self.predictions])
@@ -98,7 +132,8 @@ class Evidence:
 
     columns: Columns
     units: tuple[Units | None, ...]
-    start_up_s: float
+    start_up_s: Floats
+    """Of each shape, what its times have of start-up."""
     level: float = 0.9
 
     @property
@@ -130,7 +165,8 @@ class Evidence:
             lower=time * math.exp(-reach * float(scored.below[index])),
             upper=time * math.exp(reach * float(scored.spread[index])),
             level=self.level,
-            per_unit=(time - self.start_up_s) / unit.count,
+            start_up=float(self.start_up_s[shape]) or None,
+            per_unit=(time - float(self.start_up_s[shape])) / unit.count,
             per=unit.per,
             basis=scored.basis[index],
             model=self.columns.models[shape],
@@ -197,19 +233,22 @@ def _predicted(
 
 
 def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
-    """The time that the request's workload takes on every candidate: start-up and units."""
-    start_up = (target.system.start_up_s if target.system else None) or 0.0
+    """The time that the request's workload takes on every candidate: start-up, as results or else the system tell it, and units."""
+    start_up = np.full(len(predicted.predictions), (target.system.start_up_s if target.system else None) or 0.0)
+    if predicted.starting is not None:
+        start_up = np.where(np.isnan(predicted.starting.seconds), start_up, predicted.starting.seconds)
     per_shape = tuple(units(request, each.curve) if each.curve else None for each in predicted.predictions)
     scale = np.array([unit.count * unit.unit_scale if unit else np.nan for unit in per_shape])
-    time = start_up + predicted.value * scale[predicted.shape]
+    time = start_up[predicted.shape] + predicted.value * scale[predicted.shape]
     least_work = np.fmin.reduce((start_up + predicted.at_smallest * scale) * predicted.shares_at_smallest, initial=np.inf)
+    above, below = _of_length(predicted, scale, *_with_start(predicted, start_up, time))
     node, partition = target.node, target.partition
     scored = Scored(
         shape=predicted.shape,
         nodes=predicted.nodes,
         time=time,
-        spread=predicted.spread,
-        below=predicted.below,
+        spread=above,
+        below=below,
         doublings=predicted.doublings,
         efficiency=least_work / (time * predicted.shares),
         basis=predicted.basis,
@@ -217,6 +256,25 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         price=partition.price_per_node_hour if partition else None,
     )
     return scored, Evidence(predicted, per_shape, start_up)
+
+
+def _with_start(predicted: Columns, start_up: Floats, time: Floats) -> tuple[Floats, Floats]:
+    """How far the intervals of whole times reach, in logs: those of work and of a start-up that results tell, by their shares."""
+    if predicted.starting is None:
+        return predicted.spread, predicted.below
+    of_work = np.where(predicted.starting.own[predicted.shape], 1 - start_up[predicted.shape] / time, 1.0)
+    of_start = NORMAL * predicted.starting.doubt[predicted.shape] / time
+    return np.hypot(predicted.spread * of_work, of_start), np.hypot(predicted.below * of_work, of_start)
+
+
+def _of_length(predicted: Columns, scale: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
+    """The same where a whole run of another length was measured, whose start-up nobody knows: it may be more of a shorter run, or less of
+    a longer one.
+    """
+    if predicted.whole is None:
+        return above, below
+    parts = np.log(1 - STARTING + STARTING / np.where(predicted.whole, scale, 1.0))[predicted.shape]
+    return np.hypot(above, np.fmax(parts, 0.0)), np.hypot(below, np.fmin(parts, 0.0))
 
 
 def question(request: Request, target: Target, shape: Shape) -> Question:
@@ -238,7 +296,8 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "image": request.application.container_runtime if framework is None and target.runtime else None,
     }
     known = {name: value for name, value in attributes.items() if value is not None}
-    return Question(known, shape.layout, without=graph_compilers(), elsewhere=target.other_nodes(shape.gpus_per_node > 0))
+    elsewhere = target.other_nodes(shape.gpus_per_node > 0)
+    return Question(known, shape.layout, without=graph_compilers(), elsewhere=elsewhere, lengths=lengths(work))
 
 
 def node_power(facts: Facts) -> Power:

@@ -33,8 +33,9 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
         margin = wanted[rival] / wanted[best] - 1
         both = math.exp(stretch(LEVEL) * math.hypot(float(scored.spread[best]), float(scored.spread[rival]))) - 1
         least = "time" if ranking.minimise == "time" else "node-hours"
-        text = f"sensitivity: the next other variant, {describe(rival)}, would win only if the choice took {margin:.0%} more {least}"
-        yield f"{text} against it than predicted (their intervals together reach {both:.0%}{': either may win' if both > margin else ''})"
+        text = f"sensitivity: the best other variant, {describe(rival)}, would be better only if the chosen one took"
+        reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin else ''}"
+        yield f"{text} {margin:.0%} more {least} relative to it than predicted ({reached})"
 
 
 def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
@@ -47,7 +48,7 @@ def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Des
     bound = float(scored.bound(objective.confidence)[nearest])
     if bound > objective.deadline:
         faster = 1 - objective.deadline / bound
-        yield f"sensitivity: {describe(nearest)} would do if it were {faster:.1%} faster than predicted"
+        yield f"sensitivity: {describe(nearest)} would meet the deadline if it were {faster:.1%} faster than predicted"
 
 
 def _rival(scored: Scored, ranking: Ranking) -> int | None:

@@ -198,7 +198,7 @@ def _file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}", field=f"{PREFIX}CONFIG") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is no TOML file: {error}", field=f"{PREFIX}CONFIG") from None
+        raise DataError(f"{path} is not a TOML file: {error}", field=f"{PREFIX}CONFIG") from None
     faults = [Fault(f"{path}: {key}", unknown("setting", key, Settings.model_fields)) for key in told if key not in Settings.model_fields]
     if faults:
         raise DataError(faults=faults)

@@ -224,12 +224,12 @@ def _without_catalogue(chosen: Software, found: Carrier | None, target: Target) 
     if chosen.image or chosen.recipe or (found and target.runtime):
         return ()
     if chosen.own_image:
-        return (f"image: {chosen.own_image}, as the request names it",)
-    return ("image: none; the application runs as the system provides it",)
+        return (f"image: {chosen.own_image}, as requested",)
+    return ("image: none; the application runs without a container",)
 
 
 def _instead_of_own(chosen: Software, found: Carrier | None) -> tuple[str, ...]:
     """That an image which the request names is not the one it gets."""
     if found is None or chosen.own_image in (None, chosen.reference):
         return ()
-    return (f"image: not {chosen.own_image}, which the request names: for {found.framework} the catalogue decides",)
+    return (f"image: {chosen.own_image} is requested, but for {found.framework} the catalogue decides",)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from modak.words import Word
+from modak.words import Word, tail
 
 FLAGS: Final[Mapping[str, frozenset[str]]] = {
     "torchrun": frozenset({"--standalone", "--run-path", "--use-env", "--virtual-local-rank"}),
@@ -62,6 +62,15 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
     return ((*begin, *command[place:]), command[:place]) if place < len(command) else None
 
 
+def is_script(word: Word) -> bool:
+    """Whether a word is a script of Python's.
+
+    >>> is_script("./train.py"), is_script("python3")
+    (True, False)
+    """
+    return tail(word).endswith(".py")
+
+
 def _is_python(word: Word) -> bool:
     return isinstance(word, str) and word.rsplit("/", 1)[-1].startswith("python")
 
@@ -76,6 +85,4 @@ def _is_value(word: Word) -> bool:
     >>> _is_value("2"), _is_value("-1"), _is_value("-x 1"), _is_value("-x"), _is_value("train.py")
     (True, True, True, False, False)
     """
-    if isinstance(word, str):
-        return not word.endswith(".py") and (" " in word or not re.match("-[^0-9]", word))
-    return not str(word.parts[-1]).endswith(".py")
+    return not is_script(word) and (not isinstance(word, str) or " " in word or not re.match("-[^0-9]", word))

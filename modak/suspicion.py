@@ -47,7 +47,7 @@ def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mappin
 
     >>> cells = [Cell(Layout(nodes=n), 64 / n) for n in (1, 2, 4, 8)] + [Cell(Layout(nodes=16), 4000.0)]
     >>> doubts(cells, scales=True)
-    {4: '250 times what the neighbouring sizes suggest; a slip in the unit?'}
+    {4: '250 times what the neighbouring sizes suggest; wrong unit?'}
     """
     found: dict[int, str] = {}
     for group in _groups(cells):
@@ -70,7 +70,7 @@ def outlier(value: float, middle: float) -> str | None:
     if not _far(math.log(value / middle)):
         return None
     side = f"more than {FACTOR:g} times" if value > middle else f"less than 1/{FACTOR:g} of"
-    return f"{side} the other runs of the same layout; a slip in the unit?"
+    return f"{side} the other runs of the same layout; wrong unit?"
 
 
 def middle(values: Sequence[float]) -> float:
@@ -152,7 +152,7 @@ def _copied(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
     value, other = cells[group[at]].value, cells[group[at - 1]].value
     if value is None or value != other or len(f"{value:.15g}".replace(".", "").strip("0").partition("e")[0]) < DIGITS:
         return None
-    return "the same value as at the next smaller size; a copy?"
+    return "the same value as at the next smaller size: copied?"
 
 
 def _far(log_ratio: float) -> bool:
@@ -164,4 +164,4 @@ def _in_another_unit(log_ratio: float, who: str, rate: bool) -> str:
     ratio = math.exp(abs(log_ratio))
     factor = f"{ratio:.3g}" if ratio < 100 else f"{ratio:.0f}"
     more = (log_ratio >= 0) != rate
-    return f"{f'{factor} times' if more else f'1/{factor} of'} what {who}; a slip in the unit?"
+    return f"{f'{factor} times' if more else f'1/{factor} of'} what {who}; wrong unit?"

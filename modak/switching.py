@@ -21,7 +21,7 @@ from modak.dsl import Basis, Request
 from modak.effects import OFF, SOFTWARE, Effect, Pair, Run, effect, pairs
 from modak.facts import Result
 from modak.perfmodel import Predictions
-from modak.perfmodel.matching import USUAL_PRECISION, same_precision
+from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.shapes import Shape
 from modak.target import Target
 from modak.wishes import carrier, switches
@@ -146,7 +146,7 @@ def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, where
         return f"{switch.name}: {'on' if on else 'off'}, {evidence}"
     if on or switch.column == "precision":
         return None
-    return f"{switch.name}: off, no result with and without it is known; one run with and one without it on {where} would decide"
+    return f"{switch.name}: off, because its effect is unknown: compare one run with it and one without it on {where}"
 
 
 def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence) -> bool:

@@ -150,9 +150,10 @@ def _system(request: Request, facts: Facts, notes: list[Notice]) -> System | Non
     system = find_system(name, facts)
     if system is None:
         known = unknown("system", name, facts.systems)
-        alone = "" if request.target.job_scheduler_type else ", and for a plain shell: name target.job_scheduler_type"
-        describe = "'modak systems detect' on its login node describes it"
-        notes.append(Notice(field="target.name", message=f"{known}; the script is made without facts of the system{alone}; {describe}"))
+        alone = "" if request.target.job_scheduler_type else " and for a plain shell (set target.job_scheduler_type)"
+        describe = "'modak systems detect' on its login node writes its description"
+        text = f"{known}; the script is written without knowledge of the system{alone}; {describe}"
+        notes.append(Notice(field="target.name", message=text))
     return system
 
 
@@ -160,7 +161,7 @@ def _scheduler(request: Request, system: System | None, notes: list[Notice]) -> 
     asked = request.target.job_scheduler_type
     known = system.scheduler if system else None
     if asked and known and asked != known and system:
-        message = f"{system.name} runs {known}, not {asked}; the script is for {known}"
+        message = f"{system.name} uses {known}, not {asked}; the script is written for {known}"
         notes.append(Notice(field="target.job_scheduler_type", message=message))
     return known or asked or "shell"
 
@@ -179,8 +180,8 @@ def _partition(request: Request, system: System, facts: Facts, notes: list[Notic
             return partition, asked, ()
     default = system.default_partition
     known = ", ".join(queue.name for partition in system.partitions for queue in (partition.queues or (partition,)))
-    missing = f"{system.name} has no partition {asked!r} on record (known: {known})"
-    message = f"{missing}; the script asks for it as given, its limits are taken from {default.name!r}"
+    missing = f"no partition {asked!r} is recorded for {system.name} (known: {known})"
+    message = f"{missing}; the script requests it as given, with the limits of {default.name!r}"
     notes.append(Notice(field=field_name, message=message))
     return default, asked, ()
 
@@ -196,8 +197,9 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     if default in able:
         return default, (default.queue if not default.default else None), ()
     found = min(able, key=lambda partition: partition.name not in measured)
-    reason = f"all its results on {system.name} are of GPUs" if asked is None and kind is None else "the job asks for GPUs"
-    why = f"partition: {found.name}, since {reason}; {default.name}, the default, has {counted(default.node.accelerators, 'GPU')} a node"
+    reason = f"all its results on {system.name} used GPUs" if asked is None and kind is None else "the job requests GPUs"
+    gpus_there = counted(default.node.accelerators, "GPU")
+    why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
     return found, found.queue or (None if found.queues else found.name), (why,)
 
 
@@ -235,7 +237,7 @@ def _runtime(asked: str | None, system: System, notes: list[Notice]) -> tuple[Ru
 
 def _why_first(policy: RuntimePolicy | None, system: System) -> tuple[str, ...]:
     if policy is None:
-        return (f"runtime: none; no container runtime is on record for {system.name}",)
+        return (f"runtime: none, because no container runtime is recorded for {system.name}",)
     refused = ", ".join(p.name for p in system.runtimes if not p.allowed)
     return (f"runtime: {policy.name}, the first that {system.name} allows{f' (not allowed: {refused})' if refused else ''}",)
 
@@ -257,4 +259,4 @@ def _runtime_without_facts(request: Request) -> tuple[RuntimePolicy | None, tupl
         return None, ("runtime: none, as requested",)
     if asked:
         return RuntimePolicy(name=asked), (f"runtime: {asked}, as requested",)
-    return RuntimePolicy(name="apptainer"), ("runtime: apptainer where an image is used; no system's policy is known",)
+    return RuntimePolicy(name="apptainer"), ("runtime: apptainer if an image is used; no site policy is known",)

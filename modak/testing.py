@@ -109,7 +109,9 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
             _claim(before == launcher.words(job, scheduler, ("ONE",)), "the same job gives the same words")
             _claim(isinstance(launcher.needs_ssh(job, scheduler), bool), "needs_ssh says yes or no")
             _claim(isinstance(launcher.untold(job, scheduler, "TERM"), str), "untold says why, or nothing")
-            usual, once = of_any_run(job), "its environment, setup and preflight are the same for every run of one configuration"
+            usual, once = of_any_run(job), "environment, setup, preflight and slurm_step are the same for every run of one configuration"
+            step = launcher.slurm_step(job, scheduler)
+            _claim(step in (True, False) and step == launcher.slurm_step(usual, scheduler), once)
             _claim(launcher.environment(usual) == launcher.environment(job), once)
             lines = (*launcher.setup(job, scheduler), *launcher.preflight(job, scheduler))
             _claim(lines == (*launcher.setup(usual, scheduler), *launcher.preflight(usual, scheduler)), once)

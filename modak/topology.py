@@ -32,7 +32,7 @@ def topology_shapes(
         threads = counts.threads_per_rank or _default_threads(request, cores, ranks)
         smt = bool(node) and ranks * threads > cores
         if node and ranks * threads > cores * node.threads_per_core:
-            text = f"{ranks} ranks of {threads} threads on a node with {cores} cores: more than it can run at once"
+            text = f"{ranks} ranks x {threads} threads oversubscribe a node with {cores} cores"
             warnings.append(Notice(field="application.mpi_ranks", message=text))
         origin = "request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
         counted = replace(base, ranks_per_node=ranks, threads_per_rank=threads, gpus_per_node=gpus)

@@ -42,7 +42,7 @@ def changed(document: Mapping[str, Any], text: str) -> dict[str, Any]:
     for part in text.split(","):
         name, equals, value = (each.strip() for each in part.partition("="))
         if not equals or not name or not value:
-            raise RequestError(f"{part!r} is no NAME=VALUE, for instance nodes=64,threads=12", field="--compare")
+            raise RequestError(f"{part!r} is not of the form NAME=VALUE, for instance nodes=64,threads=12", field="--compare")
         path = NAMES.get(name) or (tuple(name.split(".")) if "." in name else None)
         if path is None:
             raise RequestError(unknown("name", name, (*NAMES, "a field's dotted path")), field="--compare")
@@ -72,14 +72,14 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     ratio = times[1] / times[0]
     reach = math.hypot(*(math.log(choice["prediction"]["upper"] / choice["prediction"]["value"]) for choice in (one, other)))
     low, high, level = ratio * math.exp(-reach), ratio * math.exp(reach), one["prediction"]["level"]
-    clear = "" if low > 1 or high < 1 else "; the interval holds 1, so either may be faster"
+    clear = "" if low > 1 or high < 1 else "; the interval includes 1, so either may be faster"
     rests = " and ".join(dict.fromkeys(choice["prediction"]["basis"] for choice in (one, other)))
     hours = other["node_hours"] / one["node_hours"]
     lines = [f"B takes {ratio:.3g} x the time of A ({level:.0%} interval {low:.3g} to {high:.3g}; {rests}){clear}"]
     lines.append(f"B takes {hours:.3g} x the node-hours of A")
     batches = [choice["configuration"].get("workers") for choice in (one, other)]
     if None not in batches and batches[0] != batches[1]:
-        lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training that changes the global batch, and what an epoch is worth")
+        lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training this changes the global batch, and what an epoch achieves")
     return tuple(lines)
 
 

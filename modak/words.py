@@ -125,6 +125,12 @@ def lead(word: Word) -> str:
     return word.parts[0] if isinstance(word.parts[0], str) else ""
 
 
+def tail(word: Word) -> str:
+    """The literal text that a word ends with, behind its last expansion."""
+    last = word if isinstance(word, str) else word.parts[-1]
+    return last if isinstance(last, str) else ""
+
+
 def expandable(name: str, names: Collection[str] = ()) -> bool:
     """Whether a command may use the variable: the job's own, the usual places, and the request's own ``names``."""
     return name in EXPANDABLE or name in names or bool(_JOB.fullmatch(name) and name not in _SECRET)

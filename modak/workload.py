@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +11,8 @@ from typing import Final, Literal
 from modak.dsl import Notice, Request, Workload
 from modak.errors import unknown
 from modak.facts import parameter
-from modak.metrics import Metric, counted, metric, parse_amount
-from modak.perfmodel import Curve
+from modak.metrics import METRICS, Metric, counted, metric, one_of, parse_amount
+from modak.perfmodel import Curve, startup
 from modak.perfmodel.matching import same_name, same_value, tells_of_work
 
 Told = tuple[tuple[str, str], ...]
@@ -52,8 +53,8 @@ def units(request: Request, curve: Curve) -> Units | None:
 
     A rate is divided into the ``amount`` that the request states of what it counts. A time per epoch is multiplied by ``epochs`` (one
     where not said), one per step by ``steps``, one per sample (a throughput of samples, too) by ``epochs`` x ``samples``; an ``amount``
-    of these takes their place. A time of a whole run stands as it is, unless its results say how many epochs or steps it had
-    (``params.epochs``, ``params.steps``).
+    of these takes their place. A time of a whole run stands as it is, unless its results say how long it was (``params.epochs``,
+    ``params.steps``, ``params.amount``).
     """
     work = request.optimisation.workload
     kind = metric(curve.series.metric, curve.series.unit)
@@ -79,34 +80,50 @@ def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:
 
 def _of_run(work: Workload, curve: Curve) -> Units:
     """A whole run; where both the request and the results say how long, in epochs or steps, so many of these."""
-    for per in LENGTHS:
-        asked, done = stated(work, per), _number(curve.series.params.get(f"{per}s"))
-        if asked and done:
-            return Units(asked, per, 1 / done)
-    return Units(1.0, "run")
+    asked, done = lengths(work), startup.lengths(curve.series)
+    both = next((name for name in asked if name in done), None)
+    return Units(asked[both], one_of(both), 1 / done[both]) if both else Units(1.0, "run")
 
 
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if 0 < number < float("inf") else None
+def lengths(work: Workload) -> dict[str, float]:
+    """How long the run is to be, by what counts: ``epochs``, ``steps``, what the amount is of."""
+    amount = parse_amount(work.amount) if work.amount else None
+    said = {f"{per}s": count for per in LENGTHS if (count := stated(work, per))}
+    return said | ({amount.counts: amount.number} if amount else {})
+
+
+def nearest_lengths(work: Workload, measured: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Of lengths that runs were measured at the nearest to the request's, by what counts; nothing where it does not say its own."""
+    if not measured:
+        return {}
+    asked = {name: count for name, count in lengths(work).items() if name in measured}
+    return {name: _nearest(count, measured[name]) for name, count in asked.items()}
+
+
+def _nearest(count: float, measured: Sequence[float]) -> float:
+    return min(measured, key=lambda one: abs(math.log(one / count)))
 
 
 def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[str]) -> tuple[Curve, ...]:
     """Curves that can be turned into the workload's time, as far as they are of one kind: what those in ``places`` tell, else all.
 
     Kinds that the request's own data set was measured in come first, unless they tell the time of a run whose length is not the request's.
+    Where neither the request nor results say how long a run is, times of whole runs are of the very run.
     """
     work = request.optimisation.workload
     convertible = [(curve, unit.per) for curve in curves if (unit := units(request, curve)) is not None]
     here = [pair for pair in convertible if same_name(pair[0].series.system) in places] or convertible
     asked = {"run"} if work.amount or any(stated(work, per) for per in LENGTHS) else set()
     own = {per for curve, per in here if work.dataset in (None, curve.series.dataset)} - asked
-    order = (*([parse_amount(work.amount).one] if work.amount else []), *PREFERRED)
+    very = not lengths(work) and any(per == "run" and _of_no_length(curve) for curve, per in here)
+    order = (*([parse_amount(work.amount).one] if work.amount else ["run"] if very else []), *PREFERRED)
     kind = next((per for kinds in (own, {per for _, per in here}) for per in order if per in kinds), None)
     return tuple(curve for curve, per in convertible if per == kind)
+
+
+def _of_no_length(curve: Curve) -> bool:
+    """Whether a curve is of whole runs, as its metric is known to be, that say nothing of their length."""
+    return curve.series.metric in METRICS and not startup.lengths(curve.series)
 
 
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:
@@ -126,7 +143,7 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
         dataset = dict(taken).get("dataset") if len(names) > 1 else None
         notes += _others(taken, names, "dataset", ())
     of_it = [one for one in of_kind if dataset in (None, one.series.dataset)]
-    further = _by_problem((one, _further(one, work.params)) for one in of_it)
+    further = _by_problem((one, _further(one, _asked(work))) for one in of_it)
     if () in further or not all(map(tells_of_work, of_it)):
         return Problem(dataset, work.params), tuple(notes)
     taken, said = _most(further) if len(further) > 1 else (), [f"{per}s" for per in LENGTHS if stated(work, per)]
@@ -139,13 +156,18 @@ def unknown_dataset(request: Request, curves: Sequence[Curve]) -> tuple[Notice, 
     known = {one.series.dataset for one in curves if one.told is None and one.series.dataset}
     if asked is None or not known or asked in known:
         return ()
-    message = f"{unknown('data set', asked, known)}; the times are carried over from those"
+    message = f"{unknown('data set', asked, known)}; the times are estimated from results of those"
     return (Notice(field="optimisation.workload.dataset", message=message),)
 
 
 def has_params(curve: Curve, params: Mapping[str, float | str]) -> bool:
     """Whether a curve's results have these parameters."""
     return all(same_value(curve.series.params.get(name), parameter(value)) for name, value in params.items())
+
+
+def _asked(work: Workload) -> Collection[str]:
+    """Parameters that are asked for; where the request says its length, another one is no other problem."""
+    return {*work.params, *(startup.LENGTHS if lengths(work) else ())}
 
 
 def _further(curve: Curve, asked: Collection[str]) -> Told:
@@ -186,9 +208,9 @@ def _others(taken: Told, problems: Collection[Told], what: str, said: Collection
     others = sorted({named(problem) for problem in problems} - {named(taken)})
     if taken and others:
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-        rest = ", ".join(text or "nothing" for text in others[:MOST_NAMED])
-        of = f"the times are those of {named(taken) or 'nothing else'} (others: {rest}{more})"
-        yield Notice(field=f"optimisation.workload.{what}", message=f"not said, and there are results of several: {of}")
+        rest = ", ".join(text or "none" for text in others[:MOST_NAMED])
+        of = f"the prediction uses {named(taken) or 'the results without any'} (others: {rest}{more})"
+        yield Notice(field=f"optimisation.workload.{what}", message=f"not given, and there are results for several: {of}")
 
 
 def with_problem(request: Request, problem: Problem) -> Request:
@@ -204,10 +226,12 @@ def unsaid(request: Request, measured: Sequence[Metric]) -> tuple[Notice, ...]:
     rates = [(one, *rate) for one in measured if one.per is None and (rate := counted(one))]
     notices = []
     if per_sample and not work.samples:
-        message = f"there are results ({', '.join(per_sample)}); how many samples an epoch has is needed to make a time of them"
+        message = f"give the number of samples per epoch: the results ({', '.join(per_sample)}) cannot be converted to a time without it"
         notices.append(Notice(field="optimisation.workload.samples", message=message))
     for one, what, _ in rates:
         example = "a number" if what == "1" else f"for instance '100 {what}'"
-        message = f"there are results ({one.name} in {one.unit}); how much of that the run does is needed to make a time of them, {example}"
+        message = (
+            f"give the work of the whole run, {example}: the results ({one.name} in {one.unit}) cannot be converted to a time without it"
+        )
         notices.append(Notice(field="optimisation.workload.amount", message=message))
     return tuple(notices)

@@ -45,7 +45,7 @@ def sentences(known: Known, one: Chosen, name: str) -> tuple[str, ...]:
 def test_the_global_batch_and_the_rate_that_goes_with_it(known: Known) -> None:
     """The guide's own 14,336 of 896 workers with 16 each, and the linear scaling rule over five epochs."""
     (text,) = sentences(known, chosen(known), "learning-rate-scaling")
-    assert "the global batch is 14336 (16 on each of 896 workers, 89 steps an epoch), so 896 times the rate" in text
+    assert "the global batch is 14336 (16 on each of 896 workers, 89 steps per epoch), so 896 times the learning rate" in text
     assert "about 5 epochs" in text
     assert text.endswith("]")
     assert "PRACE guide, sections 3.3" in text
@@ -57,7 +57,7 @@ def test_beyond_8192_scale_may_cost_accuracy(known: Known, nodes: int, warned: b
     assert bool(sentences(known, chosen(known, nodes=nodes), "large-batch")) is warned
 
 
-@pytest.mark.parametrize(("batch", "said"), [(1000, "1 step an epoch"), (2000, "more than an epoch has samples")])
+@pytest.mark.parametrize(("batch", "said"), [(1000, "1 step per epoch"), (2000, "more than the samples of an epoch")])
 def test_a_batch_near_the_number_of_samples_is_told_in_words(known: Known, batch: int, said: str) -> None:
     """896 workers with 1,000 samples each see the whole of ImageNet in little more than one step."""
     assert said in sentences(known, chosen(known, batch=batch), "learning-rate-scaling")[0]
@@ -66,31 +66,31 @@ def test_a_batch_near_the_number_of_samples_is_told_in_words(known: Known, batch
 def test_an_unknown_batch_is_said_to_be_unknown(known: Known) -> None:
     """The factor is known, the batch is not."""
     (text,) = sentences(known, chosen(known, batch=None), "batch-by-layout")
-    assert "896 times the batch of a worker, which neither request nor results name" in text
+    assert "896 times the batch of a worker, which neither the request nor the results state" in text
 
 
 def test_the_input_rate_is_that_of_the_guide(known: Known) -> None:
     """42 GB an epoch of 40 s on 448 nodes: 1 GB/s in all, 2.3 MB/s a node."""
     (text,) = sentences(known, chosen(known), "input-rate")
-    assert "1.05 GB/s in all, 2.34 MB/s a node (90% interval 875 MB/s to 1.26 GB/s; time measured)" in text
+    assert "1.05 GB/s in total, 2.34 MB/s per node (90% interval 875 MB/s to 1.26 GB/s; basis: measured)" in text
 
 
 def test_the_file_system_stands_beside_the_rate(known: Known) -> None:
     """With its own figure, and the part that the job takes."""
     (text,) = sentences(known, chosen(known, system="supermuc-ng"), "input-rate")
-    assert "hppfs gives 500 GB/s to all jobs together, so 0.0021 of it" in text
+    assert "hppfs provides 500 GB/s for all jobs together, so the run needs 0.0021 of it" in text
 
 
 def test_small_files_are_packed(known: Known) -> None:
     """With their number, size and rate; large ones are left alone."""
     (text,) = sentences(known, chosen(known), "pack-small-files")
-    assert "1,281,167 files of 32.8 kB on average, 32,029 opened a second" in text
+    assert "1,281,167 files of 32.8 kB on average, 32,029 opened per second" in text
     assert not sentences(known, chosen(known, data=Data(size_bytes=42e9, files=100)), "pack-small-files")
 
 
 def test_a_data_set_that_fits_a_node_is_copied_there(known: Known) -> None:
     """200 GB of local storage on Zenith hold ImageNet, and not ten times as much."""
-    assert "fit the 200 GB of storage on a node of zenith" in sentences(known, chosen(known, system="zenith"), "stage-to-the-node")[0]
+    assert "fit the 200 GB of local storage on a node of zenith" in sentences(known, chosen(known, system="zenith"), "stage-to-the-node")[0]
     assert not sentences(known, chosen(known, system="zenith", data=Data(size_bytes=420e9)), "stage-to-the-node")
 
 
@@ -104,7 +104,7 @@ def test_a_run_beyond_the_limit_is_a_chain_of_jobs(known: Known) -> None:
     one = chosen(known, nodes=8, system="supermuc-ng")
     long = replace(one, prediction=one.prediction.model_copy(update={"value": 300_000.0, "lower": 250_000.0, "upper": 400_000.0}))
     (text,) = sentences(known, long, "checkpoint-chain")
-    assert "a job here 2-00:00:00: 2 to 3 jobs" in text
+    assert "a job at most 2-00:00:00: 2 to 3 jobs" in text
     assert not sentences(known, one, "checkpoint-chain")
 
 
@@ -149,8 +149,8 @@ def test_a_transferred_time_says_what_differs(known: Known) -> None:
     request = normalise(json.loads((ROOT / "examples/chest-xray-zenith.json").read_text())).request
     plan = optimise(request, known(request.workload_name)).plan
     assert plan.prediction.basis == "transferred"
-    assert "the evidence is of another run, and the interval is wider for it: dataset imagenet-1k" in plan.advice
-    assert any("do not say their mpi" in text and "modak load --set mpi=…" in text for text in plan.advice)
+    assert "the results differ from this run, so the interval is wider: dataset imagenet-1k" in plan.advice
+    assert any("do not state mpi" in text and "modak load --set mpi=…" in text for text in plan.advice)
     assert not [text for text in training(known, lambda _: False) if "interval is wider" in text]
 
 
@@ -161,14 +161,14 @@ def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> No
     request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}}}).request
     found = recommend(request, replace(known(None), models=models))
     assert (found.choices[0].configuration.gpus_per_node, found.choices[0].prediction.basis) == (0, "transferred")
-    assert any("the evidence is of another run" in text and text.endswith("on GPUs") for text in found.advice)
+    assert any("the results differ from this run" in text and text.endswith("on GPUs") for text in found.advice)
 
 
 def test_without_a_system_results_are_not_called_unknown(known: Known) -> None:
     """3DGAN has results; a request that names no system is told how they are asked."""
     request = normalise({"job": {"optimisation": {"workload": {"application": "3dgan"}}}}).request
     (said, *_) = recommend(request, known("3dgan")).advice
-    assert said == "results of '3dgan' tell of the system that they are from: name it (target.name, or --system), and they are asked"
+    assert said == "name the system (target.name, or --system): without it, results of '3dgan' cannot be used"
 
 
 @pytest.mark.parametrize(("samples", "fields"), [(None, ["optimisation.workload.samples"]), (1000.0, [])])
@@ -201,4 +201,4 @@ def test_times_far_beyond_the_data_are_called_guesses(known: Known, largest: int
     document["job"]["optimisation"]["objective"] = {"minimise": "time", "max_nodes": 6000}
     advice = recommend(normalise(document).request, shortened(known, largest)).advice
     assert any("treat the time as a guess" in line for line in advice) is guess
-    assert any("of the other choices" in line for line in advice) is guess
+    assert any("of the alternatives" in line for line in advice) is guess

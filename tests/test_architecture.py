@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SHELL = {
     "__main__",
+    "interrupts",
     "settings",
     "knowledge",
     "store",

@@ -85,7 +85,36 @@ def test_results_that_tell_no_layout_are_of_a_rank_a_core_for_an_mpi_program(kno
     request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
     found = enumerate_candidates(request, resolve(request, facts), curves)
     assert layouts(found) == {(48, 1, 0)}
-    assert "do not say their ranks_per_node" in found.decisions[0]
+    assert "because the results on supermuc-ng/thin do not state ranks_per_node" in found.decisions[0]
+
+
+def test_rows_that_tell_no_layout_beside_some_that_do_are_some(known: Known) -> None:
+    """The reason does not blame all results for what a part of them leaves out."""
+    facts = known("nobody-ran-this")
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    shapes = [Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=ranks and 12) for nodes in (1, 2) for ranks in (None, 4)]
+    curves = fit([Result(series=series, layout=layout, value=10.0) for layout in shapes])
+    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
+    found = enumerate_candidates(request, resolve(request, facts), curves)
+    assert layouts(found) == {(4, 12, 0), (48, 1, 0)}
+    assert "the ones measured there, and others derived by a rule of thumb, because some results on" in found.decisions[0]
+
+
+def test_two_spellings_of_a_build_are_one_candidate(known: Known) -> None:
+    """Also where they were measured on different problems, so that they are no one curve."""
+    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
+    labels = ("gcc 9.3", "gcc-9.3", "GCC_9.3", "intel 19")
+    results = [
+        Result(
+            series=SeriesKey.model_validate({**series, "compiler": label, "mpi": f"openmpi {number}"}),
+            layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
+            value=10.0,
+        )
+        for number, label in enumerate(labels)
+    ]
+    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
+    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), fit(results))
+    assert {shape.compiler for shape in found.shapes} == {"GCC_9.3", "intel 19"}
 
 
 def test_runs_of_different_problems_are_not_compared() -> None:
@@ -164,7 +193,7 @@ def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, 
     request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "new"}}}).request
     found = enumerate_candidates(request, resolve(request, facts), curves)
     assert [int(grid.max()) for grid in found.nodes] == [most]
-    assert any("one node alone" in line for line in found.decisions) == (most == 1)
+    assert any("only single-node runs" in line for line in found.decisions) == (most == 1)
 
 
 @pytest.mark.parametrize(("library", "ranks"), [("openmpi", {4, 8}), ("mpich", {2, 4})])
@@ -191,7 +220,7 @@ def test_a_library_that_the_host_does_not_have_is_not_promised(known: Known, wis
     request = normalise({"job": document}).request
     found = enumerate_candidates(request, resolve(request, known(None)), curves)
     assert {str(shape.mpi).split(" ")[0] for shape in found.shapes} == {"intel-mpi"}
-    assert ["no mpich on record" in warning.message for warning in found.warnings] == [True]
+    assert ["no mpich is recorded" in warning.message for warning in found.warnings] == [True]
 
 
 def test_results_of_another_data_set_that_tell_no_layout_are_no_evidence_for_one(known: Known) -> None:
@@ -287,7 +316,7 @@ def test_what_does_not_fit_the_usable_memory_is_no_candidate(known: Known) -> No
 def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:
     """The line names need and supply."""
     workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 90}}
-    with pytest.raises(Infeasible, match=r"need 90 GB; 77 GB are usable"):
+    with pytest.raises(Infeasible, match=r"90 GB per node are needed .* 77 GB usable"):
         candidates(known, application="3dgan", optimisation=workload)
 
 
@@ -317,7 +346,7 @@ def test_what_lies_in_memory_beside_the_ranks_counts(known: Known) -> None:
 def test_what_exceeds_a_gpu_is_no_candidate(known: Known) -> None:
     """The line names the GPU and what it has."""
     workload = {**TRAINING, "workload": {"memory_per_gpu_gb": 12}}
-    with pytest.raises(Infeasible, match=r"a GPU needs 12 GB; the .*1080 Ti.* has 11 GB"):
+    with pytest.raises(Infeasible, match=r"12 GB are needed per GPU, but the .*1080 Ti.* has 11 GB"):
         candidates(known, "hlrs-testbed", optimisation=workload, job_options__request_gpus=1)
 
 

@@ -94,7 +94,7 @@ def test_output_writes_the_files_and_names_them(run: Run, tmp_path: Path) -> Non
     """The script can be run, the document holds its path, the answer how it is submitted, and no temporary file stays."""
     folder = tmp_path / "deep/my plan"
     ran = run("optimise", EXAMPLE, "-o", folder)
-    assert (ran.status, f"- sbatch '{folder / 'job.sh'}', in the directory" in ran.out) == (0, True)
+    assert (ran.status, f"- sbatch '{folder / 'job.sh'}', from the directory" in ran.out) == (0, True)
     document = json.loads((folder / "response.json").read_text())
     assert document["job"]["job_script"] == str(folder / "job.sh")
     assert (folder / "job.sh").read_text() == document["job"]["job_content"]
@@ -143,7 +143,7 @@ def test_a_request_comes_from_standard_input(run: Run, monkeypatch: pytest.Monke
         (("schema", "opnapi"), 1, "did you mean 'openapi'?"),
         (("results", "confirm", "99999999999999999999"), 2, "less than or equal to 9223372036854775807"),
         (("results", "plan", EXAMPLE, "--budget", "nan"), 2, "--budget"),
-        (("validate", __file__), 1, "test_cli.py: line 1, column 3: no JSON"),
+        (("validate", __file__), 1, "test_cli.py: line 1, column 3: not valid JSON"),
         (("optimise", EXAMPLE, "-o", EXAMPLE), 1, ".json: cannot be written: File exists"),
     ],
 )

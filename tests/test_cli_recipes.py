@@ -33,7 +33,7 @@ def test_what_no_image_is_for(capsys: pytest.CaptureFixture[str], options: tuple
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("mpich", "--version", ""), "version: '' is no version or range"),
+        (("mpich", "--version", ""), "version: '' is not a version or range"),
         (("mpich", "--mpi", "mpich"), "mpi: mpich is an MPI library itself"),
         (("tensorflow", "--version", "2.21", "--variant", "pip", "--distribution", "horovod"), "by pip with horovod: 1.14.*"),
     ],

@@ -74,13 +74,24 @@ def test_a_load_names_what_failed(run: Run) -> None:
     assert "test 'broken' ended as 'fail' in sanity; left out" in err
 
 
+def test_a_list_tells_builds_and_partitions_apart(run: Run, tmp_path: Path) -> None:
+    """Of results, and of the models that were fitted to them."""
+    head = "application,system,partition,compiler,nodes,metric,value,unit\n"
+    rows = [f"solver,zenith,p{number},gcc-{number},{nodes},wall_time,{9 / nodes},s\n" for number in (8, 9) for nodes in (1, 2)]
+    (tmp_path / "builds.csv").write_text(head + "".join(rows))
+    run("load", "builds.csv")
+    for command in (("results", "list", "--application", "solver"), ("models", "list")):
+        out = run(*command)[1]
+        assert all(name in out for name in ("compiler", "partition", "gcc-8", "gcc-9", "p8", "p9"))
+
+
 def test_a_unit_slip_is_told_and_can_be_confirmed(run: Run, tmp_path: Path) -> None:
     """Flagged, shown with its number, used after `results confirm`."""
     run("load", "t.csv")
     (tmp_path / "slip.csv").write_text("application,system,nodes,metric,value,unit\nsolver,zenith,4,wall_time,100000,s\n")
     status, out, err = run("load", "slip.csv")
     assert (status, "1 suspicious" in out) == (0, True)
-    assert "a slip in the unit?" in err
+    assert "wrong unit?" in err
     items = json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"]
     (number,) = [item["id"] for item in items if "suspect" in item]
     assert run("results", "confirm", str(number))[1] == "1 of 1 results had been doubted and are used from now on\n"
@@ -143,7 +154,7 @@ def test_names_that_no_result_has_are_told(run: Run, words: tuple[str, ...], sta
 def test_models_of_an_application_without_results_are_not_up_to_date(run: Run) -> None:
     """None were fitted, and nothing is to be believed of them."""
     assert run("models", "fit", "--application", "sover")[::2] == (
-        1, "modak: --application: no results of 'sover' that carry a model\n"
+        1, "modak: --application: no results of 'sover' from which a model can be fitted\n"
     )  # fmt: skip
 
 

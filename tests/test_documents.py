@@ -14,21 +14,21 @@ from modak.documents import DEEPEST, strict_json
 from modak.errors import BadSyntax
 
 BAD = [
-    (b"", "no JSON"),
+    (b"", "not valid JSON"),
     (b"{", "line 1"),
-    (b"{'a': 1}", "no JSON"),
+    (b"{'a': 1}", "not valid JSON"),
     (b'{"a": NaN}', "NaN"),
     (b"[Infinity]", "Infinity"),
     (b"[-Infinity]", "-Infinity"),
     (b"[1e999]", "range"),
     (b"[-1e999]", "range"),
     (b'{"a": 1, "a": 2}', "twice"),
-    (b'{"x": [{"a": 1, "b": 2, "a": 3}]}', "'a' stands twice"),
+    (b'{"x": [{"a": 1, "b": 2, "a": 3}]}', "'a' appears twice"),
     (b'["\\ud800"]', "surrogate"),
     (b'{"\\udfff": 1}', "surrogate"),
     (b'["\\u0000"]', "NUL"),
     (b'{"a\\u0000": 1}', "NUL"),
-    (b'["a\x00"]', "no JSON"),
+    (b'["a\x00"]', "not valid JSON"),
     (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "levels"),
     (b"[" * 1000 + b"]" * 1000, "levels"),
     (b"[" * 100_000 + b"]" * 100_000, "levels"),
@@ -37,8 +37,8 @@ BAD = [
     (b"[-" + b"9" * 21 + b"]", "integer"),
     (b"\xef\xbb\xbf{}", "byte order mark"),
     ('{"a": 1}'.encode("utf-16"), "UTF-8"),
-    ('["é"]'.encode("latin-1"), "byte 3: no UTF-8"),
-    (b"[1] [2]", "no JSON"),
+    ('["é"]'.encode("latin-1"), "byte 3: not valid UTF-8"),
+    (b"[1] [2]", "not valid JSON"),
 ]
 
 

@@ -284,8 +284,8 @@ def test_a_signal_that_mpirun_would_end_the_ranks_on_is_not_handed_on(family: st
     job = replace(ASKED, attributes=asked, launcher="mpirun", launcher_flavour=family, resources=Resources(ranks_per_node=2))
     written = render(job, "slurm")
     assert (f"kill -s {signal}" in written.text) == told
-    assert any("is not told" in each.message for each in written.warnings) != told
-    assert not any("is not told" in each.message for each in render(replace(job, checkpoint=("touch", "stop")), "slurm").warnings)
+    assert any("to the application" in each.message for each in written.warnings) != told
+    assert not any("to the application" in each.message for each in render(replace(job, checkpoint=("touch", "stop")), "slurm").warnings)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_a_signal_that_torchrun_would_end_on_is_not_handed_on(signal: Any, nodes
     written = render(job, "slurm")
     assert any(word in written.text for word in ("kill -s", "scancel")) == bool(how)
     assert how in written.text
-    assert any("take TERM" in each.message for each in written.warnings) != bool(how)
+    assert any("use TERM" in each.message for each in written.warnings) != bool(how)
 
 
 def test_a_checkpoint_that_fails_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -445,7 +445,7 @@ def test_what_cannot_be_copied_out_is_not_removed(tmp_path: Path) -> None:
     done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
     assert done.returncode == 80
     assert len(list(disk.iterdir())) == 1
-    assert "so it is left there" in done.stderr
+    assert "the directory is kept" in done.stderr
 
 
 def test_a_directory_that_is_there_is_somebody_else_s(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from modak.candidates import enumerate_candidates
 from modak.dsl import Request
 from modak.errors import Infeasible, ModakError
 from modak.essence import OUTFIT, essence, key, outfit_key
-from modak.facts import Facts
+from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import decide, optimise
+from modak.perfmodel import fit
 from modak.prepared import prepared
 from modak.scoring import columns
 from modak.software import choose_software
@@ -141,3 +143,19 @@ def test_a_number_of_nodes_from_memory_is_held_to_the_limit(known: Facts) -> Non
     assert decide(of_nodes(asked, 512), known).nodes == 512
     with pytest.raises(Infeasible, match="can have at most"):
         decide(of_nodes(asked, 10**6), known)
+
+
+def test_lengths_of_runs_are_told_apart_only_where_several_were_measured() -> None:
+    """Requests of any length share what was predicted, unless another measured run is nearer to one of them."""
+    key = SeriesKey(application="net", metric="wall_time", unit="s", params={"epochs": "1"})
+    long = key.model_copy(update={"params": {"epochs": "20"}})
+    results = [Result(series=series, layout=Layout(nodes=1), value=value) for series, value in ((key, 50.0), (long, 800.0))]
+
+    def keys(known: Sequence[Result]) -> list[tuple[Hashable, ...]]:
+        facts = Facts(version="1", models=fit(known))
+        jobs = [{"application": {"app_tag": "net"}, "optimisation": {"workload": {"epochs": count}}} for count in (1, 2, 15, 30)]
+        return [decide(normalise({"job": job}).request, facts).asked for job in jobs]
+
+    assert len(set(keys(results[1:]))) == 1
+    several = keys(results)
+    assert several[0] == several[1] != several[2] == several[3]

@@ -32,7 +32,8 @@ HEADERS = {
         ["SCENARIO", "OMP_STACKSIZE", "SINGULARITY_DIR", "OMPI_MCA_btl", "I_MPI_HYDRA_BOOTSTRAP"],
         [
             *("LD_PRELOAD", "PATH", "BASH_ENV", "IFS", "SINGULARITY_BIND", "PBS_X", "ENV"),
-            *("TAR_OPTIONS", "OMPI_MCA_plm_rsh_agent", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "FLUX_RC1_PATH"),
+            *("TAR_OPTIONS", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "FLUX_RC1_PATH"),
+            *("HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS"),
         ],
     ),
     "ModuleName": (["intel/19.0", "gcc"], ["a b", "-a", "a;b"]),
@@ -126,7 +127,7 @@ def test_durations(text: str, seconds: int) -> None:
 @pytest.mark.parametrize("text", ["", "1 day, 2:00:00", "-1:00", "1:60:00", "1:00:00:00", "nan", "1e3", "٣:00", "1 week", "x" * 10_000])
 def test_what_is_no_duration(text: str) -> None:
     """Everything else is refused, with a short message."""
-    with pytest.raises(ValueError, match="no duration") as caught:
+    with pytest.raises(ValueError, match="not a duration") as caught:
         grammar.duration(text)
     assert len(str(caught.value)) < 200
 
@@ -148,7 +149,7 @@ def test_memory(text: str, size: int) -> None:
 @pytest.mark.parametrize("text", ["", "GB", "-1 GB", "1e3 GB", "10 XB", "10 GB x", "1i"])
 def test_what_is_no_memory(text: str) -> None:
     """Everything else is refused."""
-    with pytest.raises(ValueError, match="no memory size"):
+    with pytest.raises(ValueError, match="not a memory size"):
         grammar.memory(text)
 
 

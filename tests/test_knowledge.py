@@ -440,9 +440,9 @@ def test_faults_of_arrays(tmp_path: Path, read: object, text: str, old: str, new
 @pytest.mark.parametrize(
     ("name", "data", "start"),
     [
-        ("broken.toml", b"name = ", "is no TOML document: "),
-        ("broken.json", b"{", "line 1, column 2: no JSON: "),
-        ("latin.toml", b'name = "\xe9"', "byte 9: no UTF-8"),
+        ("broken.toml", b"name = ", "is not a TOML document: "),
+        ("broken.json", b"{", "line 1, column 2: not valid JSON: "),
+        ("latin.toml", b'name = "\xe9"', "byte 9: not valid UTF-8"),
         ("list.json", b"[1]", "holds no table of keys and values"),
         ("deep.json", b"[" * 100_000, "more than 64 levels"),
     ],

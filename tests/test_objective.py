@@ -135,7 +135,7 @@ def test_each_concession_that_is_offered_would_do(deadline: int, budget: float |
         rank(table, asked)
     except Infeasible as refused:
         offers = re.findall(
-            r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+:-]+)", str(refused).partition("what would do: ")[2]
+            r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+:-]+)", str(refused).partition("feasible with: ")[2]
         )
         names = {"deadline": "deadline", "confidence": "confidence", "budget": "budget_node_hours", "efficiency": "min_efficiency"}
         for name, value in offers:

@@ -19,7 +19,7 @@ PLACES = (
 )
 
 
-def planned(image_wants: Any = None, **application: Any) -> tuple[Plan, Texts]:
+def planned(image_wants: Any = None, workload: Any = None, **application: Any) -> tuple[Plan, Texts]:
     """The plan of a training job on a system with some storage, in the one image of the catalogue."""
     system = System(
         name="site",
@@ -37,7 +37,7 @@ def planned(image_wants: Any = None, **application: Any) -> tuple[Plan, Texts]:
         "target": {"name": "site"},
         "application": {"executable": "python3 train.py", "app_type": "python", **application},
         "job_options": {"node_count": 1},
-        "optimisation": {"app_type": "ai_training", "ai_training": {"pytorch": {"version": "2.8"}}},
+        "optimisation": {"app_type": "ai_training", "ai_training": {"pytorch": {"version": "2.8"}}, "workload": workload or {}},
     }
     read = normalise({"job": job})
     answer = optimise(read.request, Facts(version="1", systems={"site": system}, images=(image,)), read.warnings)
@@ -54,8 +54,8 @@ def storage_of(texts: Texts) -> str | None:
     ("image_wants", "asked", "place", "why"),
     [
         ("default-ssd", "default-high", "/work", "as requested"),
-        ("default-ssd", None, "/disk", "as docker://pytorch/pytorch:2.8.0 wants it"),
-        ("default-ultra_high", None, "/common", "the common one, since there is no default-ultra_high here"),
+        ("default-ssd", None, "/disk", "as docker://pytorch/pytorch:2.8.0 requires"),
+        ("default-ultra_high", None, "/common", "the common class, because the system has no default-ultra_high"),
     ],
 )
 def test_the_request_goes_before_the_image_and_that_before_the_common_place(
@@ -89,3 +89,21 @@ def test_data_is_staged_into_the_preferred_place(wants: str, place: str, stripes
     assert f"MODAK_SCRATCH={place}" in text
     assert ("setstripe" in text, stripes in text) == (bool(stripes), True)
     assert "\nmodak_unpack /data/train.tar train ||\n" in text
+
+
+@pytest.mark.parametrize(
+    ("unit", "workload", "amount"),
+    [
+        ("images/s", {"samples": 1000, "epochs": 20}, '"params.amount": "20000 samples"'),
+        ("images/s", {"samples": 1000}, '"params.amount": "1000 samples"'),
+        ("ns/day", {"amount": "0.5 us"}, '"params.amount": "0.5 us"'),
+        ("images/s", {"epochs": 20}, None),
+        ("s", {"amount": "0.5 us"}, None),
+    ],
+)
+def test_a_job_that_prints_a_rate_says_how_much_it_did(unit: str, workload: dict[str, Any], amount: str | None) -> None:
+    """In what the rate counts: by it start-up is told from work."""
+    printed = {"name": "throughput" if "/s" in unit else "pace", "unit": unit, "pattern": "rate: ([0-9.]+)"}
+    texts = planned(workload={"application": "net", "metric": printed, **workload})[1]
+    record = next(line for line in texts.job_script.splitlines() if line.startswith("MODAK_RECORD="))
+    assert (amount in record) if amount else ("params.amount" not in record)

@@ -74,6 +74,9 @@ class TakTuk:
     def needs_ssh(self, job, scheduler):
         return job.resources.nodes > 1
 
+    def slurm_step(self, job, scheduler):
+        return False
+
     def asks(self, has):
         return has
 

@@ -82,7 +82,7 @@ def test_72_an_image_that_only_its_owners_have_is_not_said_to_be_fetched(tmp_pat
     """``private://`` names no registry that a command could ask."""
     stub(tmp_path, {"charliecloud": "ch-run"}.get(runtime, runtime), 'test "$1 $2" != "image exists"')
     status, said = checked(replace(JOB, container=replace(IMAGE, runtime=runtime, reference="private://a/y:1")), tmp_path)
-    assert (status, "only its owners' registry has it: ask them for it" in said, "pull" in said) == (72, True, False), said
+    assert (status, "get it from its owner (private image)" in said, "pull" in said) == (72, True, False), said
 
 
 def test_72_a_runtime_is_not_said_to_fetch_what_it_cannot(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_72_a_runtime_is_not_said_to_fetch_what_it_cannot(tmp_path: Path) -> Non
     assert directory is not None
     has = replace(directory, reference="library://a/y:1")
     status, said = checked(replace(JOB, container=has), tmp_path)
-    assert (status, "pull" in said, "set CHARLIECLOUD_DIR to the directory that holds it" in said) == (72, False, True), said
+    assert (status, "pull" in said, "set CHARLIECLOUD_DIR to its directory" in said) == (72, False, True), said
 
 
 def test_73_the_hosts_mpi_is_missing(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_77_mpirun_is_of_another_family(tmp_path: Path, says: str, status: int) 
     """Each rank would think that it is alone."""
     stub(tmp_path, "mpirun", MPIRUN.format(says=says))
     done, said = checked(RANKS, tmp_path)
-    assert (done, "of another family: the job's MPI is Open MPI" in said) == (status, status != 0), said
+    assert (done, "belongs to another MPI: the job's MPI is Open MPI" in said) == (status, status != 0), said
 
 
 def test_77_mpirun_does_not_fit_the_images_library(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_77_an_mpi_that_nobody_named(tmp_path: Path) -> None:
     """Open MPI's options are taken, and the sentence says where to name another."""
     stub(tmp_path, "mpirun", MPIRUN.format(says="HYDRA build details"))
     status, said = checked(replace(RANKS, launcher_flavour=None), tmp_path)
-    assert (status, "nothing is known of this system's MPI; name it in the system's file" in said) == (77, True), said
+    assert (status, "the MPI of this system is unknown, name it in the system file" in said) == (77, True), said
 
 
 def test_77_the_images_mpi_is_launched_where_the_hosts_is_unknown(tmp_path: Path) -> None:
@@ -180,19 +180,19 @@ def test_78_a_directory_that_is_bound_in_is_missing(tmp_path: Path) -> None:
     assert checked(named, tmp_path, SCRATCH="/no/such/place")[0] == 78
     image(tmp_path)
     status, said = checked(charliecloud(binds=("/usr",)), tmp_path)
-    assert (status, "/usr is not in the image: make it there" in said) == (78, True), said
+    assert (status, "/usr is not in the image: create it there" in said) == (78, True), said
     (tmp_path / "y_1/mnt/0").rmdir()
     status, said = checked(charliecloud(), tmp_path)
-    assert (status, "/mnt/0 is not in the image: make it there" in said) == (78, True), said
+    assert (status, "/mnt/0 is not in the image: create it there" in said) == (78, True), said
 
 
 def test_79_storage_cannot_be_written(tmp_path: Path) -> None:
     """The preferred storage, and the job's own directory in it."""
     job = replace(JOB, storage="/proc/nowhere")
     status, said = checked(job, tmp_path)
-    assert (status, "/proc/nowhere cannot be written" in said) == (79, True), said
+    assert (status, "/proc/nowhere is not writable" in said) == (79, True), said
     status, said = checked(replace(JOB, staging=Staging(place="/proc/nowhere", shared=True)), tmp_path)
-    assert (status, "no directory could be made for the job" in said) == (79, True), said
+    assert (status, "the job could not create its directory" in said) == (79, True), said
 
 
 def test_80_data_is_not_there(tmp_path: Path) -> None:

@@ -138,9 +138,9 @@ def test_11_a_rule_stays_at_its_site_and_with_its_application() -> None:
 
 
 def test_12_versions_are_versions() -> None:
-    """``2.1`` is not 2.1.1 or 2.10, and ``%`` is no version."""
+    """``2.1`` is not 2.1.1 or 2.10, and ``%`` is not a version."""
     assert [each for each in ("2.1", "2.1.0", "2.1.1", "2.10") if version_range("2.1").contains(each)] == ["2.1", "2.1.0"]
-    with pytest.raises(ValueError, match="no version or range"):
+    with pytest.raises(ValueError, match="not a version or range"):
         version_range("%")
     images = tuple(
         Image(

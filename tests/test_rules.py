@@ -154,7 +154,7 @@ def test_versions_of_conditions_are_versions(version: str | None, is_held: bool)
             rule("a", environment={"A": "2"}),
             "2 conditions over 0",
         ),
-        (rule("a", environment={"A": "1"}), rule("z", environment={"A": "2"}), "its name sorts first"),
+        (rule("a", environment={"A": "1"}), rule("z", environment={"A": "2"}), "first in the alphabet"),
     ],
 )
 def test_the_stronger_rule_sets_the_variable(strong: Rule, weak: Rule, why: str) -> None:

@@ -61,7 +61,7 @@ def test_one_node_less_would_do_if_it_were_faster() -> None:
     objective = Objective(minimise="node_hours", deadline=3600)
     table = scored()
     best = rank(table, objective).order[0]
-    assert f"0/{table.nodes[best] - 1} would do if it were" in told(table, objective)[1]
+    assert f"0/{table.nodes[best] - 1} would meet the deadline if it were" in told(table, objective)[1]
 
 
 def test_nothing_is_said_without_a_prediction() -> None:

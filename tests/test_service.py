@@ -212,6 +212,12 @@ def test_an_application_that_was_never_run_is_told_from_its_parameters(service: 
     assert (basis({"gmacs": 3, "macts": 5}), basis({})) == ("transferred", "none")
 
 
+def test_parameters_tell_however_the_results_write_the_system(service: Service, load: Callable[[str], Any]) -> None:
+    """As measured runs do."""
+    load(NETWORKS.replace("zenith", "ZENITH"))
+    assert service.optimise(network({"gmacs": 3, "macts": 5}))["job"]["plan"]["prediction"]["basis"] == "transferred"
+
+
 def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service: Service, load: Callable[[str], Any]) -> None:
     """An answer from memory alone would be without; where nothing is to be told there is one."""
     load(NETWORKS)

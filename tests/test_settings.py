@@ -35,7 +35,7 @@ def test_an_unknown_key_of_the_file_names_the_nearest_known_one(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("content", "says"), [(None, "No such file"), ("= 1", "no TOML file"), ("max_points = 0", "greater than or equal to 1")]
+    ("content", "says"), [(None, "No such file"), ("= 1", "not a TOML file"), ("max_points = 0", "greater than or equal to 1")]
 )
 def test_a_file_that_cannot_be_used_is_one_clear_fault(tmp_path: Path, content: str | None, says: str) -> None:
     """A missing file, one that is no TOML, and a value out of range each say so."""

@@ -45,14 +45,14 @@ def test_the_systems_scheduler_wins(known: Known) -> None:
     """HLRS runs Torque, whatever the request says."""
     found = place(known, {"name": "hlrs-testbed", "job_scheduler_type": "slurm"})
     assert found.scheduler == "torque"
-    assert "runs torque, not slurm" in messages(found)["target.job_scheduler_type"]
+    assert "uses torque, not slurm" in messages(found)["target.job_scheduler_type"]
 
 
 def test_an_unknown_partition_is_asked_for_as_given(known: Known) -> None:
     """The user may know the site better; limits come from the default partition, and that is said."""
     found = place(known, {"name": "supermuc-ng"}, partition="special")
     assert (found.asks_for(4), found.partition and found.partition.name) == ("special", "thin")
-    assert "no partition 'special' on record" in messages(found)["job_options.partition"]
+    assert "no partition 'special' is recorded" in messages(found)["job_options.partition"]
 
 
 @pytest.mark.parametrize(("nodes", "queue"), [(1, "micro"), (16, "micro"), (17, "general"), (768, "general"), (769, "large")])
@@ -121,7 +121,7 @@ def test_an_unknown_system_names_the_nearest(known: Known) -> None:
     found = place(known, {"name": "stampede3"})
     assert found.name == "stampede3"
     said = messages(found)["target.name"]
-    hints = ("did you mean 'stampede2'", "plain shell: name target.job_scheduler_type", "systems detect")
+    hints = ("did you mean 'stampede2'", "plain shell (set target.job_scheduler_type)", "systems detect")
     assert [hint for hint in hints if hint not in said] == []
     with_scheduler = place(known, {"name": "stampede3", "job_scheduler_type": "slurm"})
     assert "plain shell" not in messages(with_scheduler)["target.name"]
@@ -161,7 +161,7 @@ def test_results_on_gpus_alone_lead_to_the_partition_that_they_ran_in(known: Kno
     facts = mixed(known, *fit(Result(series=key, layout=Layout(nodes=n, gpus_per_node=4), value=100 / n) for n in (1, 2)))
     found = resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts)
     assert found.asks_for(1) == "big"
-    assert found.decisions[0].startswith("partition: big, since all its results on mixed are of GPUs")
+    assert found.decisions[0].startswith("partition: big, because all its results on mixed used GPUs")
 
 
 def test_a_layout_that_nobody_measured_has_gpus_where_all_results_are_of_gpus(known: Known) -> None:

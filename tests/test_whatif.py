@@ -34,7 +34,9 @@ def test_the_document_is_left_as_it_is() -> None:
     assert document == {"job": {"job_options": {"node_count": 1}}}
 
 
-@pytest.mark.parametrize(("text", "words"), [("nodes", "no NAME=VALUE"), ("nodse=1", "did you mean 'nodes'"), ("", "no NAME=VALUE")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("nodes", "not of the form NAME=VALUE"), ("nodse=1", "did you mean 'nodes'"), ("", "not of the form NAME=VALUE")]
+)
 def test_what_is_no_change_is_refused(text: str, words: str) -> None:
     """One line that says what is allowed."""
     with pytest.raises(RequestError, match=words):

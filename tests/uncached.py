@@ -68,7 +68,7 @@ def forget() -> None:
 
     from modak import essence
 
-    essence.essence = lambda request, application=(): request
+    essence.essence = lambda request, *_, **__: request
 
     from modak.script import surroundings
 

@@ -47,7 +47,7 @@ def pack(image: Image, file: Path, recipe: str, output: Path) -> dict[str, Any]:
     """Write a bundle, whole or not at all. Raises :class:`modak.errors.Conflict` for an image that is not the catalogue's."""
     found = sha256(file)
     if image.digest and image.digest != f"sha256:{found}":
-        raise Conflict(f"{file} is not what the catalogue tells of: sha256:{found} instead of {image.digest}", field="digest")
+        raise Conflict(f"{file} is not the file in the catalogue: sha256:{found} instead of {image.digest}", field="digest")
     entry = image.model_copy(update={"digest": f"sha256:{found}", "reference": file.name}).model_dump_json(exclude_unset=True, indent=2)
     texts: dict[str, str] = {ENTRY: entry} | ({RECIPE: recipe} if recipe else {})
     sums = {file.name: found, **{name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}}
@@ -86,7 +86,7 @@ def unpack(file: Path, folder: Path) -> tuple[Image, AbstractContextManager[Path
             sums = _sums(_text(archive, members, SUMS, file), file)
             texts = {name: _text(archive, members, name, file) for name in (ENTRY, RECIPE) if name in members}
     except _BROKEN as error:
-        raise DataError(f"is no bundle, which is a plain tar archive (unpack a packed one first): {error}", field=str(file)) from None
+        raise DataError(f"is not a bundle, a plain tar archive (unpack a compressed one first): {error}", field=str(file)) from None
     image = _entry(texts.get(ENTRY, ""), file)
     wrong: list[str] = [name for name, text in texts.items() if hashlib.sha256(text.encode()).hexdigest() != sums.get(name)]
     if wrong or image.reference not in members or f"sha256:{sums.get(image.reference)}" != image.digest:
@@ -134,7 +134,7 @@ def _text(archive: tarfile.TarFile, members: Mapping[str, tarfile.TarInfo], name
     member = members.get(name)
     source = archive.extractfile(member) if member and member.size <= MOST_TEXT else None
     if source is None:
-        raise DataError(f"holds no {name}: is it a bundle of 'modak images bundle'?", field=str(file))
+        raise DataError(f"contains no {name}: was it made by 'modak images bundle'?", field=str(file))
     return source.read().decode("utf-8", "replace")
 
 

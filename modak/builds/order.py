@@ -68,7 +68,7 @@ class Site:
         """What takes the internet's place for a recipe. Raises :class:`modak.errors.RequestError` where nothing does."""
         if not (self.bases or self.wheels or self.index or self.sources):
             settings = "MODAK_WHEELS_DIR, MODAK_PACKAGE_INDEX, MODAK_SOURCES_DIR or MODAK_BASE_IMAGES_DIR"
-            raise RequestError(f"nothing takes the internet's place: name {settings}", field="offline")
+            raise RequestError(f"no replacement for the internet is configured: set {settings}", field="offline")
         found = {image: self._base(image, runtime) for image in base_images(text, form_of(runtime))} if self.bases else {}
         archives = {each.address: self._archive(each) for each in downloads(text)} if self.sources else {}
         return Mirrors(found, self.wheels if "pip" in text else "", self.index, archives)
@@ -154,7 +154,7 @@ def _claims(text: str) -> dict[str, Any]:
     found = {match["name"]: match["value"] for match in _LABEL.finditer(text)}
     if "framework" not in found:
         raise RequestError(
-            "no label says what the image carries: add modak.framework, for instance modak.framework=pytorch", field="recipe"
+            "no label states what the image contains: add modak.framework, for instance modak.framework=pytorch", field="recipe"
         )
     texts = {name: value for name, value in found.items() if name in _TEXTS}
     lists = {name: found[name].split(",") for name in _LISTS if name in found}

@@ -67,7 +67,7 @@ def find(*names: str) -> str:
     for name in names:
         if path := shutil.which(name):
             return path
-    raise Unavailable(f"{' or '.join(names)} is not on this machine: install it, or load the module that brings it")
+    raise Unavailable(f"{' or '.join(names)} is not on this machine: install it, or load the module that provides it")
 
 
 def environment(program: str, work: Path, extra: Iterable[tuple[str, str]] = ()) -> Mapping[str, str]:

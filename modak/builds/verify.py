@@ -46,7 +46,7 @@ def look(builder: Builder, image: Path, claims: Claims, work: Path, *, watch: Ca
 
 
 def _not_here(why: str) -> Unavailable:
-    return Unavailable(f"cannot be run on this machine, which tells nothing of the image: {why}", field="image")
+    return Unavailable(f"cannot be run on this machine, so the image is not verified: {why}", field="image")
 
 
 def verified(image: Image, file: Path, builder: Builder) -> tuple[Image, tuple[Finding, ...]]:

@@ -217,7 +217,7 @@ class BuildRun:
             self.log.line(f"modak: {finding}")
         for name in ("framework", "version", "mpicc", "mpi", "microarchitecture"):
             if bad := next((each for each in findings if each.label == name and each.verdict == "refuted"), None):
-                raise ModakError(f"the image does not carry what its recipe says: {bad}")
+                raise ModakError(f"the image does not contain what its recipe states: {bad}")
         self.step = "hash"
         forms = [made, *(made.with_suffix(FURTHER_FORMS[form][1]) for form in order.also)]
         files = [self._settled(form, self.folder / f"{order.name}{form.name.removeprefix('image')}") for form in forms]

@@ -19,9 +19,9 @@ import typer
 from typer.core import TyperGroup
 
 import modak
-from modak.__main__ import INTERRUPTED, end_in_peace
 from modak.cli import asking, common, evaluation, images, keys, knowledge, results, running, show, sizing, tuning
 from modak.errors import Fault, ModakError
+from modak.interrupts import INTERRUPTED, ignore_further
 
 EXITS = (
     (0, "done"),
@@ -69,7 +69,7 @@ def _ended_early() -> Iterator[None]:
         _silence()
         raise typer.Exit from None
     except KeyboardInterrupt:
-        end_in_peace()
+        ignore_further()
         raise typer.Abort from None
 
 

@@ -98,7 +98,7 @@ def _configuration(made: Mapping[str, Any]) -> dict[str, str]:
     layout = " × ".join(counted(number, what) for number, what in counts)
     gpus = configuration.get("gpus_per_node")
     shown = {
-        "layout": layout + (f", {counted(gpus, 'GPU')} a node" if gpus else ""),
+        "layout": layout + (f", {counted(gpus, 'GPU')} per node" if gpus else ""),
         "variant": _variant(configuration),
         "predicted time": predicted(prediction),
         "node-hours": _spent(made.get("node_hours"), prediction),
@@ -135,8 +135,9 @@ def _variant(configuration: Mapping[str, Any]) -> str:
 def predicted(prediction: Mapping[str, Any]) -> str:
     """A predicted time with its interval and what it rests on, in one line."""
     if prediction.get("value") is None:
-        return "unknown (basis: none; no result of this application tells it)"
+        return "unknown (basis: none; there is no usable result of this application)"
     per = f"; {span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
+    per += f", {span(prediction['start_up'])} to start" if prediction.get("start_up") else ""
     rests = f"basis: {prediction['basis']}, {counted(prediction['results_used'], 'result')}"
     far = f", {counted(prediction['extrapolation'], 'doubling')} beyond the measured sizes" if prediction.get("extrapolation") else ""
     return f"{span(prediction['value'])} ({prediction['level']:.0%} interval {_interval(prediction)}; {rests}{far}{per})"

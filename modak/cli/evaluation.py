@@ -81,16 +81,17 @@ def plot(
         raise typer.BadParameter("a FILE that ends in .png or .svg, or --json for the data", param_hint="--output")
     known = _curves(application)
     chosen = _named(known, models) if models else _several(_of_system(list(known.values()), system))
-    relatives = [curve for curve in known.values() if curve.series.application in {one.series.application for one in chosen}]
-    drawn = lines(chosen, relatives, level)
+    applications = {curve.series.application for curve in chosen}
+    relatives = [curve for curve in known.values() if curve.series.application in applications]
+    drawn = lines(chosen if as_json else chosen[: plotting.MOST], relatives, level)
     if output is not None and kind is not None:
         _write(output, plotting.picture(drawn[: plotting.MOST], kind, _title(chosen), level))
-        if len(drawn) > plotting.MOST:
-            typer.echo(f"note: {len(drawn)} curves; the {plotting.MOST} with the most sizes are drawn", err=True)
+        if len(chosen) > plotting.MOST:
+            typer.echo(f"note: {len(chosen)} curves; the {plotting.MOST} with the most sizes are drawn", err=True)
     if as_json:
         show.document({"title": _title(chosen), "level": level, "lines": [asdict(line) for line in drawn]})
     else:
-        typer.echo(f"{counted(min(len(drawn), plotting.MOST), 'curve')} drawn to {output}")
+        typer.echo(f"{counted(len(drawn), 'curve')} drawn to {output}")
 
 
 def plan(
@@ -140,7 +141,7 @@ def _curves(application: str | None) -> dict[str, Curve]:
             found = service.curves(application)
     kept = {identity: curve for identity, curve in found.items() if application in (None, curve.series.application)}
     if application is not None and not kept:
-        raise NotFound(f"no results of {application!r} that carry a model", field="--application")
+        raise NotFound(f"no results of {application!r} from which a model can be fitted", field="--application")
     return kept
 
 

@@ -185,7 +185,9 @@ def _remote(own: Path | None, *, again: bool) -> Building:
 
     now = common.settings()
     if own or again:
-        raise Unauthorised("a service builds no texts of others, and nothing twice; unset MODAK_SERVER to build here", field="MODAK_SERVER")
+        raise Unauthorised(
+            "a service builds no recipes of your own, and no image twice; unset MODAK_SERVER to build here", field="MODAK_SERVER"
+        )
     return Remote(now.server, now.token.get_secret_value(), now.timeout_s)
 
 
@@ -208,7 +210,7 @@ def _waited(building: Building, told: dict[str, Any]) -> dict[str, Any]:
             time.sleep(LOOK_S)
             told = building.state(told["id"])
     except KeyboardInterrupt:
-        typer.echo(f"the build goes on: 'modak images builds {told['id']}' shows it, with --cancel stops it", err=True)
+        typer.echo(f"the build continues: 'modak images builds {told['id']}' shows it, with --cancel stops it", err=True)
         raise typer.Exit(130) from None
     return told
 

@@ -64,7 +64,9 @@ RULES: Columns = {
 MODELS: Columns = {
     "id": lambda item: item["id"],
     "application": lambda item: item["application"],
+    "compiler": lambda item: item["series"].get("compiler"),
     "system": lambda item: item["series"].get("system"),
+    "partition": lambda item: item["series"].get("partition"),
     "layout": lambda item: _layout(item["layout"]),
     "metric": lambda item: item["series"]["metric"],
     "over": lambda item: item["scale"],
@@ -288,7 +290,7 @@ def models_fit(application: Annotated[str | None, typer.Option(help="Only this a
     with show.progress("fitting"):
         fitted = common.local().fit(application)
     if application is not None and not fitted:
-        raise NotFound(f"no results of {application!r} that carry a model", field="--application")
+        raise NotFound(f"no results of {application!r} from which a model can be fitted", field="--application")
     typer.echo(f"{fitted} models are up to date")
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modak.__main__ import end_in_peace
 from modak.amounts import counted
 from modak.cli import common, show
 from modak.errors import Fault, Unavailable
+from modak.interrupts import ignore_further
 
 if TYPE_CHECKING:
     from modak.settings import Settings
@@ -58,7 +58,7 @@ def serve(
             proxy_headers=False,  # the application itself believes those proxies that the settings name
         )
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        end_in_peace()
+        ignore_further()
 
 
 def _end(*_: object) -> None:

@@ -134,7 +134,7 @@ def _installed(
         kept["runtimes"].append({"name": "none"})
         notes.append(f"runtimes are those installed on {host}, in no order of preference, not a policy of the site")
     if any("pmi" in row for row in kept["mpi"]):
-        notes.append("mpi: pmi is what srun offers and the library is commonly built with; nobody tried it")
+        notes.append("mpi: pmi is offered by srun and usual for the library, but untested")
     found = {key: rows for key, rows in kept.items() if rows}
     return dict(found), [(key, citation) for key in found for citation in sorted(whence[key])], notes
 

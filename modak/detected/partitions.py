@@ -104,7 +104,7 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         return Found(notes=(f"{kind.label} is left out: {said or 'lscpu did not answer'}",))
     processor = hardware.processor(own, known.processors, f"lscpu -J {known.dated}, on {machine.place}")
     if processor is None:
-        return Found(notes=(f"{kind.label} is left out: of its processor {own.model!r} neither maker nor kind can be told",))
+        return Found(notes=(f"{kind.label} is left out: vendor and type of its processor {own.model!r} are unknown",))
     accelerator, told = _accelerator(kind, machine, known)
     topology = _topology(kind.nodes[0], own)
     node = {**topology, **_node(kind, machine, taken=bool(said)), "processor": processor.name}
@@ -197,7 +197,7 @@ def _doubts(kind: Kind, own: SeenProcessor, machine: Machine) -> Iterator[str]:
     if machine.gpus and not kind.nodes[0].gpus:
         yield f"{kind.label}: {machine.place} has GPUs that the scheduler does not give to jobs; they are left out"
     if own.hypervisor:
-        yield f"{machine.place} is a virtual machine ({own.hypervisor}): what it says of its processor may be the hypervisor's word"
+        yield f"{machine.place} is a virtual machine ({own.hypervisor}): its processor data may come from the hypervisor"
 
 
 def _threads_are_cpus(node: SeenNode, topology: Mapping[str, int | None]) -> bool:

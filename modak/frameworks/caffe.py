@@ -11,7 +11,7 @@ from modak.frameworks.base import Carrier, Cuda, FrameworkBase, SourceBuild, Too
 from modak.recipes.pins import clone
 
 _SOURCE = "/var/tmp/caffe"  # noqa: S108 (a path inside the image that is being built)
-_OLD = "unverified: nobody has built this since Caffe ended in 2018, and its packages and tags may be gone"
+_OLD = "unverified: not built since Caffe ended in 2018, and its packages and tags may be gone"
 _CUDA_10_1 = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
 _LABELS: Mapping[str, str] = {"bvlc": "caffe", "intel": "intel-caffe", "nvidia": "nvcaffe"}
 

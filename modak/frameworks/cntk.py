@@ -34,7 +34,7 @@ class Cntk(FrameworkBase):
                 capabilities=("3.0", "7.5"),
                 hub="docker://mcr.microsoft.com/cntk/release:2.7-cpu-python3.5",
                 hub_nvidia="docker://mcr.microsoft.com/cntk/release:2.7-gpu-python3.5-cuda10.0-cudnn7.3",
-                note="unverified: nobody has built this since CNTK ended in 2019, and its image may be gone",
+                note="unverified: not built since CNTK ended in 2019, and its image may be gone",
             ),
         ),
         repr=False,

@@ -10,7 +10,7 @@ from modak.frameworks.base import Cuda, FrameworkBase, Inspection, Toolchain
 
 _INSPECTION = Inspection(module="mxnet", exercise="(mxnet.nd.ones((2, 2)) * 2).asnumpy()", says={"version": "mxnet.__version__"})
 
-_OLD = "unverified: nobody has built this since MXNet was retired in 2023"
+_OLD = "unverified: not built since MXNet was retired in 2023"
 
 
 class MXNetOptions(FrameworkOptions):

@@ -65,7 +65,7 @@ def _torch_1(minor: str, release: str, cuda: str) -> Toolchain:
         source=True,
         horovod="0.21.3",
         capabilities=("3.7", "7.5"),
-        note="unverified: nobody has built this since Ubuntu 18.04 ended in 2023, and what it downloads may be gone",
+        note="unverified: not built since Ubuntu 18.04 ended in 2023, and what it downloads may be gone",
     )
 
 

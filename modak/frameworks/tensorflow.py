@@ -71,7 +71,7 @@ def _old(minor: str, release: str, bazel: str, cuda: Cuda, horovod: str, pip_nvi
         capabilities=("3.5", "7.5"),
         hub=f"docker://tensorflow/tensorflow:{{version}}{py3}",
         hub_nvidia=f"docker://tensorflow/tensorflow:{{version}}-gpu{py3}",
-        note="unverified: nobody has built this since Ubuntu 18.04 ended in 2023, and what it downloads may be gone",
+        note="unverified: not built since Ubuntu 18.04 ended in 2023, and what it downloads may be gone",
     )
 
 

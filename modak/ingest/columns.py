@@ -221,7 +221,7 @@ class _Checked:
     def notes(self) -> Iterator[str]:
         """For each column what stands there for nothing."""
         for column, texts in self._nothing.items():
-            yield f"{self.name}: column {column!r}: {', '.join(map(ascii, texts))} says nothing; the cell counts as empty"
+            yield f"{self.name}: column {column!r}: {', '.join(map(ascii, texts))} is a placeholder; the cell counts as empty"
 
     def fault(self, message: str, rows: Any) -> None:
         """Note a fault in the first of ``rows`` (a mask)."""
@@ -308,7 +308,7 @@ def _text(longest: int) -> Reader:
         if len(text) > longest:
             raise ValueError(f"longer than {longest} characters")
         if not text.isprintable():
-            raise ValueError("holds a character that does not print")
+            raise ValueError("contains an unprintable character")
         return text
 
     return read
@@ -338,7 +338,7 @@ def _value(text: str) -> float:
 def _meant(text: str) -> str:
     """How to write what is no plain number, where that can be told."""
     if text.lower() in NOTHING:
-        return "; where nothing was measured, leave the row out"
+        return "; omit rows without a measurement"
     if _SPLIT.fullmatch(text) and not _DECIMAL_COMMA.fullmatch(text):
         return "; without a sign between thousands"
     if _DECIMAL_COMMA.fullmatch(text):

@@ -107,13 +107,13 @@ def _clean(block: bytes, line: int, name: str) -> bytes:
         if not block.isascii():
             block.decode()
     except UnicodeDecodeError as wrong:
-        message = f"byte 0x{block[wrong.start]:02x} is no UTF-8; save the file as UTF-8"
+        message = f"byte 0x{block[wrong.start]:02x} is not valid UTF-8; save the file as UTF-8"
         raise DataError(message, field=_place(block, wrong.start, line, name)) from None
     return block
 
 
 _REFUSED: Final = (
-    (b"\0", "a NUL byte: this is no text in UTF-8"),
+    (b"\0", "a NUL byte: the file is not UTF-8 text"),
     (b"\r", "a carriage return without a line feed; lines end with LF or CR LF"),
 )
 

@@ -85,7 +85,7 @@ def text_of(source: Source) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
         line = 1 + content.count(b"\n", 0, wrong.start)
-        raise DataError(f"byte 0x{content[wrong.start]:02x} is no UTF-8", field=f"{source.name}:{line}") from None
+        raise DataError(f"byte 0x{content[wrong.start]:02x} is not valid UTF-8", field=f"{source.name}:{line}") from None
 
 
 def document(source: Source) -> tuple[Node, Found]:
@@ -94,11 +94,11 @@ def document(source: Source) -> tuple[Node, Found]:
     try:
         found = _Decoder(text).decode(text)
     except json.JSONDecodeError as wrong:
-        raise DataError(f"no JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", field=f"{source.name}:{wrong.lineno}") from None
+        raise DataError(f"not valid JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", field=f"{source.name}:{wrong.lineno}") from None
     except RecursionError:
         raise DataError("objects nested too deep", field=f"{source.name}:1") from None
     if not isinstance(found, Node):
-        raise DataError("an object {…} is wanted", field=f"{source.name}:1")
+        raise DataError("expected an object {…}", field=f"{source.name}:1")
     return found, Found(source.name, len(text))
 
 
@@ -132,7 +132,7 @@ def objects(node: Mapping[str, Any], name: str, file: str) -> list[Node]:
     """The objects of a list under a name; likewise."""
     found = member(node, name, list, file)
     if not all(isinstance(each, Node) for each in found):
-        raise DataError(f"{name!r} is wanted, and to be a list of objects", field=f"{file}:{getattr(node, 'line', 1)}")
+        raise DataError(f"{name!r} is required, as a list of objects", field=f"{file}:{getattr(node, 'line', 1)}")
     return list(found)
 
 

@@ -19,7 +19,7 @@ def figure(found: Found, line: int, name: str, value: str | None, unit: str | No
     A unit that is not known makes a row all the same, which loading then refuses: a slip in a unit must not pass unseen.
     """
     if value is None or not _NUMBER.fullmatch(value):
-        found.leave(line, f"{name!r} is no number" if value else f"{name!r} has no value")
+        found.leave(line, f"{name!r} is not a number" if value else f"{name!r} has no value")
     elif why := _meaningless(name, unit or None):
         found.leave(line, f"{name!r} {why}")
     else:

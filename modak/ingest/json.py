@@ -55,7 +55,7 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
 
     at = _skip(text, 0)
     if text[at : at + 1] != "[":
-        raise fault("a list of records is wanted: [{…}, …]", at)
+        raise fault("expected a list of records: [{…}, …]", at)
     at, line, counted = _skip(text, at + 1), 1, 0
     while text[at : at + 1] != "]":
         number += 1
@@ -65,7 +65,7 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
             value, at = decoder.raw_decode(text, at)
             yield _flat(value), line
         except json.JSONDecodeError as wrong:
-            raise fault(f"no JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", wrong.pos) from None
+            raise fault(f"not valid JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", wrong.pos) from None
         except RecursionError:
             raise fault("objects nested too deep", counted) from None
         except ValueError as wrong:
@@ -94,7 +94,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice[:60]!r} stands twice in one record")
+        raise ValueError(f"the key {twice[:60]!r} appears twice in one record")
     return found
 
 
@@ -115,4 +115,4 @@ def _cell(key: str, value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return value
-    raise ValueError(f"column {key[:60]!r} holds a list or an object; a cell is a text, a number, true, false or null")
+    raise ValueError(f"column {key[:60]!r} contains a list or an object; a cell must be text, a number, true, false or null")

@@ -79,7 +79,7 @@ def _time(event: Mapping[str, Any], name: str, line: int) -> int:
     """Milliseconds since 1970."""
     found = event.get("time_ms")
     if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 10**14:
-        raise DataError("'time_ms' is wanted, and to be milliseconds since 1970", field=f"{name}:{line}")
+        raise DataError("'time_ms' is required, in milliseconds since 1970", field=f"{name}:{line}")
     return found
 
 

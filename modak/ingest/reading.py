@@ -215,7 +215,7 @@ def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
     split = [pair.partition("=") for pair in pairs]
     for name, sign, _ in split:
         if not sign or not name:
-            raise DataError(f"{name!r} is no pair; allowed: NAME=VALUE", field=option)
+            raise DataError(f"{name!r} is not a pair; allowed: NAME=VALUE", field=option)
     return {name: value for name, _, value in split}
 
 

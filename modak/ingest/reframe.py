@@ -56,7 +56,7 @@ def _case(case: Node, found: Found) -> None:
         found.leave(case.line, f"test {title[:80]!r} has no performance figures")
     for key, values in member(case, "perfvalues", dict, found.name).items() if figures else ():
         if not isinstance(values, list) or len(values) < 5:
-            raise DataError(f"'perfvalues' of {key[:60]!r}: five values or more are wanted", field=f"{found.name}:{case.line}")
+            raise DataError(f"'perfvalues' of {key[:60]!r}: at least five values are required", field=f"{found.name}:{case.line}")
         name = key.split(":", 2)[-1]
         if len(values) > 5 and values[5] not in PASSED:  # from 4.1 on each figure carries its own outcome
             found.leave(case.line, f"{name!r} of {title[:80]!r} ended as {values[5]!r}")

@@ -41,7 +41,7 @@ def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:
     kept = [row for row in rows if not row.get("suspect")]
     names = _parameters(kept)
     if not names:
-        raise DataError("no count or numeric parameter that all rows know varies: Extra-P has nothing to model", field="format")
+        raise DataError("no count or numeric parameter that all rows have varies, so Extra-P has nothing to model", field="format")
     apart = _apart(kept, names)
     found: dict[str, dict[str, dict[tuple[float, ...], list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for row in kept:

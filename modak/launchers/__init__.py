@@ -25,7 +25,7 @@ from modak.words import Word
 class Launcher(Protocol):
     """How processes are started.
 
-    Its environment, setup and preflight see the job without the properties of a single run
+    Its environment, setup, preflight and ``slurm_step`` see the job without the properties of a single run
     (:func:`modak.script.surroundings.of_any_run`), and so do its words when they start the count of CPUs before the run.
     """
 
@@ -42,6 +42,9 @@ class Launcher(Protocol):
 
     def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
         """Whether it reaches the job's other nodes by ssh."""
+
+    def slurm_step(self, job: JobSpec, scheduler: Scheduler) -> bool:
+        """Whether srun starts the job's processes, as a step of Slurm's."""
 
     def asks(self, has: Resources) -> Resources:
         """The layout to request from the scheduler: the job's own, unless one task starts several ranks."""

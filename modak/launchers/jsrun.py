@@ -32,7 +32,7 @@ class Jsrun(Plain):
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """``jsrun`` is there."""
-        advice = "jsrun is not on this node: this LSF starts processes with mpirun, or a module is missing"
+        advice = "jsrun is not on this node: load its module, or use mpirun if this LSF has no jsrun"
         return (need(quiet(run("command", "-v", "jsrun")), OTHER_MPI, advice),)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:

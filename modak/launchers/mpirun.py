@@ -39,9 +39,7 @@ class Mpirun(Plain):
 
     def environment(self, job: JobSpec) -> Mapping[str, str]:
         """OpenMP's; Intel MPI takes its binding from variables."""
-        threads = openmp(job.resources)
-        if _unbound(job):
-            threads = {"OMP_NUM_THREADS": threads["OMP_NUM_THREADS"]}
+        threads = openmp(job.resources, bound=not _unbound(job))
         return {**threads, **(_intel_environment() if flavour(job) == "intel-mpi" else {})}
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
@@ -57,7 +55,7 @@ class Mpirun(Plain):
         checks = [holds(run("mpirun", "--version"), text) for text in said]
         first = checks[0] if len(checks) == 1 else either(checks[0], checks[1])
         where = "the image's MPI is" if job.container and not job.container.host_mpi and job.container.mpi else "the job's MPI is"
-        advice = f"mpirun is missing or of another family: {where} {TITLES.get(wanted, wanted)}; load its module"
+        advice = f"mpirun is missing or belongs to another MPI: {where} {TITLES.get(wanted, wanted)}; load its module"
         return (need(first, OTHER_MPI, advice),)
 
     def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
@@ -102,7 +100,7 @@ def _placed(job: JobSpec) -> tuple[Word, ...]:
 
 
 def _unbound(job: JobSpec) -> bool:
-    """Whether ranks go where they like; threads that bind themselves would then all take the same cores."""
+    """Whether ranks go where they like."""
     return flavour(job) == "openmpi" and job.distribution == "horovod" and job.resources.gpus_per_node > 0
 
 
@@ -128,11 +126,11 @@ def _intel_environment() -> dict[str, str]:
 
 _FLAVOURS: Final[Mapping[str, Words]] = {"openmpi": _openmpi, "mpich": _mpich, "mvapich": _mpich, "intel-mpi": _intel}
 _NOT_NAMED: Final = (
-    "mpirun is missing, or not of Open MPI, whose options stand here: "
-    "nothing is known of this system's MPI; name it in the system's file, [[mpi]]"
+    "mpirun is missing or not from Open MPI, whose options the script uses: "
+    "the MPI of this system is unknown, name it in the system file ([[mpi]])"
 )
 _HELPERS: Final = (
-    comment("mpirun starts its helpers by srun, which would not find them after --export=NONE"),
+    comment("mpirun starts its daemons with srun, which would not find them with --export=NONE"),
     fixed("unset SLURM_EXPORT_ENV", ("unset", "SLURM_EXPORT_ENV")),
 )
 _HYDRA: Final = frozenset({"USR1", "TERM", "INT", "ALRM"})

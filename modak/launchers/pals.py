@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from modak.jobspec import JobSpec
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.plain import Plain
+from modak.launchers.threads import openmp
 from modak.script.bash import Line, need, quiet, run
 from modak.words import Word
 
@@ -30,10 +32,19 @@ class Pals(Plain):
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """``mpiexec`` is there."""
-        return (need(quiet(run("command", "-v", "mpiexec")), OTHER_MPI, "mpiexec is not on this node: load the module of PALS"),)
+        return (need(quiet(run("command", "-v", "mpiexec")), OTHER_MPI, "mpiexec is not on this node: load the PALS module"),)
+
+    def environment(self, job: JobSpec) -> Mapping[str, str]:
+        """OpenMP's."""
+        return openmp(job.resources, bound=not job.resources.hyperthreads)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
-        """Ranks, ranks a node, and cores of a rank, to which it is bound. The environment goes along."""
+        """Ranks, ranks a node, and cores of a rank, to which it is bound. The environment goes along.
+
+        ``depth`` counts CPUs in the order of their numbers, where the second hardware threads come after the last core: ranks that use
+        those are bound to nothing.
+        """
         has = job.resources
-        bound = ("--cpu-bind", "none") if has.oversubscribed else ("--depth", str(has.cores_per_rank), "--cpu-bind", "depth")
+        none = has.oversubscribed or has.hyperthreads
+        bound = ("--cpu-bind", "none") if none else ("--depth", str(has.cores_per_rank), "--cpu-bind", "depth")
         return ("mpiexec", "-n", str(has.ranks), "--ppn", str(has.ranks_per_node), *bound)

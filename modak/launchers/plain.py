@@ -24,19 +24,23 @@ def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:
     if signal in handed_on:
         return ""
     if not handed_on:
-        return f"{program} hands no signal on: the application is not told; say application.checkpoint"
+        return f"{program} passes no signal to the application: use application.checkpoint instead"
     better = "USR1" if "USR1" in handed_on else "TERM"
-    why = f"{program} hands {', '.join(sorted(handed_on))} on, and not {signal}: the application is not told"
-    return f"{why}; take {better}, or say application.checkpoint"
+    why = f"{program} passes {', '.join(sorted(handed_on))} to the application, but not {signal}"
+    return f"{why}: use {better}, or application.checkpoint"
 
 
 class Plain:
-    """No ssh, the layout as it is, OpenMP's variables, nothing before, the command unchanged, signals handed on.
+    """No ssh, no step of Slurm's, the layout as it is, OpenMP's variables, nothing before, the command unchanged, signals handed on.
 
     A variant overrides what differs.
     """
 
     def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
+        """Never."""
+        return False
+
+    def slurm_step(self, job: JobSpec, scheduler: Scheduler) -> bool:
         """Never."""
         return False
 

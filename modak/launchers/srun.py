@@ -29,6 +29,10 @@ class Srun(Plain):
         """It belongs to Slurm."""
         return "" if scheduler.name == "slurm" else f"srun starts processes under Slurm, not under {scheduler.name}"
 
+    def slurm_step(self, job: JobSpec, scheduler: Scheduler) -> bool:
+        """Always."""
+        return True
+
     def environment(self, job: JobSpec) -> Mapping[str, str]:
         """OpenMP's; Intel MPI finds Slurm's process manager by the library that the site names."""
         mpi = next((mpi for mpi in job.system.mpi if mpi.family == "intel-mpi"), None) if job.system else None
@@ -40,7 +44,7 @@ class Srun(Plain):
         wanted = pmi(job)
         if not wanted:
             return ()
-        advice = f"this Slurm does not offer {wanted} (srun --mpi=list shows what it has): the ranks would not find each other"
+        advice = f"this Slurm does not offer {wanted} (see srun --mpi=list): the ranks could not connect to each other"
         return (need(holds(run("srun", "--mpi=list"), wanted), OTHER_MPI, advice),)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:

@@ -15,6 +15,7 @@ from modak.launchers.plain import OWN, USUAL, kept_back
 from modak.launchers.threads import openmp
 from modak.script.bash import Event, Expansion, Line, assign, export, fixed, variable, word
 from modak.script.shelltext import ours
+from modak.starters import is_script
 from modak.words import Word
 
 if TYPE_CHECKING:
@@ -51,17 +52,22 @@ class Torchrun:
         if has.nodes == 1:
             return ""
         if scheduler.job_id is None:
-            why = f"torchrun on {has.nodes} nodes needs a scheduler, which gives the job its nodes: {scheduler.name} gives none"
-            return f"{why}; name the scheduler, or a system that is known"
+            why = f"torchrun on {has.nodes} nodes needs a scheduler that allocates them, which {scheduler.name} does not"
+            return f"{why}; name the scheduler or a known system"
         starter, agents = self._agents(job, scheduler)
         if starter.name == "jsrun":
-            return f"jsrun starts no torchrun on {has.nodes} nodes: the script does not run on the first of them, where they would meet"
+            return f"jsrun cannot start torchrun on {has.nodes} nodes: the script does not run on the first of them, their rendezvous"
         return starter.unfit(agents, scheduler)
 
     def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
         """Where what starts it does."""
         starter, agents = self._agents(job, scheduler)
         return job.resources.nodes > 1 and starter.needs_ssh(agents, scheduler)
+
+    def slurm_step(self, job: JobSpec, scheduler: Scheduler) -> bool:
+        """Where srun starts it on several nodes."""
+        starter, agents = self._agents(job, scheduler)
+        return job.resources.nodes > 1 and starter.slurm_step(agents, scheduler)
 
     def asks(self, has: Resources) -> Resources:
         """One task a node, with the cores of all its ranks."""
@@ -70,7 +76,7 @@ class Torchrun:
 
     def environment(self, job: JobSpec) -> Mapping[str, str]:
         """OpenMP's threads; no binding, which a task would hand on to all its ranks alike."""
-        return {"OMP_NUM_THREADS": openmp(job.resources)["OMP_NUM_THREADS"]}
+        return openmp(job.resources, bound=False)
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """The first node's name, resolved outside of the container, and a port that follows from the job's number.
@@ -99,11 +105,11 @@ class Torchrun:
         )
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """What starts it is there; whose MPI the image holds does not matter to it."""
+        """What starts it is there."""
         if job.resources.nodes == 1:
             return ()
         starter, agents = self._agents(job, scheduler)
-        return starter.preflight(replace(agents, container=None), scheduler)
+        return starter.preflight(agents, scheduler)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """One task on each node; nothing on one node."""
@@ -131,19 +137,20 @@ class Torchrun:
         return ("torchrun", f"--nnodes={has.nodes}", f"--nproc-per-node={has.ranks_per_node}", *meet, *_program(job.command))
 
     def _agents(self, job: JobSpec, scheduler: Scheduler) -> tuple[Launcher, JobSpec]:
-        """What starts one torchrun on each node, and the job as that sees it: one process a node, of no MPI, on the cores that the node
-        gives it (``mpirun`` would count off as many from the first)."""
+        """What starts one torchrun on each node, and the job as that sees it: one process a node, on the cores that the node gives it
+        (``mpirun`` would count off as many from the first), of no MPI, so that whose MPI the image holds does not matter."""
         preferred = job.system.launcher if job.system else None
         name = OWN.get(scheduler.name) or (preferred if preferred and preferred not in _CANNOT else USUAL)
         has = replace(self.asks(job.resources), unbound=True)
-        return plugins.find("launchers", name), replace(job, launcher=name, resources=has, pmi=None)
+        image = replace(job.container, mpi=None) if job.container and job.container.mpi else job.container
+        return plugins.find("launchers", name), replace(job, launcher=name, resources=has, pmi=None, container=image)
 
 
 def _program(command: tuple[Word, ...]) -> tuple[Word, ...]:
     """The command in torchrun's words: a script, ``-m MODULE``, or a program that is not Python."""
     first = command[0]
     if not (isinstance(first, str) and first.rsplit("/", 1)[-1] in {"python", "python3"}):
-        return command if isinstance(first, str) and first.endswith(".py") else ("--no-python", *command)
+        return command if is_script(first) else ("--no-python", *command)
     rest = command[2:] if command[1:2] == ("-u",) else command[1:]
     follows = rest[0] if rest else ""
     plain = not isinstance(follows, str) or not follows.startswith("-") or follows == "-m"

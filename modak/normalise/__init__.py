@@ -97,7 +97,7 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
         raise RequestError(f"an object; {_SHAPE}", field="job")
     keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
     if not top and not keys:
-        raise RequestError(f"nothing of a request is here; {_SHAPE}", field="job")
+        raise RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
     if not top:
         notes += (Fault("job", "the key 'job' is missing; its sections are read from the top"),)
     return {name: job[key] for name, key in keys.items()}, notes + more
@@ -220,9 +220,9 @@ def _counts(
     gpus = next((found for one in said if (found := getattr(one, "number_of_acc", None))), None)
     notes = []
     if threads and application.threads not in (None, threads):
-        notes.append(Fault("application.threads", f"{application.threads} holds; number_of_threads says {threads}"))
+        notes.append(Fault("application.threads", f"{application.threads} is used; number_of_threads says {threads}"))
     if gpus and options.request_gpus not in (None, gpus):
-        notes.append(Fault("job_options.request_gpus", f"{options.request_gpus} holds; number_of_acc says {gpus}"))
+        notes.append(Fault("job_options.request_gpus", f"{options.request_gpus} is used; number_of_acc says {gpus}"))
     if threads and application.threads is None:
         application = application.model_copy(update={"threads": threads})
     if gpus and options.request_gpus is None:
@@ -244,7 +244,7 @@ CLOUDS: Final = frozenset(
     {"cloud", "openstack", "kubernetes", "k8s", "aws", "aws_batch", "ec2", "azure", "azure_batch", "gcp", "gke", "eks", "aks"}
     | {"nomad", "lambda"}
 )
-_NO_CLOUD: Final = "cloud targets are out of scope; a plain shell script is given"
+_NO_CLOUD: Final = "cloud targets are not supported; the answer is a plain shell script"
 
 
 def _scheduler(value: Any, path: str) -> Read:

@@ -50,7 +50,7 @@ def _wanted(asked: Any, parallel: tuple[str, ...], variants: Mapping[str, Any], 
         if found := plugins.named("frameworks", _bare(asked)):
             return found, ()
         message = unknown("framework", asked[:60], plugins.names("frameworks"))
-        notes = (Fault(join(path, "config", "ai_framework"), f"{message}; it is left out"),)
+        notes = (Fault(join(path, "config", "ai_framework"), f"{message}; ignored"),)
     if parallel:
         return plugins.named("frameworks", "mpi" if "mpi" in parallel else parallel[0]), notes
     order = {"ai": 0, "parallel": 1, "distribution": 3}
@@ -72,7 +72,7 @@ def _beside(
             own = own.model_copy(update={"distribution": variant.name})
             notes.append(Fault(join(path, label(key)), f"read as {wanted.name}'s option 'distribution': {variant.name!r}"))
         else:
-            notes.append(Fault(join(path, label(key)), f"is left out: the framework is {wanted.name}"))
+            notes.append(Fault(join(path, label(key)), f"ignored: the framework is {wanted.name}"))
     return own, beside, tuple(notes)
 
 
@@ -113,7 +113,7 @@ def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: 
         return content, ()
     rest = {name: value for name, value in content.items() if name != key}
     if str(content[key]).lower() == "false":
-        return rest, (Fault(join(path, label(key)), "is left out: no layer is asked for"),)
+        return rest, (Fault(join(path, label(key)), "ignored: no distribution is requested"),)
     return {"distribution": fold(key), **rest}, (Fault(join(path, label(key)), f"is read as the option 'distribution': {fold(key)!r}"),)
 
 
@@ -147,7 +147,7 @@ def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
                     usable[name] = word
                 else:
                     said = usable.pop(name)
-                    left[name] = f"{shown(said)} is not known and is left out{did_you_mean(said, _QUOTED.findall(known))} known: {known}"
+                    left[name] = f"{shown(said)} is unknown and ignored{did_you_mean(said, _QUOTED.findall(known))} known: {known}"
             elif one["type"] == "string_type" and isinstance(usable.get(name), int | float) and not isinstance(usable[name], bool):
                 usable[name] = str(usable[name])
     return usable, left

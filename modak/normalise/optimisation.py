@@ -63,7 +63,7 @@ def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tu
     """Key of the chosen section and its kind, with notes on what is not as documented."""
     kind = said or next(iter(sections.values()), None)
     key = next((key for key, its in sections.items() if its == kind), None)
-    notes = [Fault(join(path, label(other)), f"is left out: the application is {kind}") for other in sections if other != key]
+    notes = [Fault(join(path, label(other)), f"ignored: the application is {kind}") for other in sections if other != key]
     if kind and not said:
         notes.append(Fault(join(path, "app_type"), f"is not given; read from the section: {kind}"))
     if key is not None and key not in (kind, f"app_type-{kind}"):
@@ -147,7 +147,7 @@ def _tuner(value: Any, path: str) -> Read:
     """The tuner's name; ``creata`` is Cresta misspelt, other names are kept where they are names."""
     got = choice(("cresta", "autotune"), {"creata": "cresta"})(value, path)
     if got.value is LEFT_OUT and not got.faults and isinstance(value, str):
-        return left_out(path, f"{shown(value)} is no tuner that is known here; it is left out")
+        return left_out(path, f"unknown tuner {shown(value)}; ignored")
     return got
 
 

@@ -114,7 +114,7 @@ def spelt(
         if name is None or given[key] is None:
             continue
         if name in keys or (name in exact and key != name):
-            notes.append(Fault(join(path, label(key)), f"is left out: {name!r} is given too"))
+            notes.append(Fault(join(path, label(key)), f"ignored: {name!r} is given, too"))
             continue
         keys[name] = key
         if str(key).replace("-", "_") != name:
@@ -126,14 +126,14 @@ def unknown_keys(keys: list[Any], known: Collection[str], path: str) -> tuple[Fa
     """A note for each of the first :data:`MOST_NOTES` unknown keys, and one for the rest."""
     notes = [Fault(join(path, label(key)), _unknown(str(key), known)) for key in keys[:MOST_NOTES]]
     if len(keys) > MOST_NOTES:
-        notes.append(Fault(path, f"{len(keys) - MOST_NOTES} more unknown keys are left out"))
+        notes.append(Fault(path, f"{len(keys) - MOST_NOTES} more unknown keys are ignored"))
     return tuple(notes)
 
 
 def _unknown(key: str, known: Collection[str]) -> str:
     close = nearest(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
-    return "unknown key, left out" + (f"; did you mean {close!r}?" if close else listed)
+    return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
 
 
 def label(key: Any) -> str:

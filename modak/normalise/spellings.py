@@ -78,8 +78,8 @@ def text(value: Any, path: str) -> Read:
         return noted(path, str(value), "the number is read as text")
     bare = value.strip(" ")
     if not value:
-        return left_out(path, "empty text is left out")
-    return Read(value) if bare == value else noted(path, bare, "blanks around the text are left out")
+        return left_out(path, "empty text is ignored")
+    return Read(value) if bare == value else noted(path, bare, "leading and trailing blanks are ignored")
 
 
 def whole(value: Any, path: str) -> Read:
@@ -89,7 +89,7 @@ def whole(value: Any, path: str) -> Read:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return Read(int(value))
     if isinstance(value, str) and not value.strip():
-        return left_out(path, "empty text is left out")
+        return left_out(path, "empty text is ignored")
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}(?:\.0{1,6})?\s*", value, re.ASCII):
         return noted(path, int(float(value)), f"the text is read as the number {int(float(value))}")
     return wrong(path, "a whole number")
@@ -100,7 +100,7 @@ def number(value: Any, path: str) -> Read:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Read(value) if math.isfinite(value) else wrong(path, "a finite number")
     if isinstance(value, str) and not value.strip():
-        return left_out(path, "empty text is left out")
+        return left_out(path, "empty text is ignored")
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?\s*", value, re.ASCII):
         return noted(path, float(value), f"the text is read as the number {float(value):g}")
     return wrong(path, "a number")
@@ -116,7 +116,7 @@ def flag(value: Any, path: str) -> Read:
         return Read(value)
     said = fold(str(value)) if isinstance(value, str | int) else None
     if said == "":
-        return left_out(path, "empty text is left out")
+        return left_out(path, "empty text is ignored")
     if said in _TRUE or said in _FALSE:
         return noted(path, said in _TRUE, f"read as {str(said in _TRUE).lower()}")
     return wrong(path, "true or false")
@@ -170,9 +170,9 @@ def choice(known: Collection[str], others: Mapping[str, str] | None = None, *, o
         found = spellings.get(fold(value))
         if found is None:
             kept = LEFT_OUT if otherwise is None else otherwise
-            done = "is left out" if otherwise is None else f"is read as {otherwise!r}"
+            done = "is ignored" if otherwise is None else f"is read as {otherwise!r}"
             return noted(
-                path, kept, f"{shown(value)} is not known and {done}{did_you_mean(value, spellings.values())} known: {', '.join(known)}"
+                path, kept, f"{shown(value)} is unknown and {done}{did_you_mean(value, spellings.values())} known: {', '.join(known)}"
             )
         return Read(found) if found == value else noted(path, found, f"{shown(value)} is read as {found!r}")
 
@@ -236,14 +236,14 @@ def events(value: Any, path: str) -> Read:
     events_ = tuple(dict.fromkeys(found))
     if "none" in events_ and len(events_) > 1:
         events_ = tuple(event for event in events_ if event != "none")
-        return noted(path, events_, "'none' beside other events is left out")
+        return noted(path, events_, "'none' is ignored, because other events are given")
     return Read(events_)
 
 
 def email(value: Any, path: str) -> Read:
     """One address; an object is what an unresolved ``get_input`` leaves behind."""
     if isinstance(value, Mapping):
-        return left_out(path, "the address is an object that nobody filled in; it is left out")
+        return left_out(path, "the address is an unfilled template; ignored")
     return text(value, path)
 
 
@@ -287,7 +287,7 @@ def dependency(value: Any, path: str) -> Read:
     """Scheduler's ``TYPE:JOB``; a bare job number means after its success."""
     got = text(value, path)
     if isinstance(got.value, str) and re.fullmatch(r"[0-9]+(\.[A-Za-z0-9.-]+)?", got.value):
-        return noted(path, f"afterok:{got.value}", "a job alone is read as 'afterok': start after its success")
+        return noted(path, f"afterok:{got.value}", "read as 'afterok': start after that job has succeeded")
     return got
 
 
@@ -360,7 +360,7 @@ def version(value: Any, path: str) -> Read:
         return noted(path, str(value), f"the number is read as the version '{value}'; write versions as text (2.10 is not 2.1)")
     got = text(value, path)
     if isinstance(got.value, str) and fold(got.value) in {"latest", "any", "newest", "*"}:
-        return left_out(path, f"{shown(value)} is no version; the version is chosen")
+        return left_out(path, f"{shown(value)} is not a version: ignored, and the version is chosen")
     return got
 
 

@@ -9,7 +9,7 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,9 +17,10 @@ import numpy as np
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.metrics import metric
 from modak.numbering import Numbers, shortened
-from modak.perfmodel import scaling, unsaid
+from modak.perfmodel import scaling, startup, unsaid
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Mixture
+from modak.perfmodel.startup import StartUp
 
 Scale = Literal["nodes", "ranks", "gpus"]
 
@@ -34,6 +35,8 @@ class Cell:
     """In the unit of the series, in any order."""
     ids: array[int] = field(default_factory=lambda: array("q"))
     """Numbers of those results that have one."""
+    starting: array[float] = field(default_factory=lambda: array("d"))
+    """Seconds that were left of runs beside the work that the values tell of."""
 
 
 class Scatter(Fact):
@@ -63,7 +66,7 @@ class Table(NamedTuple):
     scatter: Scatter | None
 
 
-FIT_VERSION = 5
+FIT_VERSION = 6
 """Counts changes of what :func:`fit` gives for the same results; stored curves of another version are fitted anew."""
 FEW_SIZES = 3
 """With this many sizes or fewer the series alone supports no scaling claim: heuristic, wide interval."""
@@ -99,6 +102,8 @@ class Curve(Fact):
     """Numbers of the results that it rests on."""
     told: Told | None = None
     """Where its one point is not measured: see :mod:`modak.perfmodel.told`."""
+    start_up: StartUp | None = None
+    """What its runs took beside the work that costs tell of; ``None``: nobody knows."""
 
     @property
     def results_used(self) -> int:
@@ -148,15 +153,30 @@ def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     given = tuple(cells)
     places = unsaid.together({cell.series.model_dump_json(): cell.series for cell in given}.values())
     by_series: dict[str, list[tuple[Cell, unsaid.Place]]] = defaultdict(list)
-    for cell in given:
-        place = places[cell.series.model_dump_json()]
-        by_series[place.series.model_dump_json()].append((cell, place))
+    for cell in _with_start(given):
+        for place in places[cell.series.model_dump_json()]:
+            by_series[place.series.model_dump_json()].append((cell, place))
     return tuple(one for members in by_series.values() for one in _gathered(members))
 
 
+def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
+    """The cells; those of the work of runs with what was left of their whole time."""
+    by_series: dict[str, dict[Layout, Cell]] = defaultdict(dict)
+    for cell in cells:
+        by_series[cell.series.model_dump_json()][cell.layout] = cell
+    for whole, part in startup.pairs([next(iter(of.values())).series for of in by_series.values()]):
+        walls, speeds = (by_series[key.model_dump_json()] for key in (whole, part))
+        for layout in walls.keys() & speeds.keys():
+            wall, speed = walls[layout], speeds[layout]
+            left = startup.left(wall.values, wall.ids, speed.values, speed.ids, part)
+            speeds[layout] = replace(speed, starting=array("d", left))
+    return (cell for of in by_series.values() for cell in of.values())
+
+
 def _gathered(members: Sequence[tuple[Cell, unsaid.Place]]) -> Iterable[Cell]:
-    if len({cell.series.model_dump_json() for cell, _ in members}) == 1:
-        return [cell for cell, _ in members]
+    series, alone = members[0][1].series, members[0][0].series
+    if all(cell.series == alone and place.factor == 1 for cell, place in members):
+        return [cell if cell.series == series else replace(cell, series=series) for cell, _ in members]
     of_one = unsaid.layouts(cell.layout for cell, _ in members)
     found: dict[Layout, Cell] = {}
     for cell, place in members:
@@ -164,6 +184,7 @@ def _gathered(members: Sequence[tuple[Cell, unsaid.Place]]) -> Iterable[Cell]:
         one = found.setdefault(layout, Cell(place.series, layout))
         one.values.extend(value * place.factor for value in cell.values)
         one.ids.extend(cell.ids)
+        one.starting.extend(cell.starting)
     return found.values()
 
 
@@ -179,7 +200,15 @@ def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
     parts = [part for key in sorted(by_series) for part in _shapes(by_series[key])]
     tables = [_table(part.cells, part.scale) for part in parts]
     mixtures = scaling.fit_many([_measured(table, part.scale) for table, part in zip(tables, parts, strict=True)])
-    return tuple(_curve(part, table, mixture) for part, table, mixture in zip(parts, tables, mixtures, strict=True))
+    usual = {key: _start_up(of_series) for key, of_series in by_series.items()}
+    return tuple(
+        _curve(part, table, mixture, usual[part.cells[0].series.model_dump_json()])
+        for part, table, mixture in zip(parts, tables, mixtures, strict=True)
+    )
+
+
+def _start_up(cells: Iterable[Cell]) -> StartUp | None:
+    return startup.of_runs([seconds for cell in cells for seconds in cell.starting])
 
 
 def _measured(of: Table | Curve, scale: Scale) -> scaling.Series:
@@ -187,7 +216,8 @@ def _measured(of: Table | Curve, scale: Scale) -> scaling.Series:
     return scaling.Series(of.sizes, of.costs, of.nodes if scale != "nodes" else None)
 
 
-def _curve(part: Part, table: Table, mixture: Mixture) -> Curve:
+def _curve(part: Part, table: Table, mixture: Mixture, usual: StartUp | None) -> Curve:
+    """``usual``: what starting takes in other layouts of the series, where none of the curve's own runs tells."""
     return Curve(
         series=part.cells[0].series,
         layout=part.layout,
@@ -195,6 +225,7 @@ def _curve(part: Part, table: Table, mixture: Mixture) -> Curve:
         **table._asdict(),
         mixture=mixture,
         result_ids=shortened(number for cell in part.cells for number in cell.ids),
+        start_up=_start_up(part.cells) or usual,
     )
 
 

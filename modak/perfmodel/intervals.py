@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from modak.perfmodel.curves import FEW_SIZES
 from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import Forecast
 
@@ -34,7 +35,9 @@ LEAST_SLOPE = 0.1
 GAIN = 0.7
 """Beyond the largest size an interval reaches towards less cost this part of what it reaches towards more. Of errors in half-widths (each
 series of seven public collections counts alike) the quantile at 5 % is -0.39, from -0.28 to -0.49 with one collection left out in turn, and
-that at 95 % 0.84. Half way, by logarithm, between the largest of these and 1: programs that come to fit their caches do gain."""
+that at 95 % 0.84. Half way, by logarithm, between the largest of these and 1: programs that come to fit their caches do gain. A series with
+:data:`~modak.perfmodel.curves.FEW_SIZES` or fewer has not shown whether it does, and without relatives its interval reaches as far either
+way: after three sizes 8 to 10 % of what came next were faster than intervals with this part, the collection left out in turn."""
 MOST = 20.0
 """No half-width at 90 % is larger: a factor of 10^8 says all that there is to say, and bounds stay positive numbers."""
 FEATURES = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)", "no error known")
@@ -95,7 +98,8 @@ def half_widths(forecast: Forecast, level: float = 0.9, calibration: Calibration
     least = between + LEAST_SLOPE * np.log(np.maximum((doublings + NEAR) / (1 + NEAR), 1))
     above = np.where(doublings == 0, known, np.maximum(beyond, least))
     larger = (doublings > 0) & ~np.broadcast_to(forecast.smaller, forecast.log_value.shape).ravel()
-    below = np.where(larger, np.maximum(above + math.log(GAIN), least), above)
+    gain = 1.0 if forecast.sizes <= FEW_SIZES and not forecast.relatives else GAIN
+    below = np.where(larger, np.maximum(above + math.log(gain), least), above)
     reach = stretch(level, calibration.shape)
     return Sides(*((np.minimum(np.exp(side), MOST) * reach).reshape(forecast.log_value.shape) for side in (below, above)))
 

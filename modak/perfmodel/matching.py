@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 from modak.facts import Layout, SeriesKey
-from modak.metrics import metric
-from modak.perfmodel import layouts
+from modak.facts import same_name as same_name
+from modak.metrics import METRICS, metric
+from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
+from modak.perfmodel.precisions import REDUCED, USUAL_PRECISION, same_precision
 
 SPREAD: Mapping[str, float] = {
     "system": 0.7,
@@ -48,18 +49,6 @@ NORMAL = 1.645
 """Half-widths at 90 % in one standard deviation, for the spreads above."""
 REDUCED_SPREAD = 0.2
 """The same between precisions of half the width (:data:`REDUCED`): they run on the same units. Judgement."""
-USUAL_PRECISION = "fp32"
-"""What results that do not name their precision are taken to have run in."""
-REDUCED = ("fp16", "bf16", "amp")
-"""Precisions of half the width, by themselves or mixed with single."""
-PRECISIONS: Mapping[str, str] = {
-    **dict.fromkeys(("float16", "half"), "fp16"),
-    "bfloat16": "bf16",
-    **dict.fromkeys(("float32", "single"), "fp32"),
-    **dict.fromkeys(("float64", "double"), "fp64"),
-    **dict.fromkeys(("mixed", "mixed-float16", "mixed-bfloat16", "16-mixed", "fp16-mixed", "bf16-mixed"), "amp"),
-}
-"""Other words for a precision, as :func:`same_name` folds them: those of PyTorch, TensorFlow and Lightning."""
 SWITCHES = ("params", "compiler", "precision")
 """What a run has none of, or the usual, where it does not name it: as soon as there are results that do not name it, either."""
 SAME = 0.05
@@ -83,6 +72,8 @@ class Question:
     """Compilers, as :func:`same_name` folds them, that are off in a run that names none. Any other one is left open."""
     elsewhere: frozenset[str] = frozenset()
     """Partitions of its system whose nodes are of another kind: what was measured there is as far away as another system."""
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    """How long the run is to be, by what counts: ``epochs``, ``steps``, what an amount is of. Another length makes no other run."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +100,8 @@ class Match:
 
 
 def best_match(curves: Sequence[Curve], question: Question, power: Power | None = None) -> Match | None:
-    """The curve with the least spread; ties go to more sizes, to more results, then to what says least that was not asked.
+    """The curve with the least spread; ties go to rates, whose start-up is known or added, before times of whole runs, and of these to the
+    nearest length; then to more sizes, to more results, then to what says least that was not asked.
 
     Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
     """
@@ -122,10 +114,22 @@ def best_match(curves: Sequence[Curve], question: Question, power: Power | None 
     return equal[len(equal) // 2]
 
 
-def _nearness(match: Match, question: Question) -> tuple[float, int, int, int, str]:
+def _nearness(match: Match, question: Question) -> tuple[float, int, float, int, int, int, str]:
     curve, series = match.curve, match.curve.series
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
-    return round(match.doubt, 9), -len(curve.sizes), -curve.results_used, unasked, series.metric
+    whole, apart = _of_whole_runs(curve, question)
+    return round(match.doubt, 9), whole, apart, -len(curve.sizes), -curve.results_used, unasked, series.metric
+
+
+def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
+    """0 for a rate or a time for so much, 1 for the time of a whole run, 2 where its name says that only of some part; and how far the
+    length of the run is from the one asked about, in logs.
+    """
+    if not startup.is_whole(curve.series):
+        return 0, 0.0
+    done = startup.lengths(curve.series)
+    apart = min((abs(math.log(asked / done[name])) for name, asked in question.lengths.items() if name in done), default=0.0)
+    return 1 if curve.start_up or curve.series.metric in METRICS else 2, round(apart, 9)
 
 
 def closed(curves: Sequence[Curve], question: Question) -> Question:
@@ -192,13 +196,13 @@ def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
     """Whether the evidence has a switch on that is off in the question's run."""
     if name == "compiler" and asked is None and evidence is not None and same_name(evidence) in question.without:
         return True
-    return question.plain and name in SWITCHES and _on(evidence, asked)
+    return question.plain and name in SWITCHES and _on(evidence, asked, question.lengths)
 
 
-def _on(evidence: Any, asked: Any) -> bool:
+def _on(evidence: Any, asked: Any, lengths: Mapping[str, float]) -> bool:
     """Whether the evidence has a switch on that was not asked for."""
     if isinstance(evidence, Mapping):
-        return bool(set(evidence) - set(asked or {}))
+        return bool(set(evidence) - set(asked or {}) - set(startup.LENGTHS if lengths else ()))
     return asked is None and evidence not in (None, USUAL_PRECISION) and same_precision(evidence) != USUAL_PRECISION
 
 
@@ -229,22 +233,6 @@ def same_value(one: str | None, other: str) -> bool:
         return one is not None and (one == other or float(one) == float(other))
     except ValueError:
         return False
-
-
-def same_name(name: Any) -> str:
-    """Underscores, hyphens and case do not tell systems, frameworks or compilers apart."""
-    return str(name).lower().replace("_", "-")
-
-
-@lru_cache(maxsize=1024)
-def same_precision(name: str | None) -> str | None:
-    """One word for a precision, however it is written; ``None``: it is not named.
-
-    >>> same_precision("FP16"), same_precision("bfloat16"), same_precision("int8")
-    ('fp16', 'bf16', 'int8')
-    """
-    folded = same_name(name) if name else None
-    return PRECISIONS.get(folded, folded) if folded else None
 
 
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:

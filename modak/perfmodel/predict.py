@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout
-from modak.perfmodel import intervals, layouts, relatives, scaling
+from modak.perfmodel import intervals, layouts, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, same_name, seen, shape_spread
@@ -187,6 +187,7 @@ def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Pow
         one
         for one in matches(curves, question, power)
         if one.shape and set(one.differences) - set(one.shape) == apart and _comparable(one.curve, match.curve)
+        if startup.lengths(one.curve.series) == startup.lengths(match.curve.series)
     ]
     near = sorted(alike, key=lambda one: (layouts.distance(one.curve.layout, question.layout), *seen(one)))
     return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]

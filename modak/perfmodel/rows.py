@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,13 @@ import numpy as np
 
 from modak.facts import Layout, Result
 from modak.metrics import metric, to_base
-from modak.perfmodel.curves import Curve
+from modak.perfmodel.curves import Curve, cost
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.matching import SPREAD, Power, Question, agrees, same_name
 from modak.perfmodel.predict import Predictions, predict
-from modak.perfmodel.unseen import Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
+from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
 """System, partition, whether a run is on GPUs -> :attr:`modak.perfmodel.Question.elsewhere`."""
@@ -45,7 +45,7 @@ def improve_rows(
     """
     weak = [place for place, row in enumerate(answered) if row["basis"] in WEAK and rows[place].get("metric")]
     known = by_configuration(results)
-    runs = [_run(rows[place], known, graph_compilers) for place in weak]
+    runs = _runs([rows[place] for place in weak], known, graph_compilers)
     changed = [dict(row) for row in answered]
     for place, guess in zip(weak, guesses_from(runs, known), strict=True):
         if guess is not None:
@@ -196,31 +196,53 @@ def _count(value: Any) -> int | None:
     return None if value in (None, "") else int(value)
 
 
-def _run(row: Mapping[str, Any], known: Known, graph_compilers: frozenset[str]) -> Run:
-    """The run that a row asks about, as results of it would be labelled.
+def _runs(rows: Sequence[Mapping[str, Any]], known: Known, graph_compilers: frozenset[str]) -> list[Run]:
+    """The runs that rows ask about, as results of them would be labelled.
 
     A row may name more than results say (no GPUs, no hyper-threads, the ranks of a node): where none have just its labels, those of its
-    system that it may be one of count, of several the one with the most runs.
+    system that it may be one of count, of several the one with the most runs, of equals the one where these cost most.
     """
+    examples = {one: next(iter(runs.values()))[0] for one, runs in known.items()}
+    meant: dict[Hashable, Configuration | None] = {}
+    found = []
+    for row in rows:
+        question, run = _asked(row, graph_compilers)
+        if run.configuration not in known and question.attributes.get("system"):
+            of_all = (run.configuration, question.layout, question.without)
+            if of_all not in meant:
+                alike = _alike(examples, question)
+                meant[of_all] = max(alike, key=lambda one: (*_weight(known[one]), one), default=None)
+            run = replace(run, configuration=meant[of_all] or run.configuration)
+        found.append(run)
+    return found
+
+
+def _asked(row: Mapping[str, Any], graph_compilers: frozenset[str]) -> tuple[Question, Run]:
+    """What a row asks about: of any application, and as a run of its own."""
     question = _question(row, graph_compilers)
     kind = metric(str(row["metric"]), row.get("unit") or None)
     layout = question.layout.model_copy(update={"nodes": _count(row.get("nodes"))})
     labels = {"application": row["application"], "metric": kind.name, "unit": kind.unit}
-    run = run_of({**question.attributes, **labels}, layout)
-    if run.configuration in known or not question.attributes.get("system"):
-        return run
-    open_ = {**question.attributes, "params": words_of(question.attributes.get("params", {}))}
-    asked = replace(question, attributes=open_, layout=layout.model_copy(update={"batch_size": None}), metric=kind.name)
-    plain = replace(asked, plain=True)
-    examples = {one: next(iter(runs.values()))[0] for one, runs in known.items()}
-    alike = [one for one, example in examples.items() if _may_be_of(example, asked, kind.unit)]
-    alike = [one for one in alike if _may_be_of(examples[one], plain, kind.unit)] or alike
-    return replace(run, configuration=max(alike, key=lambda one: (len(known[one]), one))) if alike else run
+    open_ = {**question.attributes, "unit": kind.unit, "params": words_of(question.attributes.get("params", {}))}
+    any_ = replace(question, attributes=open_, layout=layout.model_copy(update={"batch_size": None}), metric=kind.name)
+    return any_, run_of({**question.attributes, **labels}, layout)
 
 
-def _may_be_of(result: Result, question: Question, unit: str) -> bool:
+def _weight(runs: Mapping[Run, Sequence[Result]]) -> tuple[int, float]:
+    """What puts configurations into one order, whatever they are called: how many runs they have, then what these cost."""
+    return len(runs), sum(cost(result) for results in runs.values() for result in results)
+
+
+def _alike(examples: Mapping[Configuration, Result], question: Question) -> list[Configuration]:
+    """Configurations, each with a result, that a question may be of; those without switches that it does not name, where there are such."""
+    plain = replace(question, plain=True)
+    alike = [one for one, example in examples.items() if _may_be_of(example, question)]
+    return [one for one in alike if _may_be_of(examples[one], plain)] or alike
+
+
+def _may_be_of(result: Result, question: Question) -> bool:
     """Whether a result of another application may be of the same configuration as what is asked about."""
-    same = (result.series.metric, result.series.unit) == (question.metric, unit)
+    same = (result.series.metric, result.series.unit) == (question.metric, question.attributes["unit"])
     nodes = (result.layout.nodes or 1) == (question.layout.nodes or 1)
     return same and nodes and agrees(result.series.model_copy(update={"params": words_of(result.series.params)}), result.layout, question)
 
@@ -228,8 +250,8 @@ def _may_be_of(result: Result, question: Question, unit: str) -> bool:
 def _guessed(guess: Guess, row: Mapping[str, Any], level: float) -> dict[str, Any]:
     kind = metric(str(row["metric"]), row.get("unit") or None)
     reach = stretch(level) * guess.half_width
-    cost = np.exp(guess.log_cost + np.array([0.0, -reach, reach]))
-    value, lower, upper = (1.0 / cost)[[0, 2, 1]] if kind.kind == "throughput" else cost
+    costs = np.exp(guess.log_cost + np.array([0.0, -reach, reach]))
+    value, lower, upper = (1.0 / costs)[[0, 2, 1]] if kind.kind == "throughput" else costs
     unit = row.get("unit") or kind.unit
     scale = to_base(1.0, unit, kind)
     numbers = {"predicted": float(value / scale), "lower": float(lower / scale), "upper": float(upper / scale)}
@@ -244,8 +266,8 @@ def _columns(predictions: Predictions, place: int, row: Mapping[str, Any], level
         return {**dict.fromkeys(ADDED), "unit": unit, "basis": "none", "results_used": 0}
     kind = metric(curve.series.metric, curve.series.unit)
     reach = stretch(level) * np.array([0.0, -predictions.below[place], predictions.spread[place]])
-    cost = predictions.value[place] * np.exp(reach)
-    value, lower, upper = (1.0 / cost)[[0, 2, 1]] if kind.kind == "throughput" else cost
+    costs = predictions.value[place] * np.exp(reach)
+    value, lower, upper = (1.0 / costs)[[0, 2, 1]] if kind.kind == "throughput" else costs
     scale = to_base(1.0, unit, kind)
     return {
         "predicted": float(value / scale),

@@ -2,26 +2,42 @@
 
 A table of old timings names neither image nor runtime, the result of a job of MODAK's names both; the first tells the time of an epoch, the
 second that of the whole run and how many epochs it had. Apart, the one with more sizes would answer for ever, whatever new runs show.
+
+A job that times itself and prints how fast its work went tells both: the work joins what was measured of work, and the rest of the time is
+what starting takes (:mod:`modak.perfmodel.startup`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import combinations
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import combinations, islice
+from typing import Final, NamedTuple
 
-from modak.facts import Layout, SeriesKey
+from modak.facts import Layout, SeriesKey, same_name
 from modak.metrics import metric
+from modak.perfmodel import startup
+from modak.perfmodel.precisions import same_precision
+from modak.perfmodel.startup import LENGTHS, number
 
 OPEN: Final = ("framework_version", "image", "partition", "runtime", "hyperthreads")
 """Columns that a result may leave empty and still be of the usual run."""
 PARTS: Final = ("epoch", "step")
 """What a run is made of, where its results say how many: ``params.epochs``, ``params.steps``."""
-SPELT: Final = ("system", "framework", "compiler")
-"""Columns in which neither case nor underscores for hyphens tell apart."""
-TOLD: Final = tuple(name for name in SeriesKey.model_fields if name not in (*OPEN, *SPELT, "params"))
+SPELT: Final[Mapping[str, Callable[[str | None], Hashable]]] = {
+    **dict.fromkeys(("system", "framework", "compiler", "mpi"), same_name),
+    "precision": same_precision,
+}
+"""Columns in which one thing may be written in several ways, and what is the same for all of these."""
+TOLD: Final = tuple(name for name in SeriesKey.model_fields if name not in (*OPEN, *SPELT, "params", "metric", "unit"))
 """Columns in which one run has one value."""
+MOST_RUNS: Final = 8
+"""Of more runs than these that an empty cell may mean, it is taken for none."""
+
+
+Told = tuple[object, ...]
+"""What a series says in the columns of :data:`OPEN`."""
 
 
 class Place(NamedTuple):
@@ -33,31 +49,63 @@ class Place(NamedTuple):
 
 def kin(key: SeriesKey) -> Hashable:
     """Equal for all series that may tell of one run: whether two of them do, the others may decide."""
-    by_part = _by_part(key).series
-    spelt = (str(getattr(by_part, name)).lower().replace("_", "-") for name in SPELT)
-    return (*spelt, *(getattr(by_part, name) for name in TOLD), *sorted(by_part.params.items()))
+    spelt = (same(getattr(key, name)) for name, same in SPELT.items())
+    kind = metric(key.metric, key.unit).kind
+    measured = () if kind in ("time", "throughput") else (key.metric, key.unit)
+    return (*spelt, *measured, *(getattr(key, name) for name in TOLD), *sorted(_without_length(key).items()))
 
 
-def together(keys: Iterable[SeriesKey]) -> Mapping[str, Place]:
+def together(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Place, ...]]:
     """Where the results of each of ``keys`` (by its JSON) go: into the one series of all that tell of the same run, or into their own.
 
-    That one series says what all of them say. Where an open column has several values it is not known of which of these runs an
-    empty cell is: all stay apart. Whole runs become times of their parts where such times were measured, too.
+    That one series says what all of them say. Where an open column has several values there are several runs, and an empty cell is of any
+    of them: its results go into each. Whole runs become times of their parts where such times were measured, too, unless they say
+    themselves how fast their parts were. How long a run was is no matter of rates.
     """
     by_kin: dict[Hashable, list[SeriesKey]] = defaultdict(list)
     for key in keys:
         by_kin[kin(key)].append(key)
-    found: dict[str, Place] = {}
+    found: dict[str, tuple[Place, ...]] = {}
     for group in by_kin.values():
-        measured = any(_by_part(key).series is key for key in group)
+        parts = {key.metric for key in group}
+        timed = {wall.model_dump_json() for wall, _ in startup.pairs(group)}
         groups: dict[Hashable, list[tuple[SeriesKey, Place]]] = defaultdict(list)
         for key in group:
-            place = _by_part(key) if measured else Place(key)
-            groups[(place.series.metric, *sorted(place.series.params.items()))].append((key, place))
+            place = Place(key) if key.model_dump_json() in timed else _by_part(key, parts)
+            series = place.series
+            groups[(series.metric, series.unit, *sorted(series.params.items()))].append((key, place))
         for members in groups.values():
-            one = _common([place.series for _, place in members])
-            found.update((key.model_dump_json(), Place(one, place.factor) if one else Place(key)) for key, place in members)
+            found.update(_of_runs(members))
     return found
+
+
+def places(known: Mapping[int, SeriesKey]) -> Mapping[int, tuple[Place, ...]]:
+    """The same by the numbers of series."""
+    found = together(known.values())
+    return {number: found[key.model_dump_json()] for number, key in known.items()}
+
+
+def _of_runs(members: Sequence[tuple[SeriesKey, Place]]) -> Mapping[str, tuple[Place, ...]]:
+    """The places of series that are alike but for open columns."""
+    found: dict[str, list[Place]] = {key.model_dump_json(): [] for key, _ in members}
+    for run, of_run in _runs({_open(place.series) for _, place in members}).items():
+        here = [(key, place) for key, place in members if _open(place.series) in of_run]
+        one = _said(run, [place.series for _, place in here])
+        for key, place in here:
+            found[key.model_dump_json()].append(Place(one, place.factor))
+    return {key.model_dump_json(): tuple(found[key.model_dump_json()]) or (place,) for key, place in members}
+
+
+def _runs(said: AbstractSet[Told]) -> Mapping[Told, AbstractSet[Told]]:
+    """What is said in open columns of each run, and all that may be of it.
+
+    Where nothing contradicts there is one run, and of it is told what all say. Else there is one for each that says most.
+    """
+    if not any(_contradict(*pair) for pair in combinations(said, 2)):
+        return {tuple(column[0] if len(set(column)) == 1 else None for column in zip(*said, strict=True)): said}
+    saying_most = (one for one in said if not any(_says(other, one) for other in said if other != one))
+    most = sorted(islice(saying_most, MOST_RUNS + 1), key=str)
+    return {run: {one for one in said if _says(run, one)} for run in most} if len(most) <= MOST_RUNS else {}
 
 
 def layouts(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
@@ -69,39 +117,40 @@ def layouts(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
     return {one: one.model_copy(update={name: count for name, count in filled.items() if getattr(one, name) is None}) for one in every}
 
 
-def _by_part(key: SeriesKey) -> Place:
-    """A whole run by its epochs or steps; the series itself, where it is of something else or does not say how many."""
+def _by_part(key: SeriesKey, measured: Collection[str]) -> Place:
+    """A whole run by its epochs or steps, where times of these were ``measured``; a time or rate of a part whatever the run's length."""
     kind = metric(key.metric, key.unit)
-    if kind.kind != "time" or kind.per != "run":
+    if kind.kind not in ("time", "throughput"):
         return Place(key)
+    if kind.kind != "time" or kind.per != "run":
+        return Place(key.model_copy(update={"params": _without_length(key)}))
     for part in PARTS:
-        count = _number(key.params.get(f"{part}s"))
-        if count:
-            params = {name: text for name, text in key.params.items() if name != f"{part}s"}
-            return Place(key.model_copy(update={"metric": f"{part}_time", "params": params}), 1 / count)
+        count = number(key.params.get(f"{part}s"))
+        if count and f"{part}_time" in measured:
+            return Place(key.model_copy(update={"metric": f"{part}_time", "params": _without_length(key)}), 1 / count)
     return Place(key)
 
 
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if 0 < number < float("inf") else None
+def _without_length(key: SeriesKey) -> dict[str, str]:
+    return {name: text for name, text in key.params.items() if name not in LENGTHS}
 
 
-def _common(keys: Sequence[SeriesKey]) -> SeriesKey | None:
-    """What all of them say, where no two say different things; ``None``: some do, or there is but one."""
-    if len(keys) < 2 or any(_contradict(*pair) for pair in combinations({_open(key) for key in keys}, 2)):
-        return None
+def _open(key: SeriesKey) -> Told:
+    """What it says in open columns; no hyper-threads are none, said or not."""
+    return tuple(bool(key.hyperthreads) if name == "hyperthreads" else getattr(key, name) for name in OPEN)
+
+
+def _said(run: Told, keys: Sequence[SeriesKey]) -> SeriesKey:
+    """One series of a run, for all of it."""
     first = min(keys, key=lambda key: key.model_dump_json())
-    said: dict[str, Any] = {name: getattr(first, name) for name in OPEN if len({getattr(key, name) for key in keys}) == 1}
-    return first.model_copy(update={**dict.fromkeys(OPEN), **said})
+    unlike = [(name, told) for name, told in zip(OPEN, run, strict=True) if len({getattr(key, name) for key in keys}) > 1]
+    return first.model_copy(update={name: told or None for name, told in unlike})
 
 
-def _open(key: SeriesKey) -> tuple[object, ...]:
-    return (*(getattr(key, name) for name in OPEN if name != "hyperthreads"), bool(key.hyperthreads))
+def _says(one: Told, other: Told) -> bool:
+    """Whether the first says all that the other one says."""
+    return all(less is None or less == more for more, less in zip(one, other, strict=True))
 
 
-def _contradict(one: Sequence[object], other: Sequence[object]) -> bool:
+def _contradict(one: Told, other: Told) -> bool:
     return any(None not in pair and pair[0] != pair[1] for pair in zip(one, other, strict=True))

@@ -23,6 +23,7 @@ from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.predict import NOISE
+from modak.perfmodel.unsaid import SPELT
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "operations": ("operations", "gmacs", "macs", "gflops", "flops"),
@@ -98,7 +99,8 @@ def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
     shape = {"ranks_per_node": layout.ranks_per_node, "gpus_per_node": layout.gpus_per_node, "nodes": layout.nodes}
     known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
     features = tuple(sorted(numbers.items()))
-    return Run(application, features, tuple(sorted((name, str(value)) for name, value in known.items() if value is not None)))
+    told = ((name, SPELT[name](value) if name in SPELT else value) for name, value in known.items() if value is not None)
+    return Run(application, features, tuple(sorted((name, str(value)) for name, value in told)))
 
 
 def numbers_of(params: Mapping[str, Any]) -> dict[str, float]:

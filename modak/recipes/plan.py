@@ -168,7 +168,7 @@ def recipe(values: Mapping[str, Any]) -> Recipe:
     if not _carries(made.framework, made.version, made.variant, made.add_ons):
         raise RequestError(f"no {made.variant} recipe adds {', '.join(made.add_ons)} to {made.framework} {made.version}", field="add_ons")
     if made.linux and not made.base:
-        raise RequestError("'linux' says what 'base' is; name the base, too", field="linux")
+        raise RequestError("'linux' describes 'base': give the base, too", field="linux")
     compiler_flags(made, row)
     return made
 

@@ -50,12 +50,12 @@ _KIND: Final = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "inte
 _USER: Final = 'export USER="${USER:-$(id -un)}"'
 """Without it 0.31 and 0.38 stop (0.21 and 0.45 do not), and not every way to submit sets it."""
 _PREPARE: Final = (
-    "Charliecloud brings a GPU in where the nodes have CDI files (cdi in the system's file); "
-    "elsewhere run ch-fromhost --nvidia on the image once, on a node with the driver"
+    "Charliecloud provides the GPUs if the nodes have CDI files (cdi in the system file); "
+    "otherwise run ch-fromhost --nvidia on the image once, on a node with the driver"
 )
 _TOGETHER: Final = (
-    "the ranks of a node share one mount of the image's file, which ends with the rank that made it: "
-    "where ranks work on after others have ended, take the image as a directory"
+    "the ranks of a node share one mount of the image file, which ends with the rank that mounted it: "
+    "if ranks end at different times, use the image as a directory"
 )
 """Seen with 0.31, 0.38 and 0.45: what is read from the image after that ends the rank with a bus error. A container for each rank is no
 way out: there MPICH on UCX fails, which copies between processes."""
@@ -96,7 +96,7 @@ class Charliecloud:
         checks = [runtime_present("ch-run"), *(() if self._genuine(job) else (self._image_present(job),))]
         if not squash:
             file = word(IMAGE, "/ch/environment")
-            advice = "/ch/environment is not in the image: make it, empty where the image sets no variables"
+            advice = "/ch/environment is not in the image: create it, empty if the image sets no variables"
             checks.append(need(run("test", "-r", file), NO_IMAGE, IMAGE, advice))
         else:
             checks.append(newer("ch-run", "0.26", "an image in one file"))
@@ -148,9 +148,9 @@ def _targets(job: JobSpec) -> tuple[Line, ...]:
         return ()
     policy = container(job).policy
     at_mnt = (f"/mnt/{at}" for at in range(1 + len(places(job, job.command))))
-    why = dict.fromkeys(at_mnt, "the job's directories are bound there")
-    why |= dict.fromkeys(policy.binds if policy else (), "the site binds that directory in")
-    advice = " is not in the image: make it there, empty; "
+    why = dict.fromkeys(at_mnt, "it is the mount point of a directory of the job")
+    why |= dict.fromkeys(policy.binds if policy else (), "the site binds this directory into containers")
+    advice = " is not in the image: create it there, empty; "
     return tuple(need(run("test", "-d", word(IMAGE, path)), NO_BIND, path, advice + reason) for path, reason in why.items())
 
 

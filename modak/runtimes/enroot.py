@@ -44,8 +44,8 @@ class Enroot:
         """A host MPI cannot be bound in by an option that everybody has; without Pyxis nothing brings the launcher's variables in."""
         said = []
         if container(job).host_mpi:
-            said.append("Enroot takes MPI from the image: the host's is not bound in")
-        if by_mpi(job) and not job.steps:
+            said.append("Enroot uses the MPI of the image: the host's MPI is not bound into the container")
+        if by_mpi(job) and not job.slurm_step:
             said.append(_ALONE % job.launcher)
         return (*unproven(job), *(Notice(field="target.container_runtime", message=each) for each in said))
 
@@ -61,14 +61,14 @@ class Enroot:
         """The command, or Pyxis; the image; what is bound in."""
         how = origin(job, "ENROOT_DIR", self.fetching(job))
         advice = "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
-        there = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice) if job.steps else runtime_present(self.name)
-        return (there, image_present("-r", how), *bind_paths(job))
+        pyxis = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice)
+        return (pyxis if job.slurm_step else runtime_present(self.name), image_present("-r", how), *bind_paths(job))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The submit directory is bound in, and is where the command starts."""
         places = bound(job, command)
         here = variable("PWD")
-        if job.steps:
+        if job.slurm_step:
             mounts = [part for at, place in enumerate(places) for part in ("," if at else "", *place, ":", *place)]
             return (word("--container-image=", IMAGE), word("--container-mounts=", *mounts), word("--container-workdir=", here), *command)
         exported = (each for name in job.environment for each in ("--env", name))

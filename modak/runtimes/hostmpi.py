@@ -39,10 +39,11 @@ def setup(job: JobSpec, more: str = "") -> tuple[Line, ...]:
 def preflight(job: JobSpec, image: Variable | None) -> tuple[Line, ...]:
     """What is bound is on the host, and has a place in the image where that is a directory whose ``image`` is given."""
     found = []
+    absent = " is not on this node: the host MPI cannot be bound into the container"
     for place in _places(job):
-        found.append(need(run("test", "-e", word(*place)), MISSING, *place, " is not on this node: the host MPI cannot be bound in"))
+        found.append(need(run("test", "-e", word(*place)), MISSING, *place, absent))
         if image:
-            advice = " is not in the image: make it there, empty; the host MPI is bound over it"
+            advice = " is not in the image: create it there, empty; it is the mount point of the host MPI"
             found.append(need(run("test", "-e", word(image, *place)), MISSING, *place, advice))
     return tuple(found)
 

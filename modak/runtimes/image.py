@@ -61,7 +61,7 @@ def bind_paths(job: JobSpec) -> tuple[Line, ...]:
     sure = {"HOME", "MODAK_SCRATCH", *(("MODAK_STORAGE",) if job.storage else ())}
     named = ((variable(name),) for name in places(job, job.command) if name not in sure)
     wanted: tuple[Place, ...] = (*((path,) for path in (policy.binds if policy else ())), *named)
-    advice = " is not on this node, though it is bound into the container: is the file system mounted?"
+    advice = " is not on this node, but has to be bound into the container: is its file system mounted?"
     return tuple(need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in wanted)
 
 
@@ -77,7 +77,8 @@ def newer(program: str, least: str, needed_for: str) -> Line:
     """The runtime is of that version or a later one: else it would refuse an option of the script."""
     told = f"$({program} --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)"
     check = ours(f"printf '%s\\n' {least} \"{told}\" | sort -V -C")
-    return need(check, OLD_RUNTIME, f"{program} is older than {least}, which {needed_for} needs: correct its version in the system's file")
+    advice = f"{program} is older than {least}, which is needed for {needed_for}: correct its version in the system file"
+    return need(check, OLD_RUNTIME, advice)
 
 
 def locate(job: JobSpec, folder: str, name: str) -> Line:
@@ -94,7 +95,7 @@ def part() -> Line:
 
 def runtime_present(program: str) -> Line:
     """The runtime's command is found."""
-    advice = f"{program} is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    advice = f"{program} is not on this node: load the module that provides it, or ask the site which container runtime to use"
     return need(quiet(run("command", "-v", program)), NO_RUNTIME, advice)
 
 
@@ -113,7 +114,7 @@ def genuine(job: JobSpec, present: tuple[Line, ...], verify: Line | None = None)
         return ()
     compare = has.digest and ours(f"printf '%s  %s\\n' {has.digest[7:]} \"${{MODAK_IMAGE}}\" | sha256sum --check --strict --status -")
     check = compare or verify
-    advice = " is not the image that the catalogue means, or bears no signature that is known here: the site requires one"
+    advice = " is not the image in the catalogue, or has no known signature: the site requires that images are verified"
     return (*present, need(check, NOT_GENUINE, IMAGE, advice)) if check else ()
 
 
@@ -122,15 +123,15 @@ def unproven(job: JobSpec, compared: tuple[Line, ...] = ()) -> tuple[Notice, ...
     has = container(job)
     if compared or has.to_build or not (has.policy and has.policy.require_signature):
         return ()
-    why = f"the site requires that images are compared before they run, and {has.runtime} has nothing here to compare {has.reference} with"
-    return (Notice(field="application.container_runtime", message=f"{why}: it runs as it is"),)
+    why = f"the site requires that images are verified before they run, but {has.runtime} cannot verify {has.reference} here"
+    return (Notice(field="application.container_runtime", message=f"{why}: it runs unverified"),)
 
 
 def origin(job: JobSpec, folder: str, fetched: str) -> str:
     """What to do about a missing image, which is ``fetched`` so. Where jobs start without the submitter's environment, a variable would
     not arrive."""
     arrives = not (job.system and job.system.export_policy == "NONE")
-    place = f"set {folder} to the directory that holds it" if arrives else "copy it into the directory that you submit from"
+    place = f"set {folder} to its directory" if arrives else "copy it into the directory from which you submit"
     return fetched if container(job).to_build else f"{fetched}, or {place}" if fetched else place
 
 
@@ -141,8 +142,8 @@ def fetch(job: JobSpec, pull: Callable[[str], str], kinds: Collection[str] = ("d
     """
     has = container(job)
     if has.to_build:
-        return "submit the build job first, it makes the image"
+        return "submit the build job first, which creates the image"
     kind, _, name = has.reference.rpartition("://")
     if kind == "private":
-        return "only its owners' registry has it: ask them for it"
+        return "get it from its owner (private image)"
     return pull(name) if kind in kinds else ""

@@ -28,7 +28,7 @@ class PodmanHpc:
         has = container(job)
         if not (has.host_mpi and has.host_mpi.library_dir):
             return unproven(job)
-        advice = "Podman-HPC brings the host's MPI in by a module of the site's (--mpich, --openmpi-pmix): its library is not bound by hand"
+        advice = "Podman-HPC provides the host's MPI by a module of the site (--mpich, --openmpi-pmix): its library is not bound"
         return (*unproven(job), Notice(field="target.container_runtime", message=advice))
 
     def fetching(self, job: JobSpec) -> str:

@@ -108,23 +108,23 @@ def _environment(job: JobSpec) -> tuple[tuple[str, ...], ...]:
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     says, has = job.attributes, job.resources
-    found = [note(field, "Flux mails nothing: it is left out") for field in ("notify", "email") if getattr(says, field)]
+    found = [note(field, "Flux sends no mail: left out") for field in ("notify", "email") if getattr(says, field)]
     found += [
-        note(field, "Flux does not share out memory: take more cores, or whole nodes (node_exclusive)")
+        note(field, "Flux does not allocate memory: request more cores, or whole nodes (node_exclusive)")
         for field in ("memory_per_node", "memory_per_core")
         if getattr(has, field)
     ]
     found += [
-        note(field, f"Flux knows %j and %x in file names: {path} is left out")
+        note(field, f"Flux supports only %j and %x in file names: {path} is left out")
         for field, path in (("output", says.output), ("error", says.error))
         if path and not _file(path)
     ]
     found += queues_alone(job, "Flux")
     if says.requeue is not None:
-        found.append(note("requeue", "Flux starts no job a second time: it is left out"))
+        found.append(note("requeue", "Flux does not requeue jobs: left out"))
     if says.array:
-        found.append(note("array", "flux batch has no arrays: it is left out"))
+        found.append(note("array", "flux batch has no job arrays: left out"))
     found += joined_streams(job, "Flux")
     if says.dependency and not _dependencies(says.dependency):
-        found.append(note("dependency", f"{says.dependency} is left out: Flux knows {', '.join(KINDS)}, and only 'and' between them"))
+        found.append(note("dependency", f"{says.dependency} is left out: Flux supports {', '.join(KINDS)}, combined by 'and' only"))
     return (*found, *own_timer(job, "Flux"), *folders(job, "Flux"))

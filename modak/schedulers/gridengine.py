@@ -126,20 +126,18 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     found = qsub_warnings(job, "Grid Engine")
     found += queues_alone(job, "Grid Engine")
     if says.constraint or has.numa_constraint:
-        found.append(note("constraint", "Grid Engine's resources have names of the site's own: the constraint is left out"))
+        found.append(note("constraint", "Grid Engine has no node features, only resources named by the site: the constraint is left out"))
     if has.gpus_per_node:
-        found.append(note("gpus_per_node", "the resource is taken to be called gpu and to count for the job: both are the site's own"))
+        found.append(note("gpus_per_node", "the script assumes a resource called gpu that counts per job: check both with the site"))
     if has.gpus_per_node and _slot_memory(job):
         field = "memory_per_node" if has.memory_per_node else "memory_per_core"
-        why = "h_vmem limits address space, of which CUDA reserves far more than it uses"
-        found.append(note(field, f"{why}: the job may not start under it"))
+        why = "h_vmem limits the address space, and CUDA reserves far more of it than it uses"
+        found.append(note(field, f"{why}: the application may fail to start"))
     if has.nodes > 1:
         name = _environment_name(job)
-        found.append(
-            note("nodes", f"how slots spread over nodes is set in the parallel environment {name}: {has.nodes} nodes cannot be asked for")
-        )
+        found.append(note("nodes", f"the parallel environment {name} distributes slots over nodes: {has.nodes} nodes cannot be requested"))
     if says.exclusive:
-        found.append(note("exclusive", "whole nodes are a resource with a name of the site's own in Grid Engine: it is left out"))
+        found.append(note("exclusive", "Grid Engine requests whole nodes by a resource named by the site: left out"))
     return (*found, *own_timer(job, "Grid Engine"), *_start_warnings(job), *shared_files(job, "Grid Engine"), *folders(job, "Grid Engine"))
 
 
@@ -147,13 +145,13 @@ def _start_warnings(job: JobSpec) -> tuple[Notice, ...]:
     says = job.attributes
     found = []
     if says.array and not _array(says.array):
-        found.append(note("array", "Grid Engine takes one range of indices from 1 on, for instance 1-99:2: it is left out"))
+        found.append(note("array", "Grid Engine accepts one range of indices, from 1 up, for instance 1-99:2: left out"))
     if says.dependency and not _holds(says.dependency):
-        found.append(note("dependency", f"{says.dependency} is left out: Grid Engine waits for the end of jobs alone (afterany)"))
+        found.append(note("dependency", f"{says.dependency} is left out: Grid Engine only waits for jobs to end (afterany)"))
     elif "afterok" in (says.dependency or ""):
-        why = "Grid Engine waits for the end of jobs alone (afterany)"
-        found.append(note("dependency", f"{why}: the job begins even if those of {says.dependency} fail"))
+        why = "Grid Engine only waits for jobs to end (afterany)"
+        found.append(note("dependency", f"{why}: the job starts even if those of {says.dependency} fail"))
     if says.begin and not _start(says.begin):
-        found.append(note("begin", "Grid Engine takes a date with a time: it is left out"))
+        found.append(note("begin", "Grid Engine needs a date with a time: left out"))
     found += joined_streams(job, "Grid Engine")
     return tuple(found)

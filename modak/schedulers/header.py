@@ -75,26 +75,32 @@ def mandatory(job: JobSpec, chosen: Sequence[Option], one_matter: Mapping[str, s
 
     A site's option without a value leaves the value to the request. ``one_matter``: options that set what another one sets, and that one.
     """
+    wanted = _site(job)
+    if not wanted:
+        return tuple(chosen)
     given = _by_matter(chosen, one_matter)
-    site = [(matter, option) for matter, option in _by_matter(_site(job), one_matter) if not _left_to_request(matter, option, given)]
+    site = [(matter, option) for matter, option in _by_matter(wanted, one_matter) if not _left_to_request(matter, option, given)]
     taken = {matter for matter, _ in site}
     return (*(option for matter, option in given if matter not in taken), *(option for _, option in site))
 
 
 def overruled(job: JobSpec, chosen: Sequence[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Notice, ...]:
     """A warning for each option that the site's own word replaces by another, and for an account that it wants and nobody names."""
+    wanted = _site(job)
+    if not wanted:
+        return ()
     given = _by_matter(chosen, one_matter)
     site, missing = dict[str, str](), list[str]()
-    for matter, option in _by_matter(_site(job), one_matter):
+    for matter, option in _by_matter(wanted, one_matter):
         if not _left_to_request(matter, option, given):
             site[matter] = " ".join(option)
         elif all(matter != other for other, _ in given):
             missing.append(option[0])
     both = ((" ".join(option), site[matter]) for matter, option in given if matter in site)
-    said = (f"the site wants {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
+    said = (f"the site requires {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
     return (
         *(Notice(field="job_options", message=message) for message in said),
-        *(note("account", f"the site wants {option} in every job, and the request names none: it would be refused") for option in missing),
+        *(note("account", f"the site requires {option} in every job: without it, the job is rejected") for option in missing),
     )
 
 
@@ -132,7 +138,7 @@ def _check(option: Option) -> None:
 
 def _by_matter(of: Iterable[Option], one_matter: Mapping[str, str]) -> list[tuple[str, Option]]:
     """Each of the options behind what it sets, by one name for all that set the same thing."""
-    flags = ((option[0].partition("=")[0] if len(option) == 1 else _flag(option), option) for option in of)
+    flags = ((_flag(option), option) for option in of)
     return [(one_matter.get(flag, flag), option) for flag, option in flags]
 
 
@@ -147,7 +153,7 @@ def folders(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     """A warning for each output file in a directory: no scheduler makes it."""
     says = job.attributes
     files = (("output", says.output), ("error", says.error))
-    why = f"{scheduler} does not make directories: make sure that it is there when the job starts"
+    why = f"{scheduler} does not create directories: make sure that it exists when the job starts"
     return tuple(note(field, f"{path.rsplit('/', 1)[0]}: {why}") for field, path in files if path and "/" in path)
 
 
@@ -159,7 +165,7 @@ def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> tup
     says = job.attributes
     files = (("output", says.output), ("error", None if says.join else says.error))
     shared = ((field, path) for field, path in files if says.array and path and not any(sign in path for sign in own or ("%",)))
-    advice = f"put {own[0]} into its name" if own else "without it each gets one of its own"
+    advice = f"put {own[0]} into its name" if own else "leave it out, and each gets its own"
     return tuple(note(field, f"all jobs of the array write to {path} under {scheduler}: {advice}") for field, path in shared)
 
 
@@ -184,14 +190,14 @@ def queues_alone(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     says = job.attributes
     if not (says.queue and says.partition and says.queue != says.partition):
         return ()
-    return (note("partition", f"{scheduler} has queues alone: {says.queue} is taken, partition {says.partition} is left out"),)
+    return (note("partition", f"{scheduler} has queues only: queue {says.queue} is used, partition {says.partition} is left out"),)
 
 
 def joined_streams(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     """A warning where an error file is named although both streams go to the output file."""
     if not (job.attributes.join and job.attributes.error):
         return ()
-    return (note("error", f"standard error goes to the output file, so {scheduler} is given no error file"),)
+    return (note("error", f"standard error is joined with the output, so the error file is left out for {scheduler}"),)
 
 
 def own_timer(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
@@ -200,8 +206,8 @@ def own_timer(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     if not says.signal:
         return ()
     if not says.wall_time_s:
-        return (note("signal", f"a timer in the script sends it under {scheduler}, and the job has no limit to count from: left out"),)
-    return (note("signal", f"{scheduler} sends the script alone no {says.signal.name} before the limit: a timer in it does"),)
+        return (note("signal", f"under {scheduler} a timer in the script sends it, which needs a wall time limit: left out"),)
+    return (note("signal", f"{scheduler} does not send {says.signal.name} to the script before the limit: a timer in the script does"),)
 
 
 def expand_nodes(nodes: str) -> tuple[str, ...]:

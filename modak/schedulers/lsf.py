@@ -134,25 +134,25 @@ def _environment(job: JobSpec) -> str | None:
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     says, has = job.attributes, job.resources
     found = [
-        note("notify", f"LSF mails nothing on {event}: it mails at the begin and at the end")
+        note("notify", f"LSF sends no mail on {event}, only at the begin and end of a job")
         for event in says.notify
         if event not in EVENTS and event != "none"
     ]
     found += [
-        note(field, f"LSF does not know %N in file names: {path} is left out")
+        note(field, f"LSF does not support %N in file names: {path} is left out")
         for field, path in (("output", says.output), ("error", says.error))
         if path and "%N" in path
     ]
     found += queues_alone(job, "LSF")
     if says.node_list and len(expand_nodes(says.node_list)) > 1:
-        found.append(note("node_list", "hosts that are named in LSF are alternatives, not all of the job's: they are left out"))
+        found.append(note("node_list", "LSF takes named hosts as candidates, not as the hosts of the job: left out"))
     if says.array and not _array(says.array):
         found.append(note("array", "LSF's indices start at 1: the array is left out"))
     found += joined_streams(job, "LSF")
     if says.dependency and not _condition(says.dependency):
-        found.append(note("dependency", f"{says.dependency} is left out: LSF knows {', '.join(STATES)}"))
+        found.append(note("dependency", f"{says.dependency} is left out: LSF supports {', '.join(STATES)}"))
     if says.begin and not _begin(says.begin):
-        found.append(note("begin", "LSF takes a date and time, none relative to now: it is left out"))
+        found.append(note("begin", "LSF needs a date and time, not one relative to now: left out"))
     if has.memory_per_core and has.memory_per_node:
-        found.append(note("memory_per_core", "the memory per node is what LSF reserves: memory per core is left out"))
+        found.append(note("memory_per_core", "LSF reserves the memory per node: memory per core is left out"))
     return (*found, *shared_files(job, "LSF", ("%a",)), *own_timer(job, "LSF"), *folders(job, "LSF"))

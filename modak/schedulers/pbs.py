@@ -78,7 +78,7 @@ def qsub_warnings(job: JobSpec, scheduler: str) -> list[Notice]:
     """What Torque, PBS Pro and Grid Engine, whose qsub is of one descent, cannot do with events, file names and the job's name."""
     says = job.attributes
     found = [
-        note("notify", f"{scheduler} mails nothing on {event}: its events are a, b and e") for event in says.notify if event not in EVENTS
+        note("notify", f"{scheduler} sends no mail on {event}, only on events a, b and e") for event in says.notify if event not in EVENTS
     ]
     found += [
         note(field, f"{scheduler} does not expand % in file names: {path} is left out, the default NAME.{field[0]}JOB is kept")
@@ -86,7 +86,7 @@ def qsub_warnings(job: JobSpec, scheduler: str) -> list[Notice]:
         if path and "%" in path
     ]
     if job_name(says.name) != says.name:
-        found.append(note("name", f"{scheduler} wants a letter first: the job is called {job_name(says.name)}"))
+        found.append(note("name", f"{scheduler} requires that a job name starts with a letter: the job is called {job_name(says.name)}"))
     return found
 
 
@@ -102,9 +102,9 @@ def _start_warnings(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     found = []
     if says.dependency and not _knows(says.dependency):
         known = ", ".join(sorted(_DEPENDENCIES))
-        found.append(note("dependency", f"{says.dependency} is left out: {scheduler} knows {known}, and only 'and' between them"))
+        found.append(note("dependency", f"{says.dependency} is left out: {scheduler} supports {known}, combined by 'and' only"))
     if says.begin and not date_time(says.begin):
-        found.append(note("begin", f"{scheduler} takes a date and time, none relative to now: it is left out"))
+        found.append(note("begin", f"{scheduler} needs a date and time, not one relative to now: left out"))
     return tuple(found)
 
 

@@ -72,13 +72,13 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     says, has = job.attributes, job.resources
     found = []
     if says.constraint or has.numa_constraint:
-        found.append(note("constraint", "PBS Pro has no node features, only resources with names of the site's own: it is left out"))
+        found.append(note("constraint", "PBS Pro has no node features, only resources named by the site: left out"))
     if says.array and not _array(says.array):
-        found.append(note("array", "PBS Pro takes one range of indices, for instance 0-99:2%10: it is left out"))
+        found.append(note("array", "PBS Pro accepts one range of indices, for instance 0-99:2%10: left out"))
     if _array(says.array) and says.requeue is False:
-        found.append(note("requeue", "PBS Pro refuses an array whose jobs may not start again (-r n): -r y is asked for"))
+        found.append(note("requeue", "PBS Pro rejects job arrays that are not rerunnable (-r n): -r y is used"))
     found += shared_files(job, "PBS Pro")
     named = len(expand_nodes(says.node_list or ""))
     if says.node_list and named != has.nodes:
-        found.append(note("node_list", f"{named} nodes are named for a job of {has.nodes}: PBS Pro gives it the named ones"))
+        found.append(note("node_list", f"{named} nodes are named, but the job has {has.nodes}: PBS Pro allocates those named"))
     return tuple(found)

@@ -30,20 +30,20 @@ class Shell:
     def directives(self, job: JobSpec) -> Directives:
         """Nothing; a warning for what only a scheduler could do."""
         says, has = job.attributes, job.resources
-        left_out = "a plain shell has no scheduler that could do this: it is left out"
+        left_out = "a plain shell has no scheduler to do this: left out"
         found = [note(field, left_out) for field in _ABSENT if getattr(says, field)]
         if has.memory_per_node or has.memory_per_core:
             field = "memory_per_node" if has.memory_per_node else "memory_per_core"
-            found.append(note(field, "a plain shell reserves no memory: it is left out"))
+            found.append(note(field, "a plain shell reserves no memory: left out"))
         if says.exclusive:
-            found.append(note("exclusive", "a plain shell reserves no node: others may run beside the job"))
+            found.append(note("exclusive", "a plain shell reserves no node: other jobs may run there at the same time"))
         if says.join is not None:
-            found.append(note("join", "a plain shell leaves both streams to whoever starts the script"))
+            found.append(note("join", "with a plain shell, redirect both streams when you start the script"))
         if says.copy_environment is False or says.copy_variables:
             field = "copy_variables" if says.copy_variables else "copy_environment"
             found.append(note(field, "a plain shell gives the script its whole environment"))
         if says.requeue is not None:
-            found.append(note("requeue", "a plain shell starts no job a second time: it is left out"))
+            found.append(note("requeue", "a plain shell does not requeue jobs: left out"))
         found += own_timer(job, "a plain shell")
         if has.nodes > 1:
             found.append(note("nodes", f"a plain shell reserves no nodes: the launcher must find all {has.nodes} itself"))

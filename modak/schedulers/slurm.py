@@ -168,13 +168,13 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     says, has = job.attributes, job.resources
     found = []
     if says.queue and says.partition and says.queue != says.partition:
-        found.append(note("queue", f"a queue is a partition in Slurm, and partition is {says.partition}: queue {says.queue} is left out"))
+        found.append(note("queue", f"Slurm's queues are partitions: partition {says.partition} is used, queue {says.queue} is left out"))
     found += joined_streams(job, "Slurm")
     if named := _too_many_named(job):
-        found.append(note("node_list", f"{named} nodes are named for a job of {has.nodes}, which sbatch refuses: they are left out"))
+        found.append(note("node_list", f"{named} nodes are named, but the job has {has.nodes}: left out, because sbatch rejects that"))
     if has.memory_per_node and has.memory_per_core:
         covers = f"{mib(has.node_memory)}M per node covers both"
-        found.append(note("memory_per_core", f"Slurm takes memory per node or per CPU, not both: {covers}"))
+        found.append(note("memory_per_core", f"Slurm accepts memory per node or per CPU, not both: {covers}"))
     if says.email and not set(says.notify) - {"none"}:
-        found.append(note("email", "Slurm mails nothing until request_event_notification names an event"))
+        found.append(note("email", "Slurm sends no mail unless request_event_notification names an event"))
     return (*found, *shared_files(job, "Slurm", ("%a", "%j")), *environment_policy(job), *folders(job, "Slurm"))

@@ -83,17 +83,17 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     says, has = job.attributes, job.resources
     found = []
     if len(says.name) > LONGEST_NAME:
-        found.append(note("name", f"Torque before version 4 takes {LONGEST_NAME} characters: {says.name} may be refused there"))
+        found.append(note("name", f"Torque before version 4 accepts at most {LONGEST_NAME} characters: it may reject {says.name}"))
     if has.memory_per_node and has.nodes > 1:
-        found.append(note("memory_per_node", "Torque's mem holds for one node: it is left out; memory per core (pmem) holds for any job"))
+        found.append(note("memory_per_node", "Torque applies mem to single-node jobs only: left out; use memory per core (pmem)"))
     if any("|" in (text or "") for text in (says.constraint, has.numa_constraint)):
-        found.append(note("constraint", "Torque's node properties cannot be alternatives (|): the constraint is left out"))
+        found.append(note("constraint", "Torque cannot combine node properties by 'or' (|): the constraint is left out"))
     if says.node_list and (says.constraint or has.numa_constraint):
-        found.append(note("constraint", "nodes that are named one by one take no properties in Torque: the constraint is left out"))
+        found.append(note("constraint", "Torque accepts no properties for nodes that are listed by name: the constraint is left out"))
     if says.array and _array(says.array) is None:
-        why = f"Torque has no steps in arrays, and more than {MOST_INDICES} indices are not written out"
+        why = f"Torque has no steps in job arrays, and a list of more than {MOST_INDICES} indices is too long"
         found.append(note("array", f"{why}: it is left out"))
     named = len(expand_nodes(says.node_list or ""))
     if says.node_list and named != has.nodes:
-        found.append(note("node_list", f"{named} nodes are named for a job of {has.nodes}: Torque gives it the named ones"))
+        found.append(note("node_list", f"{named} nodes are named, but the job has {has.nodes}: Torque allocates those named"))
     return tuple(found)

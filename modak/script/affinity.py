@@ -31,9 +31,9 @@ def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Li
     before = launcher.words(job, scheduler, ())
     program: tuple[Word, ...] = ("bash", "-c", word(variable("MODAK_PROBE")), "probe", str(has.cores_per_rank))
     starts = command_line((*before, *program), (len(before),))
-    advice = "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+    advice = "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
     return (
-        comment("each rank counts the CPUs that it is bound to; printed is how many ranks have the same"),
+        comment("each rank counts the CPUs that it is bound to; the output shows how many ranks have each binding"),
         comment("shellcheck disable=SC2016"),
         _SET,
         needed(piped(starts, ours("sort | uniq -c >&2")), FEWER_CPUS, advice),

@@ -23,7 +23,7 @@ the kind of a construct, for instance ``("||",)``. A word is a tuple of its part
 
 _DECLARES: Final = frozenset({"declare", "typeset", "export", "readonly", "local", "unset", "unsetenv"})
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:+-]+")
-_DONE: Final = ": # a condition at the end that does not hold is no failure"
+_DONE: Final = ": # a false condition on the last line is not an error"
 STOP: Final = "modak_stop"
 WIDEST: Final = 120
 LONGEST_KEPT: Final = 200

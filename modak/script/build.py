@@ -29,8 +29,8 @@ LEAST_TIME_S: Final = 2 * 3600
 """Wall time of a build where the partition allows it."""
 FOLDER: Final = "modak-build"
 FILE: Final = "modak-build.sh"
-_NOT_FETCHED: Final = "the sources could not be fetched: are they there, and does this node reach them?"
-_SUBMODULES: Final = " A repository's submodules come over HTTPS alone; where they do not, name a directory that holds them"
+_NOT_FETCHED: Final = "the sources could not be fetched: check that they exist, and that this node can reach them"
+_SUBMODULES: Final = ". Submodules of a repository are fetched over HTTPS only; for others, give a directory that contains them"
 _ARCHIVE: Final = re.compile(r"\.(tar(\.[a-z0-9]+)?|tgz|tbz2|txz)$")
 _OTHER_ARCHIVE: Final = re.compile(r"\.(zip|7z|rar|gz|bz2|xz|zst)$")
 
@@ -83,7 +83,7 @@ def _image(job: JobSpec, build: BuildSpec, runtime: Runtime) -> tuple[Line, ...]
     file = f"{FOLDER}/recipe"
     text = write(file, build.definition, delimiter(build.definition))
     lines = (run("mkdir", "-p", "--", FOLDER), text, *runtime.build(job, file, FOLDER))
-    return section("the recipe, and the image made from it", lines)
+    return section("write the recipe, build the image", lines)
 
 
 def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[Line]:
@@ -93,7 +93,7 @@ def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[L
     if build.source:
         place = word(*_source(build.source))
         folder = _folder(build.source)
-        yield from section("the sources, fetched once", _fetch(place, folder))
+        yield from section("fetch the sources, unless they are there", _fetch(place, folder))
         yield run("cd", "--", folder)
     if build.command:
         code = substituted(build.command)
@@ -118,10 +118,12 @@ def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
     The directory gets its name once it is whole; one that is already there is taken as it is, so that a second build fetches nothing.
     """
     remote = words.lead(place).startswith("https://")
-    repository = (remote or _end(place).endswith(".git")) and not _ARCHIVE.search(_end(place))
-    if _OTHER_ARCHIVE.search(_end(place)) and not _ARCHIVE.search(_end(place)):
+    end = words.tail(place)
+    archive = _ARCHIVE.search(end)
+    repository = (remote or end.endswith(".git")) and not archive
+    if _OTHER_ARCHIVE.search(end) and not archive:
         raise RequestError("an archive is a tar file (.tar, .tar.gz, .tgz, .tar.xz, …)", field="application.build.src")
-    if _ARCHIVE.search(_end(place)):
+    if archive:
         file: Word = f"{folder}.archive" if remote else place
         tls = ("--proto", "=https", "--proto-redir", "=https", "--max-redirs", "3", "--tlsv1.2", "--fail", "--location")
         load = (command_line(("curl", *tls, "--output", file, "--", place)),) if remote else ()
@@ -147,11 +149,6 @@ def _part(folder: str) -> Line:
     return fixed(f'MODAK_PART="{text}"', ("set", "MODAK_PART", (Expansion(text),)), ("command_substitution",), asked)
 
 
-def _end(place: Word) -> str:
-    last = place if isinstance(place, str) else place.parts[-1]
-    return last if isinstance(last, str) else ""
-
-
 def _folder(source: str) -> str:
     """The directory's name, as ``git clone`` would choose it; never an option, never one that is hidden."""
     name = _ARCHIVE.sub("", re.sub(r"/?\.git/?$", "", source).rstrip("/").rsplit("/", 1)[-1])
@@ -170,6 +167,6 @@ def delimiter(text: str) -> str:
 def _offline(job: JobSpec, build: BuildSpec) -> tuple[Notice, ...]:
     if not job.system or job.system.internet is not False:
         return ()
-    advice = "run the build script with bash on a machine that has, and copy what it makes"
+    advice = "run the build script with bash on a machine with internet access, and copy the result"
     field = "optimisation.enable_opt_build" if build.definition else "application.build"
     return (Notice(field=field, message=f"compute nodes of {job.system.name} have no internet: {advice}"),)

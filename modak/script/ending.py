@@ -19,7 +19,7 @@ NOW: Final = "$(date +%s%3N)"
 _END: Final = """
 modak_end() {
     MODAK_STATUS=$?
-    trap '' TERM # at a time limit it comes more than once
+    trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
     %s
@@ -29,13 +29,13 @@ modak_end() {
 _REPORT: Final = r"""
 modak_report() {
     local took=0 seconds=null results='' ended host
-    host="$(uname -n)" # not HOSTNAME, which may have come along from where the job was submitted
+    host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
         printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
-    # a signal that ends the script leaves the status of the command before: what did not come to its end did not succeed
+    # after a signal, the status is that of the last command: a run that did not finish has failed
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
@@ -99,9 +99,9 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
     written = _written(job, report, scheduler, told) if reports and report else ()
     where = (_HERE, number) if reports or job.staging else ()
-    title = "what is done at the end, whatever ends the job"
+    title = "at exit, however the job ends"
     if reports and report:
-        title += f": {report.file or 'modak-result-JOB'}.json tells how it went"
+        title += f": {report.file or 'modak-result-JOB'}.json records the outcome"
     return section(title, (*where, *written, ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT")))
 
 

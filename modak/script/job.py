@@ -7,7 +7,6 @@ sees it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -43,9 +42,10 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
     scheduler, launcher, runtime = plugins_of(job, scheduler_name)
     if why := launcher.unfit(job, scheduler):
         raise Conflict(why, field="target.job_scheduler_type")
-    job, dropped = _with_sound_rules(replace(job, steps=launcher.words(job, scheduler, ())[:1] == ("srun",)))
+    job, dropped = _with_sound_rules(job)
     around = surroundings(job, scheduler_name)
     seen = {**around.variables, **({"MODAK_SCRATCH": ""} if job.staging else {})}
+    job = replace(job, environment=seen, slurm_step=around.slurm_step)
     body = (
         *preamble(scheduler.submit_dir),
         *ending(job, scheduler, timed(job, scheduler)),
@@ -56,7 +56,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         *rules(job, "staging"),
         *rules(job, "before"),
         *_command("before the run, on the first node", job.pre, "application.pre-execution"),
-        *watched(job, scheduler, launcher, _main(replace(job, environment=seen), runtime, launcher, scheduler, tuple(seen))),
+        *watched(job, scheduler, launcher, _main(job, runtime, launcher, scheduler)),
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),
         *rules(job, "after"),
@@ -73,7 +73,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
             *_not_passed(job),
             *one_target(job, scheduler),
             *untold(job, scheduler, launcher),
-            *_without_value(job, seen),
+            *_without_value(job),
         ),
         runtime.fetching(job) if job.container else "",
     )
@@ -92,7 +92,7 @@ def _crowded(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
     """Flux gives each rank cores of its own; elsewhere the job asks for the cores that there are, and its launcher for more ranks."""
     if not job.resources.oversubscribed or scheduler.name != "flux":
         return ()
-    why = "the nodes have too few cores for the ranks, and flux run gives each rank its own: it may refuse them"
+    why = "the nodes have fewer cores than ranks, but flux run gives each rank its own cores: it may reject the job"
     return (Notice(field="application.threads", message=why),)
 
 
@@ -102,15 +102,15 @@ def _not_passed(job: JobSpec) -> tuple[Notice, ...]:
         return ()
     used = words.variables((*job.command, *job.pre, *job.post))
     missing = [name for name in used if name in SUBMITTERS and name not in job.attributes.copy_variables]
-    why = f"which {job.system.name} does not pass on to jobs: name it here"
+    why = f"which {job.system.name} does not pass to jobs: add it here"
     return tuple(Notice(field="job_options.copy_environment_variable", message=f"the command uses ${{{name}}}, {why}") for name in missing)
 
 
-def _without_value(job: JobSpec, variables: Mapping[str, str]) -> tuple[Notice, ...]:
+def _without_value(job: JobSpec) -> tuple[Notice, ...]:
     """A warning for each rule with a placeholder that nothing is known for: the job will stop there."""
-    asked = ((rule.rule, name) for rule in job.rules for name in placeholders(rule.script) if name not in variables)
+    asked = ((rule.rule, name) for rule in job.rules for name in placeholders(rule.script) if name not in job.environment)
     return tuple(
-        Notice(field="rules", message=f"rule {rule!r:.80} needs {name}, for which there is no value: the job stops there")
+        Notice(field="rules", message=f"rule {rule!r:.80} needs {name}, which has no value: the job will stop there")
         for rule, name in asked
     )
 
@@ -122,10 +122,10 @@ def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, .
     return section(title, (command_line(command),))
 
 
-def _main(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler, exported: tuple[str, ...]) -> Line:
+def _main(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> Line:
     """Launcher, runtime, command: one command, each part on a line of its own."""
     words.check_program(job.command, field="application.executable")
-    before, inside = launcher.words(job, scheduler, exported), launcher.inside(job, scheduler)
+    before, inside = launcher.words(job, scheduler, tuple(job.environment)), launcher.inside(job, scheduler)
     wrapped = runtime.wrap(job, inside)
     starts = (len(before), len(before) + len(wrapped) - len(inside))
     return command_line((*before, *wrapped), starts)

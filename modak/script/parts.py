@@ -37,7 +37,7 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     header = scheduler.directives(job)
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
     shown = "".join(f"{scheduler.prefix} {' '.join(option)}\n" for option in header.options)
-    submit = f"# submit: {' '.join(scheduler.submit)} FILE, in the directory where its relative paths begin\n"
+    submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the directory that its relative paths refer to\n"
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
     text = scriptgate.check_script(head, header.options, [*body], scheduler.prefix)
@@ -52,7 +52,7 @@ def preamble(submit_dir: str | None) -> tuple[Line, ...]:
     """
     to = word(variable(submit_dir)) if submit_dir else ""
     lines = (
-        *section("the first failure ends the job; nothing inherited may run code"),
+        *section("stop at the first error; unset inherited variables that could run code"),
         run("set", "-e", "-o", "pipefail"),
         fixed("unset BASH_ENV ENV CDPATH", ("unset", "BASH_ENV", "ENV", "CDPATH")),
         *((run("cd", "--", to),) if to else ()),
@@ -74,10 +74,10 @@ def modules(job: JobSpec) -> tuple[Line, ...]:
     init = job.system.module_init if job.system else None
     start: tuple[Line, ...] = ()
     if init:
-        advice = " is not on this node: it makes the command module known"
+        advice = " is not on this node: it defines the module command"
         found = need(run("test", "-r", init), NO_MODULE, init, advice)
         start = (found, Line("# shellcheck source=/dev/null"), either(run(".", init), run(":")))
-    advice = " could not be loaded: module avail lists what there is"
+    advice = " could not be loaded: module avail lists the modules of this system"
     return section("modules", (*start, *(need(run("module", "load", name), NO_MODULE, "module ", name, advice) for name in names)))
 
 

@@ -24,20 +24,20 @@ def rule_fault(text: str) -> str:
     """Why a rule's shell text cannot stand in a script; empty where it can.
 
     >>> rule_fault("export A=${#list[@]}"), rule_fault("echo 'open")
-    ('', 'it is no bash that can be checked: line 1 is no bash that can be checked')
+    ('', 'it cannot be checked as bash: line 1 is no bash that can be checked')
     """
     if re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", text):
-        return "it holds control characters (a carriage return is one)"
+        return "it contains control characters (for instance a carriage return)"
     if any(scriptgate.DIRECTIVE.match(line) for line in text.split("\n")):
-        return "it holds options for a scheduler, which would be ignored below the first command"
+        return "it contains scheduler options, which are ignored after the first command"
     if unknown := [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]:
-        return f"it holds the placeholder {{{{{unknown[0]}}}}}; known: {', '.join(sorted(PLACEHOLDERS))}"
+        return f"it contains the placeholder {{{{{unknown[0]}}}}}; known: {', '.join(sorted(PLACEHOLDERS))}"
     try:
         inside = function("modak_rule", code(text))
         closed = scriptgate.meaning(inside.text) == list(inside.events)
     except (scriptgate.Unparsable, RecursionError) as wrong:
-        return f"it is no bash that can be checked: {wrong}"
-    return "" if closed else "it goes on where its text ends (an open quote, here-document or backslash)"
+        return f"it cannot be checked as bash: {wrong}"
+    return "" if closed else "it ends within a quote, a here-document or after a backslash"
 
 
 def substituted(text: str) -> str:

@@ -63,7 +63,7 @@ _UNPACK_EVERYWHERE: Final = _UNPACK % {
 _OUT: Final = """
 modak_copy_out() {
     local from="${MODAK_SCRATCH:?}/$1"
-    if test -d "${from}"; then # into a directory that a job before this one may have left
+    if test -d "${from}"; then # the directory may exist from an earlier job
         mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
     else
         mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
@@ -75,14 +75,14 @@ if command -v lfs >/dev/null 2>&1; then
     lfs setstripe -c %d "${MODAK_SCRATCH:?}" || :
 fi
 """
-_SINCE: Final = f'MODAK_SINCE="{NOW}" # a start before this one, on a node that failed, may have left its directory'
-_ADVICE: Final = "no directory could be made for the job in its storage: is there space, and may you write there?"
+_SINCE: Final = f'MODAK_SINCE="{NOW}" # an earlier start, on a node that failed, may have left its directory'
+_ADVICE: Final = "the job could not create its directory on the storage: check free space and write permission"
 _TIDY: Final = """
 modak_tidy() {
     test -n "${MODAK_MADE:-}" || return 0
     cd -- "${MODAK_HERE}" || return 0
     if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
-        printf 'modak: not everything could be copied out of %%s on %%s, so it is left there\\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
+        printf 'modak: not everything could be copied from %%s on %%s: the directory is kept\\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
     %srm -rf -- "${MODAK_SCRATCH:?}"
@@ -94,7 +94,7 @@ def writable(job: JobSpec) -> tuple[Line, ...]:
     """The storage that rules or the job write to can be written."""
     if not job.storage:
         return ()
-    advice = " cannot be written on this node: is it the right storage for this system?"
+    advice = " is not writable on this node: is it the right storage for this system?"
     return (need(run("test", "-w", word(variable("MODAK_STORAGE"))), NO_SCRATCH, variable("MODAK_STORAGE"), advice),)
 
 
@@ -108,7 +108,7 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         return ()
     each = _on_each(job, has, scheduler)
     outwards = [command_line(("modak_copy_out", copy.inside, copy.outside)) for copy in has.out]
-    stripes = (comment("for what is written from here on"), ours(_STRIPE % has.stripes)) if has.stripes else ()
+    stripes = (comment("for files written from here on"), ours(_STRIPE % has.stripes)) if has.stripes else ()
     return section(
         "the job's own directory",
         (
@@ -129,15 +129,15 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
 def stage_in(job: JobSpec) -> tuple[Line, ...]:
     """Copies before the run."""
     copies = job.staging.into if job.staging else ()
-    return section("data in", [_copied(copy) for copy in copies]) if copies else ()
+    return section("stage in", [_copied(copy) for copy in copies]) if copies else ()
 
 
 def stage_out(job: JobSpec) -> tuple[Line, ...]:
     """Copies after the run; where the run fails, the end does it."""
     if not job.staging or not job.staging.out:
         return ()
-    advice = "results could not be copied to where they belong: is there space?"
-    return section("data out", (need(run("modak_stage_out"), NOT_STAGED, advice), ours("MODAK_COPIED=1")))
+    advice = "results could not be copied out: check free space and write permission at the destination"
+    return section("stage out", (need(run("modak_stage_out"), NOT_STAGED, advice), ours("MODAK_COPIED=1")))
 
 
 def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
@@ -180,6 +180,6 @@ def _made(each: bool) -> Line:
 
 
 def _copied(copy: Copy) -> Line:
-    advice = "data could not be copied in: is it there, may you read it, and is there space?"
+    advice = "data could not be copied in: check that it exists, that you may read it, and that there is free space"
     how = "modak_unpack" if copy.unpack else "modak_copy_in"
     return needed(command_line((how, copy.outside, copy.inside)), NOT_STAGED, advice)

@@ -38,6 +38,8 @@ class Surroundings:
     lines: tuple[Line, ...]
     variables: Mapping[str, str]
     """What the ranks must see, by name."""
+    slurm_step: bool
+    """Whether srun starts the ranks."""
 
 
 def surroundings(job: JobSpec, scheduler_name: str) -> Surroundings:
@@ -73,6 +75,7 @@ def of_any_run(job: JobSpec) -> JobSpec:
 @lru_cache(maxsize=256)
 def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
     scheduler, launcher, runtime = plugins_of(job, scheduler_name)
+    job = replace(job, slurm_step=launcher.slurm_step(job, scheduler))
     variables = _variables(job, launcher)
     lines = (
         *modules(job),
@@ -82,7 +85,8 @@ def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
         *_places(job, runtime, launcher, scheduler),
         *_preflight(job, runtime, launcher, scheduler),
     )
-    return Surroundings((scriptgate.sound(lines),) if lines else (), {**variables, **({"MODAK_STORAGE": ""} if job.storage else {})})
+    seen = {**variables, **({"MODAK_STORAGE": ""} if job.storage else {})}
+    return Surroundings((scriptgate.sound(lines),) if lines else (), seen, job.slurm_step)
 
 
 def plugins_of(job: JobSpec, scheduler_name: str) -> tuple[Scheduler, Launcher, Runtime]:
@@ -123,9 +127,9 @@ def _variables(job: JobSpec, launcher: Launcher) -> dict[str, str]:
 
 def _places(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> Iterator[Line]:
     if job.container:
-        yield from section("the image", runtime.setup(job))
+        yield from section("the container image", runtime.setup(job))
     if met := launcher.setup(job, scheduler):
-        yield from section("where the nodes meet", met)
+        yield from section("set-up of the launcher", met)
 
 
 def _storage(job: JobSpec) -> tuple[Line, ...]:
@@ -144,7 +148,7 @@ def _gpu(job: JobSpec) -> tuple[Line, ...]:
     vendor = job.resources.gpu_vendor or (job.container.gpu_vendor if job.container else None)
     if not job.resources.gpus_per_node or vendor not in {"nvidia", "amd"}:
         return ()
-    advice = "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+    advice = "no GPU is visible on this node: check the partition and the GPUs that the job requests"
     if vendor == "amd":
         return (need(run("test", "-e", "/dev/kfd"), NO_GPU, advice),)
     given = fixed('test -n "${CUDA_VISIBLE_DEVICES:-}"', ("command", ("test",), ("-n",), (Expansion("CUDA_VISIBLE_DEVICES:-"),)))

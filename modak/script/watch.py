@@ -51,7 +51,7 @@ _NOTES: Final = """
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
 modak_keep() {
-    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # half a copy tells nothing
+    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # an incomplete copy is of no use
 }
 """
 """The node's own place may be full or missing: the run must not fail for want of a copy of its output."""
@@ -71,7 +71,7 @@ def timer(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         return ()
     until = str(max(1, (says.wall_time_s or 0) - says.signal.seconds))
     started = run("modak_timer", until, says.signal.name)
-    title = "a timer, since the scheduler sends the script alone no signal before the limit"
+    title = "timer: the scheduler does not signal the script before the time limit"
     return section(title, (ours(_TIMER), behind(quiet(started)), ours("MODAK_TIMER=$!")))
 
 
@@ -114,7 +114,7 @@ def _told(job: JobSpec, signal: Signal, scheduler: Scheduler, launcher: Launcher
     """The ranks get the signal. ``srun`` ends them on TERM and HUP and keeps INT to itself, so Slurm is asked to send it to their step."""
     if untold(job, scheduler, launcher):
         return run(":")
-    if job.steps:
+    if job.slurm_step:
         task = (variable("SLURM_ARRAY_JOB_ID"), "_", variable("SLURM_ARRAY_TASK_ID"))
         return run("scancel", f"--signal={signal.name}", word(*task) if job.attributes.array else word(variable("SLURM_JOB_ID")))
     return run("kill", "-s", signal.name, word(variable("MODAK_RUN")))

@@ -77,5 +77,5 @@ def having_parameters(store: Store, filters: Mapping[str, str]) -> list[Result]:
 
 
 def _of_place(store: Store, names: frozenset[str]) -> list[Result]:
-    spelled = sorted({spelling for name in names for spelling in (name, name.replace("-", "_"))})
-    return [result for name in spelled for result in having_parameters(store, {"system": name})]
+    spelt = sorted(name for name in store.systems() if same_name(name) in names)
+    return [result for name in spelt for result in having_parameters(store, {"system": name})]

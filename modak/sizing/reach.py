@@ -17,7 +17,9 @@ from modak.scoring import Evidence
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
 
-UNKNOWN = "no result of this application can be used, and no formula replaces one: measure a short run ('modak results plan' says which)"
+UNKNOWN = (
+    "there is no usable result of this application, and no formula can replace one: measure a short run ('modak results plan' says which)"
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
         time=Figure(**_ends(times), unit="s", why=_rests_on(evidence, int(scored.shape[best]), predicted.results_used), **figure),
         node_hours=Figure(**_ends(tuple(hours)), unit="node-hours", why=f"{counted(at, 'node')} x the time", **figure),
         at=at,
-        layout=f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')} a node",
+        layout=f"{counted(shape.ranks_per_node, 'rank')} per node x {counted(shape.threads_per_rank, 'thread')} per rank",
         notes=_far(float(scored.doublings[best])),
     )
 
@@ -90,11 +92,11 @@ def _rests_on(evidence: Evidence, shape: int, results: int) -> str:
     if curve is None:
         return UNKNOWN
     if curve.told:
-        return f"no run of {curve.series.application} on {curve.series.system}: {curve.told.model} of other applications tell it"
+        return f"no run of {curve.series.application} on {curve.series.system}: estimated from {curve.told.model} of other applications"
     differs = f"; the run differs from them in {', '.join(found.differences)}" if found.differences else ""
     return f"{counted(results, 'result')} of {curve.series.application} on {curve.series.system or 'a system without a name'}{differs}"
 
 
 def _far(doublings: float) -> tuple[str, ...]:
-    guess = ": treat the time as a guess and measure in between first" if doublings > FAR_DOUBLINGS else ""
+    guess = ": treat the time as a guess, and measure sizes in between first" if doublings > FAR_DOUBLINGS else ""
     return (f"beyond the measured sizes by a factor of {2**doublings:.3g}{guess}",) if doublings > 0 else ()

@@ -89,10 +89,10 @@ def _left_out(request: Request) -> tuple[Notice, ...]:
     """Counts that the request gives, and what its objective says beside the deadline."""
     asked = [("job_options", name, getattr(request.job_options, name)) for name in COUNTS]
     asked += [("application", name, getattr(request.application, name)) for name in LAYOUT]
-    text = "is left out: a sizing finds the number"
+    text = "is ignored: a sizing finds the number"
     counts = tuple(Notice(field=f"{section}.{name}", message=text) for section, name, value in asked if value is not None)
     wishes = [name for name in WISHES if getattr(request.optimisation.objective, name) is not None]
-    text = "is left out: a sizing finds the fewest nodes that meet the deadline; 'modak recommend' heeds it"
+    text = "is ignored: a sizing finds the fewest nodes that meet the deadline; 'modak recommend' uses it"
     return (*counts, *(Notice(field=f"optimisation.objective.{name}", message=text) for name in wishes))
 
 
@@ -156,7 +156,7 @@ def _gpus(nodes: Figure, per_node: int) -> Figure | None:
     if not per_node:
         return None
     ends = {name: None if (count := getattr(nodes, name)) is None else count * per_node for name in ("value", "lower", "upper")}
-    return nodes.model_copy(update={**ends, "unit": "GPUs", "why": f"{per_node} a node"})
+    return nodes.model_copy(update={**ends, "unit": "GPUs", "why": f"{per_node} per node"})
 
 
 def _memory(wanted: Demand, target: Target) -> tuple[str, ...]:
@@ -166,4 +166,4 @@ def _memory(wanted: Demand, target: Target) -> tuple[str, ...]:
         return ()
     need = f"{wanted.parameters:g} parameters need {wanted.replica_bytes / 1e9:.3g} GB for weights, gradients and optimiser alone"
     rule = f"{BYTES_PER_PARAMETER} bytes each, heuristic; ZeRO, SC20, section 3.1"
-    return (f"{need} ({rule}), a GPU has {has:g} GB: the network must be split over GPUs",)
+    return (f"{need} ({rule}), but a GPU has {has:g} GB: the network must be split over GPUs",)

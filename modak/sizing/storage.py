@@ -14,7 +14,7 @@ def network_of(guide: Guide, system: System, nodes: int) -> Network:
     """The class of network for so many nodes, and whether the system's is at least that."""
     has = system.interconnect
     if nodes == 1:
-        return Network(needed="none", has=has.name if has else None, basis="given", why="one node exchanges nothing with others")
+        return Network(needed="none", has=has.name if has else None, basis="given", why="a single node needs no network")
     needed = guide.interconnect(nodes)
     limit = next((one.max_nodes for one in guide.interconnects if one.max_nodes and nodes > one.max_nodes), None)
     why = f"{nodes} nodes; {guide.interconnects[0].title} is viable up to {limit or needed.max_nodes} ({guide.cites('Interconnect')})"
@@ -47,10 +47,10 @@ def storage_of(
 
 def _capacity(request: Request, wanted: Demand) -> Figure:
     if wanted.dataset_bytes is None:
-        return Figure(unit="TB", why="the request does not say how large the data set is (size_bytes of its data)")
+        return Figure(unit="TB", why="the request does not state the size of the data set (size_bytes)")
     value = wanted.dataset_bytes / 1e12
     name = request.optimisation.workload.dataset or "the data set"
-    return Figure(value=value, lower=value, upper=value, level=1.0, unit="TB", basis="given", why=f"{name}, kept once")
+    return Figure(value=value, lower=value, upper=value, level=1.0, unit="TB", basis="given", why=f"one copy of {name}")
 
 
 def _rate(wanted: Demand, time: Figure) -> Figure:
@@ -58,7 +58,7 @@ def _rate(wanted: Demand, time: Figure) -> Figure:
         missing = "the data set's size" if wanted.bytes_read is None else "the time"
         return Figure(unit="GB/s", why=f"{missing} is not known")
     value, lower, upper = (wanted.bytes_read / seconds / 1e9 for seconds in (time.value, time.upper, time.lower))
-    why = "data set x epochs / time: every byte is read once an epoch, and nothing is cached"
+    why = "data set x epochs / time: every byte is read once per epoch, without caching"
     return Figure(value=value, lower=lower, upper=upper, level=time.level, unit="GB/s", basis=time.basis, why=why)
 
 
@@ -90,11 +90,13 @@ def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -
         return None, ()
     most = guide.node_storage.most_gbs
     if per_node.upper > most:
-        return False, (f"up to {per_node.upper:.3g} GB/s for a node are more than the {most:g} GB/s that one gets",)
+        return False, (f"a node needs up to {per_node.upper:.3g} GB/s, but can get at most {most:g} GB/s",)
     known = [one.bandwidth_gbs for one in system.filesystems if one.bandwidth_gbs and not one.node_local]
     if not known:
         return None, (f"the bandwidth of {system.name}'s storage is not known",)
-    return rate.upper <= max(known), (f"up to {rate.upper:.3g} of the {max(known):g} GB/s of {system.name}'s fastest file system",)
+    return rate.upper <= max(known), (
+        f"the run needs up to {rate.upper:.3g} of the {max(known):g} GB/s of {system.name}'s fastest file system",
+    )
 
 
 def _local(partition: Partition, wanted: Demand) -> tuple[str, ...]:
@@ -102,4 +104,4 @@ def _local(partition: Partition, wanted: Demand) -> tuple[str, ...]:
     if not own or wanted.dataset_bytes is None:
         return ()
     fits = "fits" if wanted.dataset_bytes <= own * 1e9 else "does not fit"
-    return (f"the data set {fits} each node's own {own:g} GB, where it could be staged",)
+    return (f"the data set {fits} each node's own {own:g} GB of storage, to which it could be staged",)

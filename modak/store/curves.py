@@ -81,8 +81,8 @@ def _refitted(found: Found) -> tuple[Fitted, ...]:
     for curve in fit_cells(gathered(found.cells)):
         by_series[key_hash(curve.series)].append(curve)
     places = unsaid.together({key_hash(cell.series): cell.series for cell in found.cells}.values())
-    into = {number: places.get(key.model_dump_json()) for number, (key, _) in sorted(found.behind.items())}
-    curves = {number: by_series.pop(key_hash(place.series), []) for number, place in into.items() if place}
+    into = {number: places.get(key.model_dump_json(), ()) for number, (key, _) in sorted(found.behind.items())}
+    curves = {number: [one for place in to for one in by_series.pop(key_hash(place.series), [])] for number, to in into.items()}
     return tuple(Fitted(number, changed, tuple(curves.get(number, ()))) for number, (_, changed) in found.behind.items())
 
 

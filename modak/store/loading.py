@@ -21,6 +21,7 @@ from modak.facts import SeriesKey, System
 from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.metrics import misnamed
+from modak.perfmodel import unsaid
 from modak.progress import Progress, silent
 from modak.store import replacing, suspects, versions
 from modak.store.schema import ONCE, loads, models, results, series, systems, texts
@@ -65,15 +66,21 @@ class _Done:
 
 
 def load(
-    connection: Connection, tables: Iterable[Staged | Table], principal: str, *, replace: bool = False, progress: Progress = silent
+    connection: Connection,
+    tables: Iterable[Staged | Table],
+    principal: str,
+    *,
+    replace: bool = False,
+    knowledge: bool = False,
+    progress: Progress = silent,
 ) -> LoadReport:
-    """Store the rows of ``tables`` within the connection's transaction.
+    """Store the rows of ``tables`` within the connection's transaction; ``knowledge``: what is known changed in it, too.
 
     With ``replace`` a row takes the place of those that tell of the same run with another value: they stay, as history.
     Where nothing is new, the report says so, and the caller should roll back: the version was counted up.
     Raises :class:`modak.errors.DataError` from a table that was not checked before and has a fault.
     """
-    found = _Done(*versions.bump(connection, knowledge=False), tell=progress)
+    found = _Done(*versions.bump(connection, knowledge=knowledge), tell=progress)
     found.highest = connection.execute(select(func.max(results.c.id))).scalar() or 0
     waiting = list(tables)
     found.expected = sum(each.rows for each in waiting if isinstance(each, Staged))
@@ -260,12 +267,22 @@ def _mark_touched(connection: Connection, done: _Done) -> dict[int, SeriesKey]:
 
 
 def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> int:
-    """How many stored models rest on these series."""
-    numbers, found = list(touched), 0
+    """How many stored models rest on these series, or on others of the same runs, with which they are fitted."""
+    numbers, found = _fitted_together(connection, touched), 0
     for start in range(0, len(numbers), 500):
         chosen = select(func.count()).select_from(models).where(models.c.series_id.in_(numbers[start : start + 500]))
         found += connection.execute(chosen).scalar_one()
     return found
+
+
+def _fitted_together(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[int]:
+    """Numbers of the series, and of those whose curves they are a part of."""
+    columns = (series.c.id, *(series.c[name] for name in COLUMNS))
+    rows = connection.execute(select(*columns).where(series.c.application.in_({key.application for key in touched.values()})))
+    known = {row.id: from_row(row) for row in rows} if touched else {}
+    places = {number: frozenset(place.series.model_dump_json() for place in to) for number, to in unsaid.places(known).items()}
+    changed = frozenset(one for number in touched for one in places[number])
+    return [number for number, to in places.items() if to & changed]
 
 
 def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:

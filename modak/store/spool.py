@@ -114,10 +114,10 @@ def _private(name: str, flags: int) -> int:
 def _moved_into(folder: Path, half: Path, name: str, rights: int) -> None:
     """Give a file its place; once more, where another process removed the empty folder in between."""
     for last in (False, True):
-        with suppress(FileExistsError):
-            folder.mkdir(0o700)
-            folder.chmod(rights | (rights & 0o444) >> 2)  # who reads, enters
         try:
+            with suppress(FileExistsError):
+                folder.mkdir(0o700)
+                folder.chmod(rights | (rights & 0o444) >> 2)  # who reads, enters
             half.rename(folder / name)
         except FileNotFoundError:
             if last:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from sqlalchemy import Engine, select, text
+from sqlalchemy import Engine, select
 
 from modak.dsl import Texts
-from modak.errors import Conflict, RequestError, Unavailable
+from modak.errors import Unavailable
 from modak.facts import Accelerator, Fact, Facts, Image, Processor, Result, Rule, System
 from modak.ingest.table import Table
 from modak.numbering import Numbers, Selection
 from modak.packaged import PRINCIPAL, Difference, chosen, differences
 from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
-from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, versions
+from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, upkeep, versions
 from modak.store.access import Access, UsedToken, names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
@@ -182,12 +179,10 @@ class Store:
             found = chosen(differences(known, catalogue.held(connection)), only)
             taken = [one.packaged for one in found if one.packaged is not None and one.taken(replace=replace)]
             catalogue.add(connection, taken, PRINCIPAL, replace=True)
-            report = loading.load(connection, checked, PRINCIPAL)
+            report = loading.load(connection, checked, PRINCIPAL, knowledge=bool(taken))
             if (taken or report.new) and not dry_run:
                 told = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files if file.new]
                 audit.note(connection, actor, "refresh", [*names(taken), *told])
-                if taken:
-                    versions.bump(connection)
                 return Refreshed(found, report)
             connection.rollback()
         return Refreshed(found, dataclasses.replace(report, version=before, dry_run=dry_run))
@@ -288,6 +283,11 @@ class Store:
         with reading(self.engine) as connection:
             return tuple(connection.execute(select(series.c.application).distinct().order_by(series.c.application)).scalars())
 
+    def systems(self) -> tuple[str, ...]:
+        """Systems that have results, as these write them."""
+        with reading(self.engine) as connection:
+            return tuple(connection.execute(select(series.c.system).distinct().where(series.c.system.is_not(None))).scalars())
+
     # --- models
 
     def models(self, application: str | None = None) -> tuple[Curve, ...]:
@@ -377,41 +377,11 @@ class Store:
 
         Raises :class:`modak.errors.Conflict` for a file that exists.
         """
-        if self.engine.dialect.name != "sqlite":
-            raise RequestError("a PostgreSQL database is backed up by pg_dump", field="MODAK_DATABASE_URL")
-        if path.exists():
-            raise Conflict("exists already", field=str(path))
-        if not path.parent.is_dir():
-            raise RequestError("cannot be written: there is no such folder", field=str(path))
-        try:
-            with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-                waiting = Path(folder) / path.name
-                with translated(self.engine), closing(sqlite3.connect(str(self.engine.url.database))) as connection:
-                    _copied(connection, waiting, path)
-                waiting.chmod(Path(self.engine.url.database or "").stat().st_mode & 0o666)
-                with waiting.open("rb") as content:
-                    os.fsync(content.fileno())  # VACUUM INTO leaves that to us
-                waiting.replace(path)
-        except OSError as error:
-            raise RequestError(f"cannot be written: {error.strerror}", field=str(path)) from None
+        upkeep.backup(self.engine, path)
 
     def check(self) -> tuple[str, ...]:
-        """What is damaged in an SQLite database: nothing, where all is well."""
-        if self.engine.dialect.name != "sqlite":
-            raise RequestError("a PostgreSQL database is checked by pg_amcheck", field="MODAK_DATABASE_URL")
-        with translated(self.engine), self.engine.connect() as connection:
-            found = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
-            dangling = [f"{row[0]} row {row[1]}: no such row in {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]
-        return tuple([line for line in found if line != "ok"] + dangling)
-
-
-def _copied(connection: sqlite3.Connection, waiting: Path, path: Path) -> None:
-    try:
-        connection.execute("VACUUM INTO ?", (str(waiting),))
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            raise
-        raise RequestError(f"cannot be written: {error}", field=str(path)) from None
+        """What is damaged in an SQLite database; nothing where all is well."""
+        return upkeep.check(self.engine)
 
 
 def _until_read(export: Export, kept: ExitStack) -> Any:

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Connection, func, or_, select
 
 from modak.facts import Result
-from modak.perfmodel.matching import PRECISIONS
+from modak.perfmodel.precisions import PRECISIONS
 from modak.store.results import values
 from modak.store.schema import series
 from modak.store.series import COLUMNS, from_row

@@ -230,9 +230,9 @@ class Search:
         trials = [trial for trial in self.study.trials() if trial.state != "running"]
         started = [trial for trial in trials if trial.run.job]
         if len(started) + len(active) >= self.options.trials:
-            return f"{self.options.trials} trials were asked for"
+            return f"the requested {self.options.trials} trials are done"
         if len(started) >= FAILURES and all(trial.cost is None for trial in started[-FAILURES:]):
-            return f"{FAILURES} trials in a row gave no number"
+            return f"{FAILURES} trials in a row gave no measurement"
         if len({trial.point for trial in (*trials, *active)}) >= self.space.size:
             return "every setting was tried"
         budget = self.options.budget_node_hours

@@ -60,7 +60,7 @@ def _report(search: Search, study: Study, stopped: str, warnings: list[dict[str,
     trials = study.trials()
     good = [trial for trial in trials if trial.cost is not None]
     if not good:
-        raise RequestError(f"no trial gave a number ({stopped}); their output is in {study.folder}", field=str(study.folder))
+        raise RequestError(f"no trial gave a measurement ({stopped}); their output is in {study.folder}", field=str(study.folder))
     best = min(good, key=lambda trial: (trial.cost, trial.number))
     before, after = search.confirmed(best.point) if best.point != search.space.default else ([], [])
     search.stored()

@@ -15,6 +15,6 @@ def hint(request: Request) -> tuple[str, ...]:
         space = grid_of(with_space(request))
     except RequestError as stands:
         first = stands.faults[0]
-        return (f"autotuning: not possible as it stands ({first.field}: {first.message}); the script runs the job's own setting",)
+        return (f"autotuning: not possible with this request ({first.field}: {first.message}); the script uses the job's own settings",)
     names = ", ".join(parameter.name for parameter in space.parameters)
-    return (f"autotuning: 'modak tune' looks for better values of {names} ({space.size} settings); the script runs the job's own",)
+    return (f"autotuning: 'modak tune' looks for better values of {names} ({space.size} settings); the script uses the job's own",)

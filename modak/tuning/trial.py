@@ -92,7 +92,7 @@ def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
     kind = metrics.metric(aim.metric, found[0].get("unit"))
     value = metrics.to_base(float(found[0]["value"]), found[0].get("unit"), kind)
     if value <= 0:  # a program that counted no sample prints 0
-        return Outcome(None, seconds, f"the output's {aim.metric} is {value:g}, which is no measurement")
+        return Outcome(None, seconds, f"the output's {aim.metric} is {value:g}, which is not a valid measurement")
     return Outcome(value, seconds)
 
 

@@ -62,14 +62,14 @@ SPARSE = b"1\n0\n1\n".ljust(512, b"\0") + b"y".ljust(512, b"\0")
 TURNED: dict[str, tuple[Callable[[Path], None], str]] = {
     "an entry of a hundred thousand levels": (lambda file: bundle(file, b"[" * 100_000), "entry.json is no JSON document"),
     "a terabyte in a kilobyte": (lambda file: bundle(file, content=SPARSE, pax_headers=HUGE), "x.sif is missing"),
-    "a size that is no number": (lambda file: bundle(file, content=SPARSE, pax_headers=WRONG), "is no bundle|x.sif is missing"),
+    "a size that is no number": (lambda file: bundle(file, content=SPARSE, pax_headers=WRONG), "is not a bundle|x.sif is missing"),
     "a link to a file of the machine": (
         lambda file: bundle(file, content=b"", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
         "x.sif is missing",
     ),
     "a device": (lambda file: bundle(file, content=b"", type=tarfile.CHRTYPE), "x.sif is missing"),
-    "packed": (packed, "unpack a packed one first"),
-    "cut off": (cut, "is no bundle"),
+    "packed": (packed, "unpack a compressed one first"),
+    "cut off": (cut, "is not a bundle"),
 }
 
 

@@ -90,7 +90,7 @@ def test_such_a_machine_gives_no_verdict(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "ch-run").chmod(0o755)
     (file := tmp_path / "x.sqfs").write_bytes(b"hsqs")
     image = Image(reference="x.sqfs", labels=ImageLabels(framework="pytorch", version="2.13.0", source="pip"), source="a claim")
-    with pytest.raises(Unavailable, match="tells nothing of the image: error: cannot init user"):
+    with pytest.raises(Unavailable, match="so the image is not verified: error: cannot init user"):
         verified(image, file, Charliecloud())
     changed = image.model_copy(update={"digest": f"sha256:{'0' * 64}"})
     assert verified(changed, file, Charliecloud())[0].refuted
@@ -240,4 +240,4 @@ def test_a_refuted_image_serves_nobody() -> None:
     assert choose(catalogue([image]), wanted).image == image
     left = choose(catalogue([image.model_copy(update={"refuted": ("2026-11-21 on n1: version",)})]), wanted)
     assert left.image is None
-    assert "did not carry its labels" in " ".join(left.decisions)
+    assert "did not match the labels" in " ".join(left.decisions)

@@ -123,7 +123,7 @@ def test_a_ch_run_that_is_older_than_the_sites_file_says_is_seen(
     }
     done = ran(having(slurm, "0.21", CHARLIECLOUD_DIR=folder), answered(here, request), tmp_path)
     assert (done.exit_code, "started" in done.output) == (status, not status), done
-    assert ("ch-run is older than 0.27, which the image's own environment needs" in done.output) == bool(status), done
+    assert ("ch-run is older than 0.27, which is needed for the image's own environment" in done.output) == bool(status), done
 
 
 @pytest.mark.parametrize(

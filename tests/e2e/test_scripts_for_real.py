@@ -263,7 +263,7 @@ def test_checks_stop_a_real_job(
 @pytest.mark.parametrize(
     ("more", "status", "says"),
     [
-        ({"storage_class_pref": "default-ssd"}, 79, "/no/such/disk cannot be written on this node"),
+        ({"storage_class_pref": "default-ssd"}, 79, "/no/such/disk is not writable on this node"),
         ({"stage_in": [{"from": "/no/such/data", "to": "data"}]}, 80, "data could not be copied in"),
     ],
 )

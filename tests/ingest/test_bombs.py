@@ -51,7 +51,7 @@ FILES = {
     "a long region at many points": (extrap("R" * (LONG // 2), 1, [{"point": [1], "values": [1]}] * 5000), ""),
     "a key given twice, at the end": (
         "[{" + ",".join(f'"k{number}":1' for number in range(80_000)) + ',"k79999":1}]',
-        "'k79999' stands twice",
+        "'k79999' appears twice",
     ),
     "a key of its own in each record": ("[" + ",".join(f'{{"k{number}":1}}' for number in range(20_000)) + "]", "20000 columns; at most"),
     "a header of as many columns": (",".join(f"c{number}" for number in range(10_000)) + "\n", "10000 columns; at most"),

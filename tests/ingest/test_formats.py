@@ -217,10 +217,10 @@ def test_extrap_points_are_layouts_and_parameters() -> None:
     [
         ((DATA / "reframe-4.6.4.json").read_text(), "r:1: a report of data_version '3.1'; known: 4.0 to 4.2"),
         ('{"session_info": {"data_version": "4.2"}}', "r:1: 'runs' is wanted, and to be a list"),
-        ('{"session_info": {"data_version": "4.2"},\n"runs": [1]}', "r:1: 'runs' is wanted, and to be a list of objects"),
-        ((DATA / "reframe-4.10.4.json").read_text()[:9000], "no JSON"),
+        ('{"session_info": {"data_version": "4.2"},\n"runs": [1]}', "r:1: 'runs' is required, as a list of objects"),
+        ((DATA / "reframe-4.10.4.json").read_text()[:9000], "not valid JSON"),
         ((DATA / "reframe-4.10.4-solver.log").read_text() + "pass|x\n", "r:4: 2 cells; the header has 36 columns"),
-        (':::MLLOG {"key": "run_start", "time_ms": "soon"}', "r:1: 'time_ms' is wanted"),
+        (':::MLLOG {"key": "run_start", "time_ms": "soon"}', "r:1: 'time_ms' is required"),
         (":::MLLOG {broken", "r:1: no JSON object after :::MLLOG"),
         ('{"results": [{"command": "a", "mean": 1, "stddev": null,\n"times": [-1], "exit_codes": [0]}]}', "r:1: column 'value': '-1'"),
         ('{"results": [{"command": "a", "mean": 1, "stddev": 1, "times": [NaN]}]}', "r:1: column 'value': 'NaN'"),

@@ -93,7 +93,7 @@ def test_what_says_nothing_is_nothing(text: str) -> None:
     plain = "application,compiler,nodes,metric,value,unit,suspect\na,,,wall_time,1,,\n"
     batch = only(plain.replace(",,,wall_time,1,,", f",{text},{text},wall_time,1,{text},{text}"))
     assert (batch.series, batch.numbers["nodes"].tolist(), batch.suspects[0]) == (only(plain).series, [UNKNOWN], "")
-    assert f"r.csv: column 'compiler': {text!r} says nothing; the cell counts as empty" in batch.notes
+    assert f"r.csv: column 'compiler': {text!r} is a placeholder; the cell counts as empty" in batch.notes
     assert len(batch.notes) == 4
 
 

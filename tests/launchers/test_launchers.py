@@ -147,18 +147,36 @@ def test_who_needs_ssh_between_nodes(launcher: str, scheduler: str, nodes: int, 
 
 
 @pytest.mark.parametrize(
+    ("launcher", "scheduler", "nodes", "step"),
+    [
+        ("srun", "slurm", 1, True),
+        ("mpirun", "slurm", 2, False),
+        ("torchrun", "slurm", 2, True),
+        ("torchrun", "slurm", 1, False),
+        ("torchrun", "pbspro", 2, False),
+        ("none", "slurm", 1, False),
+    ],
+)
+def test_whose_processes_are_a_step_of_slurms(launcher: str, scheduler: str, nodes: int, step: bool) -> None:
+    """Those that srun starts: torchrun, where there are several nodes to start it on."""
+    job = replace(JOB, launcher=launcher, resources=replace(LAYOUT, nodes=nodes))
+    assert plugins.find("launchers", launcher).slurm_step(job, plugins.find("schedulers", scheduler)) is step
+
+
+@pytest.mark.parametrize(
     ("command", "said"),
     [
         (("python3", "train.py", "-e", "3"), "train.py -e 3"),
         (("python", "-u", "train.py"), "train.py"),
         (("/usr/bin/python3", "-m", "train"), "-m train"),
         (("train.py",), "train.py"),
+        (words.parse("${WORK}/train.py -e 3"), '"${WORK:?}"/train.py -e 3'),
         (("python3", "-O", "train.py"), "--no-python python3 -O train.py"),
         (("./train",), "--no-python ./train"),
         (("python3",), "--no-python python3"),
     ],
 )
-def test_torchrun_starts_python_itself(command: tuple[str, ...], said: str) -> None:
+def test_torchrun_starts_python_itself(command: tuple[words.Word, ...], said: str) -> None:
     """A leading interpreter is dropped, other programs are named as such."""
     job = replace(TORCH, command=command, resources=replace(TORCH.resources, nodes=1))
     assert line(job, "shell") == f"torchrun --nnodes=1 --nproc-per-node=4 --standalone {said}"
@@ -196,8 +214,8 @@ def test_torchrun_is_started_by_what_starts_processes_there(scheduler: str, flav
 @pytest.mark.parametrize(
     ("scheduler", "launcher", "ranks", "why"),
     [
-        ("shell", None, None, "needs a scheduler, which gives the job its nodes: shell gives none; name the scheduler, or a system"),
-        ("lsf", "jsrun", None, "jsrun starts no torchrun on 2 nodes"),
+        ("shell", None, None, "needs a scheduler that allocates them, which shell does not; name the scheduler or a known system"),
+        ("lsf", "jsrun", None, "jsrun cannot start torchrun on 2 nodes"),
         ("pbspro", "pals", 7, "each of 2 nodes the same number of ranks; 7 do not divide evenly"),
         ("pbspro", "pals", None, ""),
         ("torque", "pals", None, "under PBS Pro or Slurm, not under torque"),
@@ -238,17 +256,25 @@ def test_intel_mpi_heeds_one_process_a_node_of_torchruns() -> None:
 
 
 def test_torchruns_starter_is_of_the_hosts_mpi_whatever_the_image_holds() -> None:
-    """Its options are what is checked: no rank uses that MPI."""
+    """It is what is checked, and the options are its own: no rank uses the image's MPI."""
     assert TORCH.container is not None
     job = replace(TORCH, launcher_flavour="openmpi", container=replace(TORCH.container, mpi="mpich"))
     (check,) = plugins.find("launchers", "torchrun").preflight(job, plugins.find("schedulers", "pbspro"))
     assert "grep -F -e 'Open MPI'" in check.text
+    assert " --map-by ppr:1:node " in line(job, "pbspro")
 
 
 def test_pals_binds_each_rank_to_its_cores() -> None:
-    """Unless ranks share them; no other scheduler's nodes are known to it."""
+    """Unless ranks share them."""
     assert line(replace(JOB, launcher="pals"), "pbspro") == "mpiexec -n 8 --ppn 4 --depth 12 --cpu-bind depth ./solver -x"
     assert "--cpu-bind none" in line(replace(JOB, launcher="pals", resources=replace(LAYOUT, oversubscribed=True)), "pbspro")
+
+
+def test_pals_leaves_hyper_threads_free() -> None:
+    """Its depth would take one of each core; and no rank's threads bind themselves, all to the first cores."""
+    job = replace(JOB, launcher="pals", resources=replace(LAYOUT, threads_per_rank=24, hyperthreads=True))
+    assert line(job, "pbspro") == "mpiexec -n 8 --ppn 4 --cpu-bind none ./solver -x"
+    assert variables(job) == {"OMP_NUM_THREADS": "24"}
 
 
 @pytest.mark.parametrize(
@@ -271,7 +297,7 @@ def test_signals_that_reach_the_ranks(launcher: str, flavour: str | None, schedu
     found, under = plugins.find("launchers", launcher), plugins.find("schedulers", scheduler)
     why = {each: found.untold(job, under, each) for each in ("TERM", "INT", "HUP", "USR1", "USR2")}
     assert {each for each, said in why.items() if not said} == signals
-    assert all(("take " in said) == bool(signals) for said in why.values() if said)
+    assert all((", or application.checkpoint" in said) == bool(signals) for said in why.values() if said)
 
 
 def test_a_step_asks_for_what_the_job_has() -> None:

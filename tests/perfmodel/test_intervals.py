@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -118,3 +120,10 @@ def test_shape_of_normal_errors_is_recovered() -> None:
     """The half-width at 50 % of a normal law is 0.41 of that at 90 %."""
     draws = np.abs(np.random.default_rng(1).normal(size=20000))
     assert fit_shape(draws, np.ones(20000))[KNOTS.index(0.5)] == pytest.approx(0.41, abs=0.02)
+
+
+@pytest.mark.parametrize(("sizes", "relatives", "part"), [(1, 0, 1.0), (2, 0, 1.0), (3, 0, 1.0), (3, 2, 0.7), (4, 0, 0.7)])
+def test_few_sizes_do_not_show_whether_a_program_gains(sizes: int, relatives: int, part: float) -> None:
+    """The interval reaches as far down as up, until four sizes, or relatives, tell more."""
+    sides = half_widths(replace(forecast(disagreement=0.3, doublings=2.0, relatives=relatives), sizes=sizes))
+    assert sides.below[0] / sides.above[0] == pytest.approx(part)

@@ -66,9 +66,19 @@ def test_another_run_stays_another(other: dict[str, Any]) -> None:
     assert len(curves(OLD, results({3: 300}, **other))) == 2
 
 
-def test_what_may_mean_either_of_two_runs_is_taken_for_neither() -> None:
-    """The table does not say in which of two images it was measured."""
-    assert len(curves(OLD, results({3: 300}, image="a"), results({3: 200}, image="b"))) == 3
+def test_what_may_mean_either_of_two_runs_is_taken_for_both() -> None:
+    """The table does not say in which of two images it was measured; a new image does not bring it back in place of both."""
+    found = curves(OLD, results({3: 300}, image="a"), results({3: 200}, **JOB))
+    assert len(found) == 2
+    assert {one.series.image: (one.sizes, one.costs) for one in found} == {
+        "a": ((1, 2, 3, 4), (800, 410, 300, 215)),
+        JOB["image"]: ((1, 2, 3, 4), (800, 410, 200, 215)),
+    }
+
+
+def test_runs_of_many_kinds_leave_a_table_that_names_none_by_itself() -> None:
+    """Of nine images a table is taken for none."""
+    assert len(curves(OLD, *(results({3: 300}, image=str(number)) for number in range(9)))) == 10
 
 
 def test_a_run_that_says_its_epochs_is_one_of_epochs() -> None:
@@ -98,9 +108,20 @@ def test_runs_on_gpus_join_whatever_they_were_measured_over() -> None:
     assert (curve.scale, curve.sizes) == ("nodes", (1, 2, 3, 4))
 
 
-def test_spelling_makes_no_other_run() -> None:
-    """Of a system's name, as everywhere."""
-    assert len(curves(results({1: 800, 2: 410}, system="My_Site"), results({4: 215}, system="my-site", **JOB))) == 1
+@pytest.mark.parametrize(
+    ("column", "names"),
+    [
+        ("system", ("My_Site", "my-site")),
+        ("compiler", ("gcc 9.3", "gcc-9.3")),
+        ("compiler", ("GCC_9.3", "gcc-9.3")),
+        ("mpi", ("MPICH 3", "mpich-3")),
+        ("precision", ("float16", "FP16")),
+    ],
+)
+def test_spelling_makes_no_other_run(column: str, names: tuple[str, str]) -> None:
+    """Of a system's name, as everywhere, of a build's, a library's and a precision's."""
+    one, other = ({column: name} for name in names)
+    assert len(curves(results({1: 800, 2: 410}, None, **one), results({4: 215}, None, **other, **JOB))) == 1
 
 
 def test_kin_are_all_that_may_be_taken_together() -> None:

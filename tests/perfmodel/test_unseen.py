@@ -57,6 +57,14 @@ def test_a_new_system_is_told_from_calibration_runs() -> None:
     assert np.median(errors) < 0.02
 
 
+def test_a_configuration_is_one_however_it_is_written() -> None:
+    """Half of the networks that make a model of its own are of each spelling, and a third one is asked about."""
+    results = [*measured("My_Site", range(40), 1.0), *measured("my-site", range(40, 80), 1.0)]
+    (found,) = guesses([run_of(key("MY-SITE", 100), Layout(batch_size=64))], results)
+    assert found is not None
+    assert found.results_used == 80
+
+
 def test_nothing_comparable_is_no_answer() -> None:
     """Three networks on another system say nothing."""
     assert guesses([run_of(key("new", 1), Layout())], measured("known", range(3), 1.0)) == (None,)
@@ -70,6 +78,23 @@ def test_a_row_without_evidence_of_its_own_gets_the_answer() -> None:
     assert (before[0]["basis"], after["basis"], after["unit"]) == ("none", "transferred", "samples/s")
     assert after["lower"] < after["predicted"] < after["upper"]
     assert after["predicted"] == pytest.approx(throughput(100), rel=0.2)
+
+
+def test_which_of_two_configurations_a_row_means_is_no_matter_of_names() -> None:
+    """A row that names no framework, of networks that as many were measured of in two."""
+
+    def told(fast: str, slow: str) -> float:
+        results = [
+            one.model_copy(update={"series": one.series.model_copy(update={"framework": name})})
+            for name, speed in ((fast, 2.0), (slow, 1.0))
+            for one in measured("here", range(50), speed)
+        ]
+        row = {"application": "net100", "system": "here", "batch_size": 64, **METRIC}
+        row |= {f"params.{name}": value for name, value in params(100).items()}
+        (answer,) = improve_rows([row], predict_rows([row], {}), results)
+        return float(answer["predicted"])
+
+    assert told("a", "b") == pytest.approx(told("b", "a"))
 
 
 def test_a_measured_row_keeps_its_answer() -> None:

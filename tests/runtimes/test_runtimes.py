@@ -182,8 +182,8 @@ def test_a_comparison_that_cannot_be_made_is_told(name: str) -> None:
     """The site requires one, and the job runs without."""
     policy, runtime = RuntimePolicy(name=name, require_signature=True), plugins.find("runtimes", name)
     said = [each.message for each in runtime.warnings(having(runtime=name, policy=policy))]
-    assert any("the site requires that images are compared" in each for each in said)
-    assert not any("compared" in each.message for each in runtime.warnings(having(runtime=name, policy=policy, to_build=True)))
+    assert any("the site requires that images are verified" in each for each in said)
+    assert not any("verified" in each.message for each in runtime.warnings(having(runtime=name, policy=policy, to_build=True)))
 
 
 @pytest.mark.parametrize(("content", "status"), [("right", 0), ("wrong", 81), (None, 72)])
@@ -271,11 +271,11 @@ def test_podman_hpc_gives_torchrun_the_nodes_own_network_and_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("launcher", "steps", "warned"), [("mpirun", False, True), ("jsrun", False, True), ("srun", True, False), ("none", False, False)]
+    ("launcher", "step", "warned"), [("mpirun", False, True), ("jsrun", False, True), ("srun", True, False), ("none", False, False)]
 )
-def test_enroot_without_pyxis_brings_no_launchers_variables_in(launcher: str, steps: bool, warned: bool) -> None:
+def test_enroot_without_pyxis_brings_no_launchers_variables_in(launcher: str, step: bool, warned: bool) -> None:
     """Ranks of MPI would not find each other."""
-    job = replace(having(), launcher=launcher, steps=steps, resources=Resources(ranks_per_node=1 if launcher == "none" else 4))
+    job = replace(having(), launcher=launcher, slurm_step=step, resources=Resources(ranks_per_node=1 if launcher == "none" else 4))
     assert any("Enroot hands no variables" in each.message for each in plugins.find("runtimes", "enroot").warnings(job)) == warned
 
 
@@ -324,7 +324,7 @@ def test_pyxis_stands_on_srun_and_enroot_by_itself() -> None:
     command = ("python3", "train.py")
     assert JOB.container is not None
     bound = replace(JOB.container, policy=RuntimePolicy(name="enroot", binds=("/scratch",)))
-    step = replace(JOB, launcher="srun", steps=True, container=bound)
+    step = replace(JOB, launcher="srun", slurm_step=True, container=bound)
     assert line("enroot", step, command) == (
         '--container-image="${MODAK_IMAGE:?}" --container-mounts="${PWD:?}":"${PWD:?}",/scratch:/scratch --container-workdir="${PWD:?}" '
         "python3 train.py"

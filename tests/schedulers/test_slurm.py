@@ -200,7 +200,9 @@ def test_what_the_site_wants_in_every_job_is_there_once() -> None:
     job = replace(BARE, system=site)
     assert header(job, partition="main") == ["--get-user-env", "--export=NONE", "--partition=test"]
     warnings = Slurm().directives(replace(job, attributes=replace(job.attributes, partition="main"))).warnings
-    assert [warning.message for warning in warnings] == ["the site wants '--partition=test' in every job: it replaces '--partition=main'"]
+    assert [warning.message for warning in warnings] == [
+        "the site requires '--partition=test' in every job: it replaces '--partition=main'"
+    ]
 
 
 @pytest.mark.parametrize("wanted", ["--account", "-A"])

@@ -185,7 +185,7 @@ def test_all_systems_are_sized_for_one_data_set(known: Callable[[str | None], Fa
     unsaid = asked(target={"name": None}, workload={"application": "resnet50", "dataset": None})
     warned = size(unsaid, facts, guide)
     (warning,) = [one for one in warned.warnings if one.field == "optimisation.workload.dataset"]
-    taken = warning.message.split("those of ")[1].split("'")[1]
+    taken = warning.message.split("prediction uses ")[1].split("'")[1]
     named = size(asked(target={"name": None}, workload={"application": "resnet50", "dataset": taken}), facts, guide)
     assert warned.platforms == named.platforms
 

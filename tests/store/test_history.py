@@ -33,6 +33,16 @@ def test_a_corrected_row_replaces_its_predecessor(store: Store) -> None:
     assert 940 in [cost for curve in store.models() for cost in curve.costs] or store.models()[0].costs[0] != 3806.5 / 4
 
 
+def test_a_job_of_a_measured_run_changes_the_model_of_the_table(store: Store) -> None:
+    """The model rests on the table's series; that of the job, which says its image, has none of its own yet, and afterwards no more."""
+    head, row = "application,system,nodes,ranks_per_node,metric,value,unit,image\n", "solver,here,{},4,wall_time,{},s,{}\n"
+    store.load([csv_table(head + row.format(1, 80, "") + row.format(2, 41, ""))], "me")
+    assert len(store.models()) == 1
+    assert store.load([csv_table(head + row.format(4, 22, "a/b:1"))], "me").models == 1
+    assert len(store.models()) == 1
+    assert store.load([csv_table(head + row.format(4, 23, "a/b:1"))], "me").models == 1
+
+
 def test_what_was_replaced_does_not_come_back_by_itself(store: Store) -> None:
     """Loading the old file again, even under other bytes, adds nothing; asking for replacement brings it back."""
     store.load([csv_table(ROWS)], "me")
@@ -82,7 +92,7 @@ def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
     report = store.load([csv_table(HEADER + LINE.format(value).replace(",1,2025", ",3,2025"), "slip.csv")], "me")
     assert (report.new, report.suspicious_count) == (1, 1)
     assert "slip.csv: result" in report.suspicious[0]
-    assert "a slip in the unit?" in report.suspicious[0]
+    assert "wrong unit?" in report.suspicious[0]
     assert [curve.costs for curve in store.models()] == [curve.costs for curve in before]
     (doubted,) = [result for result in store.results_of("3dgan") if result.suspect]
     assert store.confirm([doubted.id or 0, 1], "me") == 1

@@ -176,7 +176,7 @@ def test_a_text_of_cresta_becomes_a_space() -> None:
 def test_a_request_that_cannot_be_tuned_still_gets_its_script(changed: dict[str, Any]) -> None:
     """With a sentence that says why; what can be tuned says so, too."""
     advice = optimise(normalise(document(**changed)).request, Facts(version="")).plan.advice
-    assert any(str(line).startswith("autotuning: not possible as it stands") for line in advice)
+    assert any(str(line).startswith("autotuning: not possible with this request") for line in advice)
     assert any("'modak tune'" in str(line) for line in optimise(request_of(), Facts(version="")).plan.advice)
 
 

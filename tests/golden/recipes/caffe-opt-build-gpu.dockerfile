@@ -1,6 +1,6 @@
 FROM nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04
 # caffe 1.0, opt-build, for GPUs of NVIDIA, compiled for broadwell
-# unverified: nobody has built this since Caffe ended in 2018, and its packages and tags may be gone
+# unverified: not built since Caffe ended in 2018, and its packages and tags may be gone
 # unpinned: the base image nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04 has no digest, its owner may replace it
 # unpinned: packages of the Linux distribution are those of the day, signed by it
 # unpinned: https://github.com/BVLC/caffe.git at 1.0 has no commit here

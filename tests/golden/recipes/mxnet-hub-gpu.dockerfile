@@ -1,6 +1,6 @@
 FROM nvcr.io/nvidia/mxnet:20.03-py3
 # mxnet 1.6.0 (asked for: 1.6), hub, for GPUs of NVIDIA
-# unverified: nobody has built this since MXNet was retired in 2023
+# unverified: not built since MXNet was retired in 2023
 # unpinned: the base image nvcr.io/nvidia/mxnet:20.03-py3 has no digest, its owner may replace it
 
 LABEL modak.accelerator=nvidia \

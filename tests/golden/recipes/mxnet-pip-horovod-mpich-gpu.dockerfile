@@ -1,6 +1,6 @@
 FROM nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04
 # mxnet 1.6.0 (asked for: 1.6), pip, for GPUs of NVIDIA, with horovod, mpich 4.2.3
-# unverified: nobody has built this since MXNet was retired in 2023
+# unverified: not built since MXNet was retired in 2023
 # unpinned: the base image nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04 has no digest, its owner may replace it
 # unpinned: packages of the Linux distribution are those of the day, signed by it
 # unpinned: wheels without checksums here: mxnet-cu101==1.6.0.post0

@@ -1,6 +1,6 @@
 FROM nvcr.io/nvidia/caffe:20.03-py3
 # nvcaffe 0.17.3, hub, for GPUs of NVIDIA
-# unverified: nobody has built this since Caffe ended in 2018, and its packages and tags may be gone
+# unverified: not built since Caffe ended in 2018, and its packages and tags may be gone
 # unpinned: the base image nvcr.io/nvidia/caffe:20.03-py3 has no digest, its owner may replace it
 
 LABEL modak.accelerator=nvidia \

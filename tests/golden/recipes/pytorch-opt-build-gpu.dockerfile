@@ -1,6 +1,6 @@
 FROM nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04
 # pytorch 1.4.0 (asked for: 1.4), opt-build, for GPUs of NVIDIA, compiled for broadwell
-# unverified: nobody has built this since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
+# unverified: not built since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
 # unpinned: the base image nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04 has no digest, its owner may replace it
 # unpinned: packages of the Linux distribution are those of the day, signed by it
 # unpinned: https://github.com/pytorch/pytorch.git at v1.4.0 has no commit here

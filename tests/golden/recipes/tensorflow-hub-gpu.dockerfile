@@ -1,6 +1,6 @@
 FROM tensorflow/tensorflow:2.1.0-gpu-py3
 # tensorflow 2.1.0 (asked for: 2.1), hub, for GPUs of NVIDIA
-# unverified: nobody has built this since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
+# unverified: not built since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
 # unpinned: the base image tensorflow/tensorflow:2.1.0-gpu-py3 has no digest, its owner may replace it
 
 LABEL modak.accelerator=nvidia \

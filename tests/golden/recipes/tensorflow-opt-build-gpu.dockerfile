@@ -1,6 +1,6 @@
 FROM nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04
 # tensorflow 2.1.0 (asked for: 2.1), opt-build, for GPUs of NVIDIA, compiled for broadwell
-# unverified: nobody has built this since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
+# unverified: not built since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
 # unpinned: the base image nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04 has no digest, its owner may replace it
 # unpinned: packages of the Linux distribution are those of the day, signed by it
 # unpinned: wheels without checksums here: keras_applications==1.0.8 keras_preprocessing==1.1.2

@@ -1,6 +1,6 @@
 FROM ubuntu:18.04
 # tensorflow 1.14.0 (asked for: 1.14), pip, for processors, with ngraph
-# unverified: nobody has built this since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
+# unverified: not built since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
 # unpinned: the base image ubuntu:18.04 is named by its tag, since Charliecloud reads no digests; sha256:152dc042452c496007f07ca9127571cb9c29697f42acbfad72324b2bb2e43c98 is meant
 # unpinned: packages of the Linux distribution are those of the day, signed by it
 # unpinned: wheels without checksums here: tensorflow==1.14.0 protobuf<3.20 h5py<3

@@ -1,8 +1,8 @@
 #!/bin/bash
 # written by MODAK
-# submit: bash FILE, in the directory where its relative paths begin
+# submit: bash FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 modak_stop() {
@@ -13,7 +13,7 @@ modak_stop() {
 # environment
 export BUILD_PARALLELISM=16
 
-# the sources, fetched once
+# fetch the sources, unless they are there
 modak_fetch() {
     MODAK_PART="$(mktemp -u -- solver-2.1.part.XXXXXX)" &&
     mkdir -- "${MODAK_PART:?}" &&
@@ -21,7 +21,7 @@ modak_fetch() {
     mv -T -- "${MODAK_PART:?}" solver-2.1
 }
 test -d solver-2.1 || modak_fetch ||
-    modak_stop 80 "the sources could not be fetched: are they there, and does this node reach them?"
+    modak_stop 80 "the sources could not be fetched: check that they exist, and that this node can reach them"
 cd -- solver-2.1
 
 # the build command

@@ -6,9 +6,9 @@
 #PBS -l walltime=02:00:00
 # written by MODAK
 # image: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it
-# submit: qsub FILE, in the directory where its relative paths begin
+# submit: qsub FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
@@ -19,11 +19,11 @@ modak_stop() {
 
 # modules
 test -r /etc/profile.d/modules.sh ||
-    modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
+    modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it defines the module command"
 # shellcheck source=/dev/null
 . /etc/profile.d/modules.sh || :
 module load singularity ||
-    modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
+    modak_stop 70 "module singularity could not be loaded: module avail lists the modules of this system"
 
 # environment
 export BUILD_PARALLELISM=16
@@ -33,13 +33,13 @@ MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/lammps_2024.sif
 
 # checks
 command -v singularity >/dev/null 2>&1 ||
-    modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "singularity is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
-    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it, or set SINGULARITY_DIR to the directory that holds it"
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it, or set SINGULARITY_DIR to its directory"
 test -e /scratch ||
-    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+    modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 
-# the sources, fetched once
+# fetch the sources, unless they are there
 modak_fetch() {
     MODAK_PART="$(mktemp -u -- solver.part.XXXXXX)" &&
     git -c protocol.allow=never -c protocol.https.allow=always -c http.sslVerify=true clone --depth 1 -- https://example.org/code/solver.git "${MODAK_PART:?}" &&
@@ -47,7 +47,7 @@ modak_fetch() {
     mv -T -- "${MODAK_PART:?}" solver
 }
 test -d solver || modak_fetch ||
-    modak_stop 80 "the sources could not be fetched: are they there, and does this node reach them? A repository's submodules come over HTTPS alone; where they do not, name a directory that holds them"
+    modak_stop 80 "the sources could not be fetched: check that they exist, and that this node can reach them. Submodules of a repository are fetched over HTTPS only; for others, give a directory that contains them"
 cd -- solver
 
 # the build command, inside the container

@@ -6,9 +6,9 @@
 #SBATCH --cpus-per-task=64
 #SBATCH --time=02:00:00
 # written by MODAK
-# submit: sbatch FILE, in the directory where its relative paths begin
+# submit: sbatch FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
@@ -23,13 +23,13 @@ export BUILD_PARALLELISM=1
 # the image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif
 
-# the recipe, and the image made from it
+# write the recipe, build the image
 mkdir -p -- modak-build
 cat >modak-build/recipe <<'MODAK_7409c52773266818'
 Bootstrap: docker
 From: ubuntu:24.04
 MODAK_7409c52773266818
 command -v apptainer >/dev/null 2>&1 ||
-    modak_stop 71 "apptainer is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "apptainer is not on this node: load the module that provides it, or ask the site which container runtime to use"
 apptainer build --fakeroot --force "${MODAK_IMAGE:?}".part modak-build/recipe
 mv -f -- "${MODAK_IMAGE:?}".part "${MODAK_IMAGE:?}"

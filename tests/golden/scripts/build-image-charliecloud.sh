@@ -12,10 +12,10 @@
 #SBATCH --export=NONE
 #SBATCH --get-user-env
 # written by MODAK
-# submit: sbatch FILE, in the directory where its relative paths begin
+# submit: sbatch FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
@@ -26,9 +26,9 @@ modak_stop() {
 
 # modules
 module load slurm_setup ||
-    modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
+    modak_stop 70 "module slurm_setup could not be loaded: module avail lists the modules of this system"
 module load charliecloud ||
-    modak_stop 70 "module charliecloud could not be loaded: module avail lists what there is"
+    modak_stop 70 "module charliecloud could not be loaded: module avail lists the modules of this system"
 
 # environment
 export BUILD_PARALLELISM=1
@@ -37,14 +37,14 @@ export BUILD_PARALLELISM=1
 export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 
-# the recipe, and the image made from it
+# write the recipe, build the image
 mkdir -p -- modak-build
 cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
 command -v ch-image >/dev/null 2>&1 ||
-    modak_stop 71 "ch-image is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "ch-image is not on this node: load the module that provides it, or ask the site which container runtime to use"
 ch-image build --force -t 3dgan_1.11 -f modak-build/recipe modak-build
 MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"
 ch-convert -i ch-image -o dir 3dgan_1.11 "${MODAK_PART:?}"

@@ -6,9 +6,9 @@
 #SBATCH --cpus-per-task=64
 #SBATCH --time=02:00:00
 # written by MODAK
-# submit: sbatch FILE, in the directory where its relative paths begin
+# submit: sbatch FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
@@ -23,16 +23,16 @@ export BUILD_PARALLELISM=1
 # the image
 MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh
 
-# the recipe, and the image made from it
+# write the recipe, build the image
 mkdir -p -- modak-build
 cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
 command -v podman >/dev/null 2>&1 ||
-    modak_stop 71 "podman is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "podman is not on this node: load the module that provides it, or ask the site which container runtime to use"
 command -v enroot >/dev/null 2>&1 ||
-    modak_stop 71 "enroot is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "enroot is not on this node: load the module that provides it, or ask the site which container runtime to use"
 podman build -t pytorch_2.8.0-cuda12.8-cudnn9-runtime -f modak-build/recipe modak-build
 MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"
 enroot import --output "${MODAK_PART:?}" podman://pytorch_2.8.0-cuda12.8-cudnn9-runtime

@@ -8,9 +8,9 @@
 # flux: --time-limit=7200s
 # written by MODAK
 # image: ch-image pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime and ch-convert -i ch-image -o dir pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime pytorch_2.8.0-cuda12.8-cudnn9-runtime make it
-# submit: flux batch FILE, in the directory where its relative paths begin
+# submit: flux batch FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 modak_stop() {
@@ -22,11 +22,11 @@ modak_stop() {
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
 
-# the image
+# the container image
 export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime
 
-# where the nodes meet
+# set-up of the launcher
 MODAK_RDZV_HOST="$(uname -n)"
 MODAK_RDZV_ID="${FLUX_ENCLOSING_ID:-$$}"
 MODAK_RDZV_SUM="$(cksum <<<"${MODAK_RDZV_ID}")"
@@ -34,21 +34,21 @@ MODAK_RDZV_PORT="$((15000 + ${MODAK_RDZV_SUM%% *} % 15000))"
 
 # checks
 command -v ch-run >/dev/null 2>&1 ||
-    modak_stop 71 "ch-run is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "ch-run is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -d "${MODAK_IMAGE:?}" ||
-    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime and ch-convert -i ch-image -o dir pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime pytorch_2.8.0-cuda12.8-cudnn9-runtime make it, or set CHARLIECLOUD_DIR to the directory that holds it"
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime and ch-convert -i ch-image -o dir pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime pytorch_2.8.0-cuda12.8-cudnn9-runtime make it, or set CHARLIECLOUD_DIR to its directory"
 test -r "${MODAK_IMAGE:?}"/ch/environment ||
-    modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: make it, empty where the image sets no variables"
+    modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: create it, empty if the image sets no variables"
 test -e /scratch ||
-    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+    modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 test -d "${MODAK_IMAGE:?}"/mnt/0 ||
-    modak_stop 78 "/mnt/0 is not in the image: make it there, empty; the job's directories are bound there"
+    modak_stop 78 "/mnt/0 is not in the image: create it there, empty; it is the mount point of a directory of the job"
 test -d "${MODAK_IMAGE:?}"/scratch ||
-    modak_stop 78 "/scratch is not in the image: make it there, empty; the site binds that directory in"
+    modak_stop 78 "/scratch is not in the image: create it there, empty; the site binds this directory into containers"
 flux getattr size >/dev/null 2>&1 ||
     modak_stop 77 "there is no Flux instance here: submit the script with flux batch"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
-    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
 # the run
 flux run -N 2 -n 2 -c 64 -g 4 -o gpu-affinity=off -o cpu-affinity=per-task \

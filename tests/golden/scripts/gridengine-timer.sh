@@ -9,10 +9,10 @@
 #$ -cwd
 #$ -pe mpi 128
 # written by MODAK
-# submit: qsub FILE, in the directory where its relative paths begin
+# submit: qsub FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SGE_O_WORKDIR:?}"
@@ -21,10 +21,10 @@ modak_stop() {
     exit "$1"
 }
 
-# what is done at the end, whatever ends the job
+# at exit, however the job ends
 modak_end() {
     MODAK_STATUS=$?
-    trap '' TERM # at a time limit it comes more than once
+    trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
     modak_untimed
@@ -32,7 +32,7 @@ modak_end() {
 }
 trap modak_end EXIT
 
-# a timer, since the scheduler sends the script alone no signal before the limit
+# timer: the scheduler does not signal the script before the time limit
 modak_timer() {
     trap 'kill "${MODAK_NAP}"' TERM
     sleep "$(($1 - SECONDS))" &
@@ -53,10 +53,10 @@ export MODAK_STORAGE="${SCRATCH:?}"
 
 # checks
 mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or of another family: the job's MPI is MPICH; load its module"
+    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is MPICH; load its module"
 test -w "${MODAK_STORAGE:?}" ||
-    modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
-# each rank counts the CPUs that it is bound to; printed is how many ranks have the same
+    modak_stop 79 "${MODAK_STORAGE:?} is not writable on this node: is it the right storage for this system?"
+# each rank counts the CPUs that it is bound to; the output shows how many ranks have each binding
 # shellcheck disable=SC2016
 MODAK_PROBE='
 count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
@@ -67,7 +67,7 @@ test "$count" -ge "$1"
 mpirun -n 64 -ppn 32 -bind-to core:2 \
     bash -c "${MODAK_PROBE:?}" probe 2 \
     | sort | uniq -c >&2 ||
-    modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
 
 # before the run, on the first node
 mkdir -p results

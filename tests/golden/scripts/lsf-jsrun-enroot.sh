@@ -8,9 +8,9 @@
 #BSUB -o resnet50.%J.out
 # written by MODAK
 # image: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
-# submit: bsub < FILE, in the directory where its relative paths begin
+# submit: bsub < FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${LS_SUBCWD:?}"
@@ -25,20 +25,20 @@ export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export PYTHONNOUSERSITE=1
 
-# the image
+# the container image
 MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh
 
 # checks
 command -v enroot >/dev/null 2>&1 ||
-    modak_stop 71 "enroot is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "enroot is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
-    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to the directory that holds it"
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to its directory"
 test -e /scratch ||
-    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+    modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 command -v jsrun >/dev/null 2>&1 ||
-    modak_stop 77 "jsrun is not on this node: this LSF starts processes with mpirun, or a module is missing"
+    modak_stop 77 "jsrun is not on this node: load its module, or use mpirun if this LSF has no jsrun"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
-    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
 # the run
 jsrun -n 2 -r 1 -a 4 -c 64 -g 4 -d packed -b packed:16 \

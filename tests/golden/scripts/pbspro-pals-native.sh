@@ -7,9 +7,9 @@
 #PBS -l walltime=01:00:00
 #PBS -v LICENCE
 # written by MODAK
-# submit: qsub FILE, in the directory where its relative paths begin
+# submit: qsub FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
@@ -25,7 +25,7 @@ export OMP_PROC_BIND=close
 
 # checks
 command -v mpiexec >/dev/null 2>&1 ||
-    modak_stop 77 "mpiexec is not on this node: load the module of PALS"
+    modak_stop 77 "mpiexec is not on this node: load the PALS module"
 
 # before the run, on the first node
 mkdir -p results

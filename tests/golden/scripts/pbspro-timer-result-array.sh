@@ -9,10 +9,10 @@
 #PBS -r y
 #PBS -v LICENCE
 # written by MODAK
-# submit: qsub FILE, in the directory where its relative paths begin
+# submit: qsub FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
@@ -21,7 +21,7 @@ modak_stop() {
     exit "$1"
 }
 
-# what is done at the end, whatever ends the job: modak-result-JOB.json tells how it went
+# at exit, however the job ends: modak-result-JOB.json records the outcome
 MODAK_HERE="${PWD}"
 MODAK_JOB="${PBS_JOBID:-$$}"
 MODAK_PLAN=0123456789abcdef0123
@@ -37,13 +37,13 @@ modak_metric() {
 }
 modak_report() {
     local took=0 seconds=null results='' ended host
-    host="$(uname -n)" # not HOSTNAME, which may have come along from where the job was submitted
+    host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
         printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
-    # a signal that ends the script leaves the status of the command before: what did not come to its end did not succeed
+    # after a signal, the status is that of the last command: a run that did not finish has failed
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
@@ -69,7 +69,7 @@ modak_send() {
 }
 modak_end() {
     MODAK_STATUS=$?
-    trap '' TERM # at a time limit it comes more than once
+    trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
     modak_untimed
@@ -79,7 +79,7 @@ modak_end() {
 }
 trap modak_end EXIT
 
-# a timer, since the scheduler sends the script alone no signal before the limit
+# timer: the scheduler does not signal the script before the time limit
 modak_timer() {
     trap 'kill "${MODAK_NAP}"' TERM
     sleep "$(($1 - SECONDS))" &
@@ -100,10 +100,10 @@ export MODAK_STORAGE="${SCRATCH:?}"
 
 # checks
 mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing, or not of Open MPI, whose options stand here: nothing is known of this system's MPI; name it in the system's file, [[mpi]]"
+    modak_stop 77 "mpirun is missing or not from Open MPI, whose options the script uses: the MPI of this system is unknown, name it in the system file ([[mpi]])"
 test -w "${MODAK_STORAGE:?}" ||
-    modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
-# each rank counts the CPUs that it is bound to; printed is how many ranks have the same
+    modak_stop 79 "${MODAK_STORAGE:?} is not writable on this node: is it the right storage for this system?"
+# each rank counts the CPUs that it is bound to; the output shows how many ranks have each binding
 # shellcheck disable=SC2016
 MODAK_PROBE='
 count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
@@ -114,7 +114,7 @@ test "$count" -ge "$1"
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH \
     bash -c "${MODAK_PROBE:?}" probe 2 \
     | sort | uniq -c >&2 ||
-    modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
 
 # before the run, on the first node
 mkdir -p results
@@ -124,7 +124,7 @@ MODAK_STARTED="$(date +%s%3N)"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
 modak_keep() {
-    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # half a copy tells nothing
+    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # an incomplete copy is of no use
 }
 modak_checkpoint() {
     touch 'stop now'

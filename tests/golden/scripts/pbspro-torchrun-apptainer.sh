@@ -7,9 +7,9 @@
 #PBS -l walltime=02:00:00
 # written by MODAK
 # image: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
-# submit: qsub FILE, in the directory where its relative paths begin
+# submit: qsub FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
@@ -18,10 +18,10 @@ modak_stop() {
     exit "$1"
 }
 
-# what is done at the end, whatever ends the job
+# at exit, however the job ends
 modak_end() {
     MODAK_STATUS=$?
-    trap '' TERM # at a time limit it comes more than once
+    trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
     modak_untimed
@@ -29,7 +29,7 @@ modak_end() {
 }
 trap modak_end EXIT
 
-# a timer, since the scheduler sends the script alone no signal before the limit
+# timer: the scheduler does not signal the script before the time limit
 modak_timer() {
     trap 'kill "${MODAK_NAP}"' TERM
     sleep "$(($1 - SECONDS))" &
@@ -46,10 +46,10 @@ MODAK_TIMER=$!
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
 
-# the image
+# the container image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif
 
-# where the nodes meet
+# set-up of the launcher
 MODAK_RDZV_HOST="$(uname -n)"
 MODAK_RDZV_ID="${PBS_JOBID:-$$}"-"${PBS_ARRAY_INDEX:-}"
 MODAK_RDZV_SUM="$(cksum <<<"${MODAK_RDZV_ID}")"
@@ -57,14 +57,14 @@ MODAK_RDZV_PORT="$((15000 + ${MODAK_RDZV_SUM%% *} % 15000))"
 
 # checks
 command -v apptainer >/dev/null 2>&1 ||
-    modak_stop 71 "apptainer is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "apptainer is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
-    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set SINGULARITY_DIR to the directory that holds it"
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set SINGULARITY_DIR to its directory"
 mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or of another family: the job's MPI is Open MPI; load its module"
+    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Open MPI; load its module"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
-    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
-# each rank counts the CPUs that it is bound to; printed is how many ranks have the same
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
+# each rank counts the CPUs that it is bound to; the output shows how many ranks have each binding
 # shellcheck disable=SC2016
 MODAK_PROBE='
 count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
@@ -75,7 +75,7 @@ test "$count" -ge "$1"
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 2 --map-by ppr:1:node --bind-to none -x PATH \
     bash -c "${MODAK_PROBE:?}" probe 64 \
     | sort | uniq -c >&2 ||
-    modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
 
 # the run
 modak_checkpoint() {

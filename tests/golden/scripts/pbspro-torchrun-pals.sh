@@ -7,9 +7,9 @@
 #PBS -l walltime=02:00:00
 # written by MODAK
 # image: podman-hpc pull docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once
-# submit: qsub FILE, in the directory where its relative paths begin
+# submit: qsub FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
@@ -22,10 +22,10 @@ modak_stop() {
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
 
-# the image
+# the container image
 MODAK_IMAGE=docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
-# where the nodes meet
+# set-up of the launcher
 MODAK_RDZV_HOST="$(uname -n)"
 MODAK_RDZV_ID="${PBS_JOBID:-$$}"-"${PBS_ARRAY_INDEX:-}"
 MODAK_RDZV_SUM="$(cksum <<<"${MODAK_RDZV_ID}")"
@@ -33,15 +33,15 @@ MODAK_RDZV_PORT="$((15000 + ${MODAK_RDZV_SUM%% *} % 15000))"
 
 # checks
 command -v podman-hpc >/dev/null 2>&1 ||
-    modak_stop 71 "podman-hpc is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "podman-hpc is not on this node: load the module that provides it, or ask the site which container runtime to use"
 podman-hpc images 2>&1 | grep -F -e docker.io/pytorch/pytorch >/dev/null ||
     modak_stop 72 "${MODAK_IMAGE:?} is not among podman-hpc's images: podman-hpc pull docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once"
 test -e /scratch ||
-    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+    modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 command -v mpiexec >/dev/null 2>&1 ||
-    modak_stop 77 "mpiexec is not on this node: load the module of PALS"
+    modak_stop 77 "mpiexec is not on this node: load the PALS module"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
-    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
 # the run
 mpiexec -n 2 --ppn 1 --depth 64 --cpu-bind depth \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # written by MODAK
-# submit: bash FILE, in the directory where its relative paths begin
+# submit: bash FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 modak_stop() {

@@ -9,9 +9,9 @@
 #SBATCH --exclusive
 #SBATCH --export=ALL,LICENCE
 # written by MODAK
-# submit: sbatch FILE, in the directory where its relative paths begin
+# submit: sbatch FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
@@ -25,13 +25,13 @@ export OMP_NUM_THREADS=2
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
-# where the nodes meet
-# mpirun starts its helpers by srun, which would not find them after --export=NONE
+# set-up of the launcher
+# mpirun starts its daemons with srun, which would not find them with --export=NONE
 unset SLURM_EXPORT_ENV
 
 # checks
 mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or of another family: the job's MPI is MPICH; load its module"
+    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is MPICH; load its module"
 
 # before the run, on the first node
 mkdir -p results

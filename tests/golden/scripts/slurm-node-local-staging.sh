@@ -9,10 +9,10 @@
 #SBATCH --exclusive
 #SBATCH --export=ALL,LICENCE
 # written by MODAK
-# submit: sbatch FILE, in the directory where its relative paths begin
+# submit: sbatch FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
@@ -21,7 +21,7 @@ modak_stop() {
     exit "$1"
 }
 
-# what is done at the end, whatever ends the job: modak-result-JOB.json tells how it went
+# at exit, however the job ends: modak-result-JOB.json records the outcome
 MODAK_HERE="${PWD}"
 MODAK_JOB="${SLURM_JOB_ID:-$$}"
 MODAK_PLAN=0123456789abcdef0123
@@ -37,13 +37,13 @@ modak_metric() {
 }
 modak_report() {
     local took=0 seconds=null results='' ended host
-    host="$(uname -n)" # not HOSTNAME, which may have come along from where the job was submitted
+    host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
         printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
-    # a signal that ends the script leaves the status of the command before: what did not come to its end did not succeed
+    # after a signal, the status is that of the last command: a run that did not finish has failed
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
@@ -69,7 +69,7 @@ modak_send() {
 }
 modak_end() {
     MODAK_STATUS=$?
-    trap '' TERM # at a time limit it comes more than once
+    trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
     { modak_report && modak_send; } 2>/dev/null
@@ -87,10 +87,10 @@ export MODAK_STORAGE="${SCRATCH:?}"
 
 # checks
 srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null ||
-    modak_stop 77 "this Slurm does not offer pmix (srun --mpi=list shows what it has): the ranks would not find each other"
+    modak_stop 77 "this Slurm does not offer pmix (see srun --mpi=list): the ranks could not connect to each other"
 test -w "${MODAK_STORAGE:?}" ||
-    modak_stop 79 "${MODAK_STORAGE:?} cannot be written on this node: is it the right storage for this system?"
-# each rank counts the CPUs that it is bound to; printed is how many ranks have the same
+    modak_stop 79 "${MODAK_STORAGE:?} is not writable on this node: is it the right storage for this system?"
+# each rank counts the CPUs that it is bound to; the output shows how many ranks have each binding
 # shellcheck disable=SC2016
 MODAK_PROBE='
 count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
@@ -102,10 +102,10 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
         --kill-on-bad-exit=1 \
     bash -c "${MODAK_PROBE:?}" probe 2 \
     | sort | uniq -c >&2 ||
-    modak_stop 75 "a rank has fewer CPUs than planned: check cores per rank against the node, and the site's own binding"
+    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
 
 # the job's own directory
-MODAK_SINCE="$(date +%s%3N)" # a start before this one, on a node that failed, may have left its directory
+MODAK_SINCE="$(date +%s%3N)" # an earlier start, on a node that failed, may have left its directory
 export MODAK_SCRATCH="${TMPDIR:-/tmp}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
 modak_each() {
     srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL "$@"
@@ -120,7 +120,7 @@ modak_copy_in() {
 }
 modak_copy_out() {
     local from="${MODAK_SCRATCH:?}/$1"
-    if test -d "${from}"; then # into a directory that a job before this one may have left
+    if test -d "${from}"; then # the directory may exist from an earlier job
         mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
     else
         mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
@@ -133,20 +133,20 @@ modak_tidy() {
     test -n "${MODAK_MADE:-}" || return 0
     cd -- "${MODAK_HERE}" || return 0
     if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
-        printf 'modak: not everything could be copied out of %s on %s, so it is left there\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
+        printf 'modak: not everything could be copied from %s on %s: the directory is kept\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
     modak_each rm -rf -- "${MODAK_SCRATCH:?}"
 }
 modak_each mkdir -m 700 -- "${MODAK_SCRATCH:?}" ||
-    modak_stop 79 "no directory could be made for the job in its storage: is there space, and may you write there?"
+    modak_stop 79 "the job could not create its directory on the storage: check free space and write permission"
 MODAK_MADE=1
 
-# data in
+# stage in
 modak_copy_in "${HOME:?}"'/data sets/mesh' in/mesh ||
-    modak_stop 80 "data could not be copied in: is it there, may you read it, and is there space?"
+    modak_stop 80 "data could not be copied in: check that it exists, that you may read it, and that there is free space"
 modak_copy_in /data/x x ||
-    modak_stop 80 "data could not be copied in: is it there, may you read it, and is there space?"
+    modak_stop 80 "data could not be copied in: check that it exists, that you may read it, and that there is free space"
 
 # before the run, on the first node
 mkdir -p results
@@ -156,7 +156,7 @@ MODAK_STARTED="$(date +%s%3N)"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
 modak_keep() {
-    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # half a copy tells nothing
+    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # an incomplete copy is of no use
 }
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
         --kill-on-bad-exit=1 \
@@ -164,9 +164,9 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
     | modak_keep
 MODAK_ENDED="$(date +%s%3N)"
 
-# data out
+# stage out
 modak_stage_out ||
-    modak_stop 80 "results could not be copied to where they belong: is there space?"
+    modak_stop 80 "results could not be copied out: check free space and write permission at the destination"
 MODAK_COPIED=1
 
 # after the run, on the first node

@@ -14,10 +14,10 @@
 #SBATCH --get-user-env
 # written by MODAK
 # image: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it
-# submit: sbatch FILE, in the directory where its relative paths begin
+# submit: sbatch FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
@@ -28,11 +28,11 @@ modak_stop() {
 
 # modules
 module load slurm_setup ||
-    modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
+    modak_stop 70 "module slurm_setup could not be loaded: module avail lists the modules of this system"
 module load charliecloud ||
-    modak_stop 70 "module charliecloud could not be loaded: module avail lists what there is"
+    modak_stop 70 "module charliecloud could not be loaded: module avail lists the modules of this system"
 module load intel-mpi/2019 ||
-    modak_stop 70 "module intel-mpi/2019 could not be loaded: module avail lists what there is"
+    modak_stop 70 "module intel-mpi/2019 could not be loaded: module avail lists the modules of this system"
 
 # environment
 export OMP_NUM_THREADS=12
@@ -46,7 +46,7 @@ export KMP_BLOCKTIME=0
 # rule omni-path (environment)
 export PSM2_MTU=8196
 
-# the image
+# the container image
 export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
@@ -55,23 +55,23 @@ MODAK_LIBRARY_PATH="${LD_LIBRARY_PATH:?load the module of the host MPI, intel-mp
 
 # checks
 command -v ch-run >/dev/null 2>&1 ||
-    modak_stop 71 "ch-run is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "ch-run is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -d "${MODAK_IMAGE:?}" ||
-    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory that you submit from"
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory from which you submit"
 test -r "${MODAK_IMAGE:?}"/ch/environment ||
-    modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: make it, empty where the image sets no variables"
+    modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: create it, empty if the image sets no variables"
 test -d "${MODAK_IMAGE:?}"/mnt/0 ||
-    modak_stop 78 "/mnt/0 is not in the image: make it there, empty; the job's directories are bound there"
+    modak_stop 78 "/mnt/0 is not in the image: create it there, empty; it is the mount point of a directory of the job"
 test -e "${I_MPI_ROOT:?}" ||
-    modak_stop 73 "${I_MPI_ROOT:?} is not on this node: the host MPI cannot be bound in"
+    modak_stop 73 "${I_MPI_ROOT:?} is not on this node: the host MPI cannot be bound into the container"
 test -e "${MODAK_IMAGE:?}""${I_MPI_ROOT:?}" ||
-    modak_stop 73 "${I_MPI_ROOT:?} is not in the image: make it there, empty; the host MPI is bound over it"
+    modak_stop 73 "${I_MPI_ROOT:?} is not in the image: create it there, empty; it is the mount point of the host MPI"
 test -e /usr/lib64/libpmi2.so ||
-    modak_stop 73 "/usr/lib64/libpmi2.so is not on this node: the host MPI cannot be bound in"
+    modak_stop 73 "/usr/lib64/libpmi2.so is not on this node: the host MPI cannot be bound into the container"
 test -e "${MODAK_IMAGE:?}"/usr/lib64/libpmi2.so ||
-    modak_stop 73 "/usr/lib64/libpmi2.so is not in the image: make it there, empty; the host MPI is bound over it"
+    modak_stop 73 "/usr/lib64/libpmi2.so is not in the image: create it there, empty; it is the mount point of the host MPI"
 srun --mpi=list 2>&1 | grep -F -e pmi2 >/dev/null ||
-    modak_stop 77 "this Slurm does not offer pmi2 (srun --mpi=list shows what it has): the ranks would not find each other"
+    modak_stop 77 "this Slurm does not offer pmi2 (see srun --mpi=list): the ranks could not connect to each other"
 
 # the run
 srun --nodes=24 --ntasks=96 --ntasks-per-node=4 --cpus-per-task=12 --hint=nomultithread --mpi=pmi2 --export=ALL \

@@ -12,10 +12,10 @@
 #SBATCH --get-user-env
 # written by MODAK
 # image: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it
-# submit: sbatch FILE, in the directory where its relative paths begin
+# submit: sbatch FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
@@ -26,7 +26,7 @@ modak_stop() {
 
 # modules
 module load slurm_setup ||
-    modak_stop 70 "module slurm_setup could not be loaded: module avail lists what there is"
+    modak_stop 70 "module slurm_setup could not be loaded: module avail lists the modules of this system"
 
 # environment
 export OMP_NUM_THREADS=48
@@ -40,24 +40,24 @@ export KMP_BLOCKTIME=0
 # rule omni-path (environment)
 export PSM2_MTU=8196
 
-# the image
+# the container image
 export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 
 # checks
 command -v ch-run >/dev/null 2>&1 ||
-    modak_stop 71 "ch-run is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "ch-run is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -d "${MODAK_IMAGE:?}" ||
-    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory that you submit from"
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory from which you submit"
 test -r "${MODAK_IMAGE:?}"/ch/environment ||
-    modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: make it, empty where the image sets no variables"
+    modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: create it, empty if the image sets no variables"
 printf '%s\n' 0.27 "$(ch-run --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)" | sort -V -C ||
-    modak_stop 76 "ch-run is older than 0.27, which the image's own environment needs: correct its version in the system's file"
+    modak_stop 76 "ch-run is older than 0.27, which is needed for the image's own environment: correct its version in the system file"
 test -d "${MODAK_IMAGE:?}"/mnt/0 ||
-    modak_stop 78 "/mnt/0 is not in the image: make it there, empty; the job's directories are bound there"
+    modak_stop 78 "/mnt/0 is not in the image: create it there, empty; it is the mount point of a directory of the job"
 srun --mpi=list 2>&1 | grep -F -e pmi2 >/dev/null ||
-    modak_stop 77 "this Slurm does not offer pmi2 (srun --mpi=list shows what it has): the ranks would not find each other"
+    modak_stop 77 "this Slurm does not offer pmi2 (see srun --mpi=list): the ranks could not connect to each other"
 
 # the run
 srun --nodes=4 --ntasks=8 --ntasks-per-node=2 --cpus-per-task=48 --cpu-bind=cores --mpi=pmi2 --export=ALL \

@@ -8,9 +8,9 @@
 #SBATCH --time=02:00:00
 # written by MODAK
 # image: sarus pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once
-# submit: sbatch FILE, in the directory where its relative paths begin
+# submit: sbatch FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
@@ -25,18 +25,18 @@ export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export PYTHONNOUSERSITE=1
 
-# the image
+# the container image
 MODAK_IMAGE=pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
 # checks
 command -v sarus >/dev/null 2>&1 ||
-    modak_stop 71 "sarus is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "sarus is not on this node: load the module that provides it, or ask the site which container runtime to use"
 sarus images 2>&1 | grep -F -e pytorch/pytorch >/dev/null ||
     modak_stop 72 "${MODAK_IMAGE:?} is not among sarus' images: sarus pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once"
 test -e /scratch ||
-    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+    modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
-    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
 # the run
 srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=16 --cpu-bind=cores --export=ALL --kill-on-bad-exit=1 \

@@ -8,9 +8,9 @@
 #SBATCH --time=02:00:00
 # written by MODAK
 # image: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
-# submit: sbatch FILE, in the directory where its relative paths begin
+# submit: sbatch FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
@@ -23,10 +23,10 @@ modak_stop() {
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
 
-# the image
+# the container image
 MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh
 
-# where the nodes meet
+# set-up of the launcher
 MODAK_HOSTS="$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")"
 export MODAK_RDZV_HOST="${MODAK_HOSTS%%$'\n'*}"
 export MODAK_RDZV_PORT=$((15000 + ${SLURM_JOB_ID:?} % 15000))
@@ -35,11 +35,11 @@ export MODAK_RDZV_PORT=$((15000 + ${SLURM_JOB_ID:?} % 15000))
 srun --help 2>&1 | grep -F -e --container-image >/dev/null ||
     modak_stop 71 "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
 test -r "${MODAK_IMAGE:?}" ||
-    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to the directory that holds it"
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to its directory"
 test -e /scratch ||
-    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+    modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
-    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job asks for"
+    modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
 # the run
 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=64 --cpu-bind=cores --export=ALL --kill-on-bad-exit=1 \

@@ -6,9 +6,9 @@
 #PBS -l walltime=01:00:00
 # written by MODAK
 # image: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it
-# submit: qsub FILE, in the directory where its relative paths begin
+# submit: qsub FILE, from the directory that its relative paths refer to
 
-# the first failure ends the job; nothing inherited may run code
+# stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
@@ -19,13 +19,13 @@ modak_stop() {
 
 # modules
 test -r /etc/profile.d/modules.sh ||
-    modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it makes the command module known"
+    modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it defines the module command"
 # shellcheck source=/dev/null
 . /etc/profile.d/modules.sh || :
 module load singularity ||
-    modak_stop 70 "module singularity could not be loaded: module avail lists what there is"
+    modak_stop 70 "module singularity could not be loaded: module avail lists the modules of this system"
 module load openmpi/4.1 ||
-    modak_stop 70 "module openmpi/4.1 could not be loaded: module avail lists what there is"
+    modak_stop 70 "module openmpi/4.1 could not be loaded: module avail lists the modules of this system"
 
 # environment
 export OMP_NUM_THREADS=2
@@ -33,21 +33,21 @@ export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export PYTHONNOUSERSITE=1
 
-# the image
+# the container image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/lammps_2024.sif
 MODAK_LIBRARY_PATH=/opt/openmpi/lib"${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}":/.singularity.d/libs
 
 # checks
 command -v singularity >/dev/null 2>&1 ||
-    modak_stop 71 "singularity is not on this node: load the module that brings it, or ask the site which container runtime it has"
+    modak_stop 71 "singularity is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
-    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it, or set SINGULARITY_DIR to the directory that holds it"
+    modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it, or set SINGULARITY_DIR to its directory"
 test -e /scratch ||
-    modak_stop 78 "/scratch is not on this node, though it is bound into the container: is the file system mounted?"
+    modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 test -e /opt/openmpi/lib ||
-    modak_stop 73 "/opt/openmpi/lib is not on this node: the host MPI cannot be bound in"
+    modak_stop 73 "/opt/openmpi/lib is not on this node: the host MPI cannot be bound into the container"
 mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or of another family: the job's MPI is Open MPI; load its module"
+    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Open MPI; load its module"
 
 # the run
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 20 --map-by ppr:10:node:PE=2 --bind-to core -x PATH -x LD_LIBRARY_PATH -x OMP_NUM_THREADS \
