@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -227,6 +228,7 @@ class HostMpi(Fact):
 _MPI_SPELLINGS: Final = {"openmpi": "openmpi", "mpich": "mpich", "intelmpi": "intel-mpi", "impi": "intel-mpi", "mvapich": "mvapich"}
 
 
+@lru_cache(maxsize=512)
 def mpi_family(label: str | None) -> str | None:
     """The family of the MPI library that results call so; ``None`` where it is none of :class:`HostMpi`.
 

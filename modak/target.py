@@ -42,8 +42,8 @@ class Target:
 
     def mpi_called(self, label: str | None) -> HostMpi | None:
         """The host's MPI that a label such as ``intel-mpi 2019`` means."""
-        known = self.system.mpi if self.system else ()
-        return next((mpi for mpi in known if mpi.family == mpi_family(label)), None)
+        known, family = self.system.mpi if self.system else (), mpi_family(label)
+        return next((mpi for mpi in known if mpi.family == family), None)
 
     def asks_for(self, nodes: int, seconds: int | None = None) -> str | None:
         """The partition that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""

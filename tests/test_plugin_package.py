@@ -34,7 +34,7 @@ MODULE = '''
 from dataclasses import dataclass
 
 from modak.script.bash import Line, assign, variable, word
-from modak.schedulers.header import FIELDS, Directives, checked, mandatory, note
+from modak.schedulers.header import FIELDS, Directives, note, with_site
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Oar:
         left = [name for name in FIELDS if name not in ("name", "nodes") and getattr(says, name, None) not in (None, (), False)]
         left += [name for name in ("memory_per_node", "memory_per_core", "gpus_per_node") if getattr(has, name)]
         warnings = [note(name, "OAR is not told") for name in left if name != "wall_time_s"]
-        return checked(Directives(mandatory(job, options), (*warnings, *self._unsaid(job))))
+        return with_site(job, options, (*warnings, *self._unsaid(job)))
 
     def _unsaid(self, job):
         return (note("join", "OAR keeps two files"),) if job.attributes.join is False else ()

@@ -14,7 +14,7 @@ from typing import Any, Final
 from modak import dsl, plugins
 from modak.errors import Fault, RequestError
 from modak.normalise.optimisation import optimisation
-from modak.normalise.sections import remembered, section, spellings, spelt
+from modak.normalise.sections import OBJECT, remembered, section, spellings, spelt
 from modak.normalise.spellings import (
     LEFT_OUT,
     Read,
@@ -89,11 +89,11 @@ _SHAPE: Final = 'it is {"job": {"job_options": {}, "application": {}, "target": 
 
 def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
     """Sections by canonical name, from below ``job`` or, with a note, from the top."""
-    if not isinstance(document, Mapping):
+    if not isinstance(document, OBJECT):
         raise RequestError(f"a request is an object; {_SHAPE}")
     top, notes = spelt(document, ("job",), "", {"job": "job"}) if "job" in document else ({}, ())
     job = document[top["job"]] if top else document
-    if not isinstance(job, Mapping):
+    if not isinstance(job, OBJECT):
         raise RequestError(f"an object; {_SHAPE}", field="job")
     keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
     if not top and not keys:
@@ -111,17 +111,17 @@ def _readers(job: Mapping[str, Any]) -> Mapping[str, Reader]:
 
 def _copied(options: Any) -> Collection[str]:
     """Variables that the request copies into the job: its commands may use them."""
-    given = options.get("copy_environment_variable") if isinstance(options, Mapping) else None
+    given = options.get("copy_environment_variable") if isinstance(options, OBJECT) else None
     found = variables(given, "").value
     return () if found is LEFT_OUT else found
 
 
 def _tuned(optimisation: Any) -> Collection[str]:
     """Variables that a tuner or a setting exports: the request's commands may use them."""
-    tuning = optimisation.get("autotuning") if isinstance(optimisation, Mapping) else None
-    parts = [tuning.get(name) for name in ("space", "setting")] if isinstance(tuning, Mapping) else []
-    found = [part.get("environment") for part in parts if isinstance(part, Mapping)]
-    return tuple(str(name) for names in found if isinstance(names, Mapping) for name in names)
+    tuning = optimisation.get("autotuning") if isinstance(optimisation, OBJECT) else None
+    parts = [tuning.get(name) for name in ("space", "setting")] if isinstance(tuning, OBJECT) else []
+    found = [part.get("environment") for part in parts if isinstance(part, OBJECT)]
+    return tuple(str(name) for names in found if isinstance(names, OBJECT) for name in names)
 
 
 JOB_OPTIONS: Final[Mapping[str, Reader]] = {
@@ -201,8 +201,8 @@ def _runtime(value: Any, path: str) -> Read:
 def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
     """A runtime's name where an image is expected belongs to ``target.container_runtime``."""
     application, target = job.get("application"), job.get("target") or {}
-    given = application.get("container_runtime") if isinstance(application, Mapping) else None
-    if not isinstance(application, Mapping) or not isinstance(given, str) or not isinstance(target, Mapping):
+    given = application.get("container_runtime") if isinstance(application, OBJECT) else None
+    if not isinstance(application, OBJECT) or not isinstance(given, str) or not isinstance(target, OBJECT):
         return job, ()
     if fold(given) not in {fold(name) for name in plugins.names("runtimes")}:
         return job, ()

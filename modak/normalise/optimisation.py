@@ -14,7 +14,7 @@ from modak import dsl
 from modak.errors import Fault
 from modak.faults import join
 from modak.normalise.frameworks import framework
-from modak.normalise.sections import as_object, checked, label, remembered, section
+from modak.normalise.sections import OBJECT, as_object, checked, label, remembered, section
 from modak.normalise.spellings import (
     LEFT_OUT,
     Read,
@@ -42,13 +42,13 @@ _app_type: Final = choice(APP_TYPES, _APP_TYPE_SPELLINGS)
 def optimisation(value: Any, path: str) -> Read:
     """A reader of the whole section: an instance of :class:`modak.dsl.Optimisation`."""
     opened = as_object(value, path)
-    if not isinstance(opened.value, Mapping):
+    if not isinstance(opened.value, OBJECT):
         return opened
     kinds = {key: kind for key in opened.value if (kind := _kind(key))}
     rest = _PLAIN({key: inner for key, inner in opened.value.items() if key not in kinds}, path)
     key, kind, notes = _chosen_kind(rest.value.get("app_type"), {k: v for k, v in kinds.items() if opened.value[k] is not None}, path)
     chosen = _CHOSEN(opened.value[key], join(path, label(key))) if key is not None else Read({})
-    values = {**rest.value, **({"app_type": kind} if kind else {}), **(chosen.value if isinstance(chosen.value, Mapping) else {})}
+    values = {**rest.value, **({"app_type": kind} if kind else {}), **(chosen.value if isinstance(chosen.value, OBJECT) else {})}
     so_far = Read(LEFT_OUT, opened.notes + rest.notes + notes + chosen.notes, rest.faults + chosen.faults)
     return checked(dsl.Optimisation, values, path, {}, so_far)
 
@@ -119,7 +119,7 @@ OBJECTIVE: Final[Mapping[str, Reader]] = {
 def _parameters(value: Any, path: str) -> Read:
     """Further parameters of the application: numbers or text by name, ``true`` and ``false`` as the words that results have."""
     opened = as_object(value, path)
-    if not isinstance(opened.value, Mapping):
+    if not isinstance(opened.value, OBJECT):
         return opened
     said = {key: str(inner).lower() if isinstance(inner, bool) else inner for key, inner in opened.value.items() if inner is not None}
     return Read(said, opened.notes)
@@ -154,7 +154,7 @@ def _tuner(value: Any, path: str) -> Read:
 def _as_it_is(value: Any, path: str) -> Read:
     """An object whose values the model checks; what is ``null`` is not said."""
     got = as_object(value, path)
-    return got._replace(value={key: each for key, each in got.value.items() if each is not None}) if isinstance(got.value, Mapping) else got
+    return got._replace(value={key: each for key, each in got.value.items() if each is not None}) if isinstance(got.value, OBJECT) else got
 
 
 def _switch(value: Any, path: str) -> Read:
@@ -192,13 +192,13 @@ _DATA: Final = section(DATA, dsl.Data)
 def _chosen_section(value: Any, path: str) -> Read:
     """Configuration, data, framework and options of the section for the chosen kind of application."""
     opened = as_object(value, path)
-    if not isinstance(opened.value, Mapping):
+    if not isinstance(opened.value, OBJECT):
         return opened
     parts = {fold(key): inner for key, inner in opened.value.items() if fold(key) in ("config", "data")}
     config = _CONFIG(parts.get("config"), join(path, "config"))
     data = _DATA(parts.get("data"), join(path, "data"))
     frameworks = {key: inner for key, inner in opened.value.items() if fold(key) not in parts}
-    settings = dict(config.value) if isinstance(config.value, Mapping) else {}
+    settings = dict(config.value) if isinstance(config.value, OBJECT) else {}
     asked = settings.pop("ai_framework", None)
     chosen = framework(frameworks, asked, settings.get("parallelisation", ()), path)
     values = {"config": settings, **({"data": data.value} if parts.get("data") is not None else {}), **chosen.value}

@@ -22,6 +22,9 @@ MOST_NOTES: Final = 20
 LONGEST_KEPT: Final = 1000
 """Characters of an object as JSON whose reading is kept."""
 
+OBJECT: Final = (dict, Mapping)
+"""What an object is read as; a plain one is recognised at once."""
+
 MOST_LISTED: Final = 12
 """Known keys that a note lists; longer lists are in the schema."""
 
@@ -36,7 +39,7 @@ def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, 
 
     def read(value: Any, path: str) -> Read:
         opened = as_object(value, path)
-        if not isinstance(opened.value, Mapping):
+        if opened.faults:
             return opened
         keys, odd = spelt(opened.value, fields, path, others)
         before = f"{path}." if path else ""
@@ -85,7 +88,7 @@ def spellings(known: Iterable[str], also: Mapping[str, str] | None = None) -> Ma
 
 def as_object(value: Any, path: str) -> Read:
     """An object as it is, ``null`` and blank text as an empty one, the text of an object as that object."""
-    if value is None or isinstance(value, Mapping):
+    if value is None or isinstance(value, OBJECT):
         return Read(value or {})
     if isinstance(value, str):
         try:

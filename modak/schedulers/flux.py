@@ -10,16 +10,14 @@ from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.schedulers.header import (
     Directives,
-    checked,
     environment_policy,
     folders,
     joined_streams,
-    mandatory,
     note,
     options,
-    overruled,
     own_timer,
     queues_alone,
+    with_site,
 )
 
 KINDS: Final = ("after", "afterany", "afterok", "afternotok")
@@ -61,7 +59,7 @@ class Flux:
         }
         waits = tuple((f"--dependency={each}",) for each in _dependencies(says.dependency))
         chosen = (*options(table), *waits, *_environment(job))
-        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *environment_policy(job), *overruled(job, chosen))))
+        return with_site(job, chosen, (*_warnings(job), *environment_policy(job)))
 
     def signals(self, job: JobSpec) -> bool:
         """Never to the script alone: by version its signals reach the ranks, both, or nobody, and TERM, INT and HUP end the script."""

@@ -19,14 +19,13 @@ from modak.schedulers.header import (
     expand_nodes,
     folders,
     joined_streams,
-    mandatory,
     mib,
     note,
-    overruled,
     own_timer,
     queues_alone,
     shared_files,
     whole_environment,
+    with_site,
 )
 from modak.schedulers.pbs import SHELL, date_time, job_name, letters, plain_path, qsub_warnings, walltime
 
@@ -75,9 +74,10 @@ class GridEngine:
             ("-v", ",".join(says.copy_variables) or None),
         )
         whole = (("-V",),) if whole_environment(job) else ()
-        chosen = (*_slots(job), *((flag, value) for flag, value in table if value), HERE, *whole)
-        told = [option for option in mandatory(job, chosen) if option[0] != "-pe"]
-        return checked(Directives((*told, *_slots(job)), (*_warnings(job), *environment_policy(job), *overruled(job, chosen[1:]))))
+        chosen = (*((flag, value) for flag, value in table if value), HERE, *whole)
+        header = with_site(job, chosen, (*_warnings(job), *environment_policy(job)))
+        rest = (option for option in header.options if option[0] != "-pe")
+        return checked(Directives((*rest, *_slots(job)), header.warnings))
 
     def signals(self, job: JobSpec) -> bool:
         """Never to the script alone: at a soft limit (``s_rt``) every process of the job gets USR1."""

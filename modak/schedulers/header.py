@@ -70,38 +70,31 @@ def options(table: Mapping[str, object]) -> tuple[Option, ...]:
     return tuple((f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value not in (None, "", False))
 
 
-def mandatory(job: JobSpec, chosen: Sequence[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Option, ...]:
-    """The options with those that the site wants in every job; where both set one thing, the site's word counts.
+def with_site(job: JobSpec, chosen: Sequence[Option], warnings: Iterable[Notice] = (), one_matter: Mapping[str, str] = _NONE) -> Directives:
+    """The header of these options and of those that the site requires in every job; where both set one thing, the site's option counts.
 
     A site's option without a value leaves the value to the request. ``one_matter``: options that set what another one sets, and that one.
+    There is a warning for each option that the site's replaces, and for an account that the site requires and nobody names. Raises as
+    :func:`checked` does.
     """
-    wanted = _site(job)
-    if not wanted:
-        return tuple(chosen)
-    given = _by_matter(chosen, one_matter)
-    site = [(matter, option) for matter, option in _by_matter(wanted, one_matter) if not _left_to_request(matter, option, given)]
-    taken = {matter for matter, _ in site}
-    return (*(option for matter, option in given if matter not in taken), *(option for _, option in site))
-
-
-def overruled(job: JobSpec, chosen: Sequence[Option], one_matter: Mapping[str, str] = _NONE) -> tuple[Notice, ...]:
-    """A warning for each option that the site's own word replaces by another, and for an account that it wants and nobody names."""
-    wanted = _site(job)
-    if not wanted:
-        return ()
-    given = _by_matter(chosen, one_matter)
-    site, missing = dict[str, str](), list[str]()
-    for matter, option in _by_matter(wanted, one_matter):
+    required = _site(job)
+    if not required:
+        return checked(Directives(tuple(chosen), tuple(warnings)))
+    given, site, missing = _by_matter(chosen, one_matter), dict[str, str](), list[str]()
+    kept: list[Option] = []
+    for matter, option in _by_matter(required, one_matter):
         if not _left_to_request(matter, option, given):
             site[matter] = " ".join(option)
+            kept.append(option)
         elif all(matter != other for other, _ in given):
             missing.append(option[0])
     both = ((" ".join(option), site[matter]) for matter, option in given if matter in site)
     said = (f"the site requires {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
-    return (
+    notices = (
         *(Notice(field="job_options", message=message) for message in said),
         *(note("account", f"the site requires {option} in every job: without it, the job is rejected") for option in missing),
     )
+    return checked(Directives((*(option for matter, option in given if matter not in site), *kept), (*warnings, *notices)))
 
 
 def _site(job: JobSpec) -> tuple[Option, ...]:

@@ -10,18 +10,16 @@ from modak.dsl import Notice
 from modak.jobspec import JobSpec
 from modak.schedulers.header import (
     Directives,
-    checked,
     environment_policy,
     expand_nodes,
     folders,
     joined_streams,
-    mandatory,
     mib,
     note,
-    overruled,
     own_timer,
     queues_alone,
     shared_files,
+    with_site,
 )
 
 EVENTS: Final = {"begin": "-B", "end": "-N", "fail": "-N"}
@@ -71,7 +69,7 @@ class Lsf:
         exclusive = (("-x",),) if says.exclusive else ()
         again = () if says.requeue is None else (("-r",),) if says.requeue else (("-rn",),)
         chosen = (*((flag, value) for flag, value in table if value), *events, *exclusive, *again)
-        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *environment_policy(job), *overruled(job, chosen))))
+        return with_site(job, chosen, (*_warnings(job), *environment_policy(job)))
 
     def signals(self, job: JobSpec) -> bool:
         """Never to the script alone: a warning action (``-wa``) reaches every process of the job."""

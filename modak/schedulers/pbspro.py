@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.schedulers.header import Directives, checked, expand_nodes, mandatory, mib, note, overruled, shared_files
+from modak.schedulers.header import Directives, expand_nodes, mib, note, shared_files, with_site
 from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, walltime
 
 
@@ -39,7 +39,7 @@ class PbsPro:
             ("-J", _array(says.array)),
         )
         chosen = (*((flag, value) for flag, value in table if value), *common_options(again))
-        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *common_warnings(job, "PBS Pro"), *overruled(job, chosen))))
+        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "PBS Pro")))
 
     def signals(self, job: JobSpec) -> bool:
         """Never."""

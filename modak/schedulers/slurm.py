@@ -11,17 +11,15 @@ from modak.jobspec import JobSpec
 from modak.schedulers.header import (
     Directives,
     Option,
-    checked,
     environment_policy,
     expand_nodes,
     folders,
     joined_streams,
-    mandatory,
     mib,
     note,
     options,
-    overruled,
     shared_files,
+    with_site,
 )
 
 EVENTS: Final = {
@@ -86,7 +84,7 @@ class Slurm:
             "export": _export(job),
         }
         chosen: tuple[Option, ...] = options(table)
-        return checked(Directives(mandatory(job, chosen, ONE_MATTER), (*_warnings(job), *overruled(job, chosen, ONE_MATTER))))
+        return with_site(job, chosen, _warnings(job), ONE_MATTER)
 
     def signals(self, job: JobSpec) -> bool:
         """With ``--signal=B:``, to the script alone."""

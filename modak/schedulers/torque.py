@@ -8,7 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobspec import JobSpec
-from modak.schedulers.header import Directives, checked, expand_nodes, mandatory, mib, note, overruled
+from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
 from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, walltime
 
 LONGEST_NAME: Final = 15
@@ -44,7 +44,7 @@ class Torque:
         )
         exclusive = (("-n",),) if says.exclusive else ()
         chosen = (*((flag, value) for flag, value in table if value), *exclusive, *common_options(job))
-        return checked(Directives(mandatory(job, chosen), (*_warnings(job), *common_warnings(job, "Torque"), *overruled(job, chosen))))
+        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque")))
 
     def signals(self, job: JobSpec) -> bool:
         """Never."""

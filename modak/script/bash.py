@@ -114,7 +114,8 @@ def run(*command: Word) -> Line:
 
 def command_line(command: Sequence[Word], breaks: Sequence[int] = ()) -> Line:
     """A command. ``breaks``: positions of words that start a new line of text; long lines are broken too."""
-    said = [_said(each, at == 0) for at, each in enumerate(command)]
+    longs = [len(each if isinstance(each, str) else each.shell) > LONGEST_KEPT for each in command]
+    said = [(_said if long else _said_once)(each, at == 0) for at, (each, long) in enumerate(zip(command, longs, strict=True))]
     shown = [text for text, _ in said]
     return Line(_flowed(shown, {at for at in breaks if at}), (("command", *[meant for _, meant in said]),), tuple(shown))
 
@@ -248,7 +249,10 @@ def together(lines: Sequence[Line]) -> Line:
 
 def _said(of: Word, first: bool) -> tuple[str, Parts]:
     """A word as it stands in the text, and as the parser must see it."""
-    return _said_once(of, first) if isinstance(of, str) and len(of) <= LONGEST_KEPT else (_quoted_word(of, first), parts(of))
+    return _quoted_word(of, first), parts(of)
+
+
+_said_once: Final = cached(_said)
 
 
 def _quoted_word(of: Word, first: bool) -> str:
@@ -258,11 +262,6 @@ def _quoted_word(of: Word, first: bool) -> str:
         return text
     special = of in _DECLARES or not _PLAIN.fullmatch(of) if first else of in {"=", "=="}
     return f"'{of}'" if special else text
-
-
-@cached
-def _said_once(of: str, first: bool) -> tuple[str, Parts]:
-    return _quoted_word(of, first), parts(of)
 
 
 def _flowed(shown: Sequence[str], breaks: set[int]) -> str:
