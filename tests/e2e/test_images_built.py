@@ -345,7 +345,7 @@ def test_a_wrong_digest_is_seen(building: BuildService, busybox: Path, tmp_path:
         assert (left(there), there.store.snapshot().images) == ([], ())
     with Path(told["image"]).open("ab") as image:
         image.write(b"\0" * 4096)
-    with pytest.raises(Conflict, match="is not what the catalogue tells of"):
+    with pytest.raises(Conflict, match="is not the file in the catalogue"):
         building.bundle("small.sif", tmp_path / "again.tar")
     assert building.verify("small.sif", TESTER)["refuted"]
 
