@@ -62,18 +62,21 @@ def together(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Place, ...]]:
     of them: its results go into each. Whole runs become times of their parts where such times were measured, too, unless they say
     themselves how fast their parts were. How long a run was is no matter of rates.
     """
-    by_kin: dict[Hashable, list[SeriesKey]] = defaultdict(list)
+    by_kin: dict[Hashable, dict[str, SeriesKey]] = defaultdict(dict)
     for key in keys:
-        by_kin[kin(key)].append(key)
+        by_kin[kin(key)][key.model_dump_json()] = key
     found: dict[str, tuple[Place, ...]] = {}
     for group in by_kin.values():
-        parts = {key.metric for key in group}
-        timed = {wall.model_dump_json() for wall, _ in startup.pairs(group)}
-        groups: dict[Hashable, list[tuple[SeriesKey, Place]]] = defaultdict(list)
-        for key in group:
-            place = Place(key) if key.model_dump_json() in timed else _by_part(key, parts)
+        parts = {key.metric for key in group.values()}
+        if len(group) == 1:
+            found.update((name, (_by_part(key, parts),)) for name, key in group.items())
+            continue
+        timed = {id(wall) for wall, _ in startup.pairs([*group.values()])}
+        groups: dict[Hashable, dict[str, Place]] = defaultdict(dict)
+        for name, key in group.items():
+            place = Place(key) if id(key) in timed else _by_part(key, parts)
             series = place.series
-            groups[(series.metric, series.unit, *sorted(series.params.items()))].append((key, place))
+            groups[(series.metric, series.unit, *sorted(series.params.items()))][name] = place
         for members in groups.values():
             found.update(_of_runs(members))
     return found
@@ -85,15 +88,16 @@ def places(known: Mapping[int, SeriesKey]) -> Mapping[int, tuple[Place, ...]]:
     return {number: found[key.model_dump_json()] for number, key in known.items()}
 
 
-def _of_runs(members: Sequence[tuple[SeriesKey, Place]]) -> Mapping[str, tuple[Place, ...]]:
-    """The places of series that are alike but for open columns."""
-    found: dict[str, list[Place]] = {key.model_dump_json(): [] for key, _ in members}
-    for run, of_run in _runs({_open(place.series) for _, place in members}).items():
-        here = [(key, place) for key, place in members if _open(place.series) in of_run]
-        one = _said(run, [place.series for _, place in here])
-        for key, place in here:
-            found[key.model_dump_json()].append(Place(one, place.factor))
-    return {key.model_dump_json(): tuple(found[key.model_dump_json()]) or (place,) for key, place in members}
+def _of_runs(members: Mapping[str, Place]) -> Mapping[str, tuple[Place, ...]]:
+    """The places of series (by their JSON) that are alike but for open columns."""
+    found: dict[str, list[Place]] = {name: [] for name in members}
+    said = {name: _open(place.series) for name, place in members.items()}
+    for run, of_run in _runs(set(said.values())).items():
+        here = [name for name in members if said[name] in of_run]
+        one = _said(run, [members[name].series for name in here])
+        for name in here:
+            found[name].append(Place(one, members[name].factor))
+    return {name: tuple(found[name]) or (place,) for name, place in members.items()}
 
 
 def _runs(said: AbstractSet[Told]) -> Mapping[Told, AbstractSet[Told]]:
