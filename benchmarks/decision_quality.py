@@ -3,8 +3,9 @@
     python -m benchmarks.decision_quality --data DIR
 
 ``DIR`` holds the tables that :mod:`benchmarks.model_quality` reads. Every choice is made by the code that makes it in the
-product: candidates are scored by :func:`modak.scoring.score` and ranked by :func:`modak.objective.rank`, switches are told by
-:func:`modak.effects.effect`. Beside it stand perfect scaling and Amdahl, which know no interval, and taking everything.
+product: candidates are scored by :func:`modak.choosing.scoring.score` and ranked by :func:`modak.choosing.objective.rank`, switches
+are told by :func:`modak.choosing.effects.effect`. Beside it stand perfect scaling and Amdahl, which know no interval, and taking
+everything.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ import numpy as np
 
 from benchmarks import switch_quality
 from benchmarks.model_quality import read_scaling
-from modak import perfmodel, scoring
-from modak.candidates import Candidates
-from modak.counts import StatedCounts
+from modak import perfmodel
+from modak.choosing import scoring
+from modak.choosing.candidates import Candidates
+from modak.choosing.counts import StatedCounts
+from modak.choosing.objective import Scored, closest, rank
+from modak.choosing.shapes import Shape
 from modak.dsl import Basis, Objective, Optimisation, Request, Workload
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
-from modak.objective import Scored, closest, rank
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed, Task
 from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import Series
-from modak.shapes import Shape
 from modak.target import Target
 
 PROTOCOLS = ("largest one", "largest two", "smaller half", "each inner size")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from modak.effects import Pair, effect, pairs
+from modak.choosing.effects import Pair, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import NORMAL

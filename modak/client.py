@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from modak.errors import Fault, Infeasible, ModakError, Unavailable
-from modak.numbering import Selection
 from modak.progress import Progress, silent
 from modak.settings import Settings
+from modak.text.numbering import Selection
 
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
 
 from modak.errors import DataError
-from modak.grammar import (
+from modak.results.metrics import parse_amount
+from modak.text.grammar import (
     Account,
     ArraySpec,
     BeginTime,
@@ -34,8 +35,7 @@ from modak.grammar import (
     SourceText,
     VersionRange,
 )
-from modak.metrics import parse_amount
-from modak.words import Word
+from modak.text.words import Word
 
 Basis = Literal["measured", "interpolated", "extrapolated", "transferred", "heuristic", "none"]
 Event = Literal["begin", "end", "fail", "requeue", "time_limit", "array_tasks", "none"]
@@ -223,7 +223,7 @@ def _amount(text: str) -> str:
 
 
 WorkAmount = Annotated[SoundText, Field(max_length=64, examples=["500 ns", "2e6 steps", "3 PFLOP"]), AfterValidator(_amount)]
-"""A positive number and what a rate counts; see :func:`modak.metrics.parse_amount`."""
+"""A positive number and what a rate counts; see :func:`modak.results.metrics.parse_amount`."""
 Value = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)] | Annotated[float, Field(strict=True, allow_inf_nan=False)] | Prose
 """What a parameter may be set to."""
 

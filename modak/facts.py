@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from modak.grammar import (
+from modak.text.grammar import (
     AbsolutePath,
     Constraint,
     EnvironmentName,

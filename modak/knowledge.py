@@ -18,11 +18,11 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from modak import plugins
-from modak.documents import strict_json
 from modak.errors import BadSyntax, DataError, Fault, unknown
 from modak.facts import Accelerator, Fact, Image, Processor, Rule, Source, System
-from modak.faults import faults_of, join
 from modak.sizing.guide import Guide
+from modak.text.documents import strict_json
+from modak.text.faults import faults_of, join
 
 Model = TypeVar("Model", bound=BaseModel)
 Item = TypeVar("Item")

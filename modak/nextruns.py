@@ -16,24 +16,24 @@ from typing import Any
 import numpy as np
 
 from modak import plugins
-from modak.candidates import enumerate_candidates
-from modak.decision import Decision, choice_of
+from modak.choosing.candidates import enumerate_candidates
+from modak.choosing.decision import Decision, choice_of
+from modak.choosing.objective import FAR, START_UP_S, Ranking, Scored, rank
+from modak.choosing.scoring import Floats, columns, node_power, question, score, usable_curves
+from modak.choosing.shapes import Shape
+from modak.choosing.unmeasured import with_unmeasured
+from modak.choosing.wishes import is_build, switches
+from modak.choosing.workload import with_problem
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
-from modak.objective import FAR, START_UP_S, Ranking, Scored, rank
 from modak.optimise import Answer, least_efficiency, optimise
 from modak.perfmodel import Curve, predict
 from modak.perfmodel.curves import size_of
 from modak.perfmodel.matching import NORMAL
 from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
-from modak.scoring import Floats, columns, node_power, question, score, usable_curves
-from modak.shapes import Shape
 from modak.target import resolve
-from modak.unmeasured import with_unmeasured
-from modak.wishes import is_build, switches
-from modak.workload import with_problem
 
 DRAWS = 256
 """One less than a prime."""

@@ -15,30 +15,31 @@ from typing import Any
 
 import numpy as np
 
-from modak import __version__, advice
-from modak.amounts import counted
-from modak.candidates import Candidates, enumerate_candidates, on_nodes
-from modak.chosen import Chosen
-from modak.decision import Decision, choice_of
+from modak import __version__
+from modak.advice import sentences
+from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
+from modak.choosing.chosen import Chosen
+from modak.choosing.decision import Decision, choice_of
+from modak.choosing.essence import OUTFIT, counts_key, essence, key_of_any_size, outfit_key, without_counts
+from modak.choosing.objective import Ranking, Scored, nearest, pareto, rank
+from modak.choosing.scoring import Columns, columns, score
+from modak.choosing.software import Software, choose_software
+from modak.choosing.switching import with_switches
+from modak.choosing.workload import nearest_lengths, unsaid, with_problem
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Infeasible, UnknownName
-from modak.essence import OUTFIT, counts_key, essence, key_of_any_size, outfit_key, without_counts
 from modak.facts import Facts
-from modak.grammar import clock
-from modak.jobs import Job, build_of, choose_launcher, definition_of, job_of
-from modak.jobspec import JobSpec
-from modak.objective import Ranking, Scored, nearest, pareto, rank
+from modak.jobs.assembly import Job, build_of, choose_launcher, definition_of, job_of
+from modak.jobs.spec import JobSpec
 from modak.perfmodel.matching import SPREAD
 from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
-from modak.scoring import Columns, columns, score
 from modak.script import job as jobscript
 from modak.script.build import render_build
-from modak.software import Software, choose_software
-from modak.switching import with_switches
 from modak.target import Target, place_of, resolve
+from modak.text.amounts import counted
+from modak.text.grammar import clock
 from modak.tuning.hint import hint
-from modak.workload import nearest_lengths, unsaid, with_problem
 
 MOST_ALTERNATIVES = 6
 MOST_ON_FRONT = 10
@@ -154,7 +155,7 @@ def plan_of(settled: Settled) -> Plan:
         rules=software.rules.names,
         wall_time_s=settled.wall_time_s,
         decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
-        advice=(*advice.advise(_chosen(request, decision, software), software.rules.held), *hint(request)),
+        advice=(*sentences.advise(_chosen(request, decision, software), software.rules.held), *hint(request)),
         warnings=settled.warnings,
     )
 
@@ -187,7 +188,7 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
     choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *_front(decision, MOST_ON_FRONT))))
     figures = (*_without_figures(request, target), *decision.unsaid)
     warnings = _each_once(target.warnings, decision.candidates.warnings, figures)
-    counsel = (*advice.advise(_chosen(request, decision), ()), *advice.guesses([choice.prediction for choice in choices[1:]]))
+    counsel = (*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]]))
     return Recommendation(choices, warnings, (*target.decisions, *why(request, decision)), counsel)
 
 

@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from modak.amounts import percent
 from modak.errors import Unavailable
 from modak.perfmodel.lines import Line
+from modak.text.amounts import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

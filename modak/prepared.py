@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from modak.cache import Cache
 from modak.facts import Facts, Result
-from modak.images import Catalogue, catalogue
-from modak.metrics import Metric, counted, metric
+from modak.images.selection import Catalogue, catalogue
 from modak.perfmodel import startup
 from modak.perfmodel.matching import same_name
+from modak.results.metrics import Metric, counted, metric
 from modak.rules import Rulebook, rulebook
 
 if TYPE_CHECKING:
-    from modak.candidates import Candidates
+    from modak.choosing.candidates import Candidates
+    from modak.choosing.scoring import Columns, Shaped
+    from modak.choosing.software import Software
     from modak.perfmodel import Curve
-    from modak.scoring import Columns, Shaped
-    from modak.software import Software
     from modak.target import Target
 
 MOST_TARGETS, MOST_CANDIDATES, MOST_COLUMNS, MOST_BLOCKS, MOST_SOFTWARE = 512, 512, 512, 512, 1024

@@ -8,16 +8,16 @@ from functools import partial
 
 import numpy as np
 
-from modak.amounts import counted, span
-from modak.decision import Decision, choice_of
+from modak.choosing.decision import Decision, choice_of
+from modak.choosing.effects import in_words
+from modak.choosing.sensitivity import lines as sensitivity
+from modak.choosing.shapes import Shape
+from modak.choosing.switching import OpenSwitch
+from modak.choosing.switching import lines as switch_lines
+from modak.choosing.wishes import is_build
+from modak.choosing.workload import with_problem
 from modak.dsl import Choice, Request
-from modak.effects import in_words
-from modak.sensitivity import lines as sensitivity
-from modak.shapes import Shape
-from modak.switching import OpenSwitch
-from modak.switching import lines as switch_lines
-from modak.wishes import is_build
-from modak.workload import with_problem
+from modak.text.amounts import counted, span
 
 
 def why(request: Request, decision: Decision) -> tuple[str, ...]:

@@ -22,10 +22,10 @@ from packaging.version import InvalidVersion, Version
 from modak.cache import Cache
 from modak.errors import Fault, RequestError
 from modak.facts import Condition, Rule
-from modak.grammar import sound, version_range
-from modak.jobspec import RuleText
+from modak.jobs.spec import RuleText
 from modak.script.parts import allowed
 from modak.script.shelltext import rule_fault
+from modak.text.grammar import sound, version_range
 
 EXCLUSIVE: Final = (frozenset({"KMP_AFFINITY"}), frozenset({"GOMP_CPU_AFFINITY"}), frozenset({"OMP_PROC_BIND", "OMP_PLACES"}))
 """Ways to bind threads, of which one script uses one: Intel's OpenMP runtime lets KMP_AFFINITY override OpenMP's own."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from modak.amounts import counted
 from modak.dsl import Notice, Request
 from modak.errors import unknown
 from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, RuntimePolicy, System, mpi_family
 from modak.perfmodel.matching import same_name
 from modak.prepared import prepared
+from modak.text.amounts import counted
 
 SAME_RUNTIME = ({"apptainer", "singularity"},)
 """Runtimes that run each other's images and take each other's options."""

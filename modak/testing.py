@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from modak import plugins, words
-from modak.jobspec import Attributes, Container, JobSpec, Resources, Signal
+from modak import plugins
+from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
@@ -22,7 +22,8 @@ from modak.schedulers.header import FIELDS
 from modak.script import gate as scriptgate
 from modak.script.bash import Line, run, together
 from modak.script.surroundings import of_any_run
-from modak.words import Word
+from modak.text import words
+from modak.text.words import Word
 
 COMMAND: Final[tuple[Word, ...]] = (
     "./solve",

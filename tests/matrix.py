@@ -8,8 +8,8 @@ from typing import Any
 
 from modak import plugins
 from modak.facts import RuntimePolicy
-from modak.jobspec import Attributes, Container, Copy, JobSpec, Report, Resources, Signal, Staging
-from modak.words import parse
+from modak.jobs.spec import Attributes, Container, Copy, JobSpec, Report, Resources, Signal, Staging
+from modak.text.words import parse
 
 GPUS: dict[str, Any] = {"gpus_per_node": 2, "gpu_vendor": "nvidia"}
 KINDS: dict[str, Resources] = {

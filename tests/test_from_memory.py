@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from modak import dsl
 from modak.facts import Rule
 from modak.store import open_store
-from modak.words import Joined
+from modak.text.words import Joined
 from tests.uncached import answer
 
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,7 @@ import pytest
 from modak.errors import Conflict
 from modak.script.job import render
 from tests.matrix import FITTING, KINDS, LAUNCHERS, RUNTIMES, SCHEDULERS, cells, job_of
-from tests.test_jobscript import SHELLCHECK
+from tests.script.test_whole import SHELLCHECK
 
 Cell = tuple[str, str, str, str]
 _OWN = re.compile(r"\$\{(SLURM|PBS|LSB|LS|SGE)_[A-Z_]+|\$\{(FLUX_)?JOB_ID")

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from modak import nextruns
-from modak.decision import choice_of
+from modak.choosing.decision import choice_of
+from modak.choosing.objective import Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.nextruns import Programme, Proposal, measurement, next_runs
 from modak.normalise import normalise
-from modak.objective import Scored
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.scaling import fit_many
 

@@ -13,8 +13,8 @@ import pytest
 from modak.facts import SeriesKey
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
-from modak.metrics import counted, metric
 from modak.perfmodel.lines import lines
+from modak.results.metrics import counted, metric
 from modak.service import Service, open_service
 from modak.settings import Settings
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from modak.choosing.scoring import node_power
 from modak.dsl import Request
 from modak.errors import Infeasible, UnknownName
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise, recommend
 from modak.perfmodel import Question, fit, predict
-from modak.scoring import node_power
 
 Known = Callable[[str | None], Facts]
 EXAMPLES = Path(__file__).parent.parent / "examples"

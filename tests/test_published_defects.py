@@ -15,14 +15,14 @@ from modak import rules
 from modak.dsl import Texts
 from modak.errors import RequestError
 from modak.facts import Condition, Facts, Image, ImageLabels, Node, Partition, Rule, RuntimePolicy, Source, System
-from modak.grammar import version_range
-from modak.jobspec import BuildSpec, RuleText
+from modak.jobs.spec import BuildSpec, RuleText
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.rules import Situation
 from modak.script.job import render, render_build
+from modak.text.grammar import version_range
 from tests.golden.scripts.jobs import SOLVER
-from tests.test_jobscript import SMALL, ran
+from tests.script.test_whole import SMALL, ran
 
 ANYONE = (Source(fields=("*",), citation="made for these tests"),)
 SITE = System(

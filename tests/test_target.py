@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modak.candidates import enumerate_candidates
+from modak.choosing.candidates import enumerate_candidates
 from modak.facts import Facts, HostMpi, Layout, Queue, Result, SeriesKey
 from modak.normalise import normalise
 from modak.perfmodel import Curve, fit

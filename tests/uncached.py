@@ -66,7 +66,7 @@ def forget() -> None:
     Cache.get = lambda self, key, work_out: work_out()  # type: ignore[method-assign]
     gate.MOST_KEPT = gate.LONGEST_KEPT = -1
 
-    from modak import essence
+    from modak.choosing import essence
 
     essence.essence = lambda request, *_, **__: request
 

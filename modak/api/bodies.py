@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from modak.documents import strict_json
 from modak.errors import BadSyntax, ModakError
+from modak.text.documents import strict_json
 
 
 class TooLarge(ModakError):

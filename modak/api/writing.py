@@ -15,8 +15,8 @@ from modak.api.native import Cursor, Limit, Wanted, service_of
 from modak.api.problems import answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
-from modak.numbering import LARGEST, Selection
 from modak.service import LONGEST_REASON
+from modak.text.numbering import LARGEST, Selection
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
 Replace = Annotated[bool, Query(description="replace entries of the same name, or results of the same run")]

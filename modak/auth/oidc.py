@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from modak.auth import REFUSED, SCOPES, Principal
-from modak.documents import strict_json
 from modak.errors import DataError, ModakError, Unauthorised, Unavailable
+from modak.text.documents import strict_json
 
 if TYPE_CHECKING:
     from jwt import PyJWK

@@ -19,11 +19,11 @@ from typing import IO, Any, Final
 from pydantic import ValidationError
 
 from modak.builds.verify import sha256
-from modak.documents import strict_json
 from modak.errors import BadSyntax, Conflict, DataError, RequestError
 from modak.facts import Image
-from modak.faults import faults_of
-from modak.grammar import is_image_file
+from modak.text.documents import strict_json
+from modak.text.faults import faults_of
+from modak.text.grammar import is_image_file
 
 ENTRY: Final = "entry.json"
 SUMS: Final = "SHA256SUMS"

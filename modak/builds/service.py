@@ -17,13 +17,13 @@ from modak.builds.order import Order, Site, of_recipe, recipe_of
 from modak.builds.wanted import WantedBuild
 from modak.errors import Conflict, ModakError, RequestError, Unavailable, UnknownName
 from modak.facts import Image
-from modak.grammar import is_image_file
 from modak.recipes.plan import recipe
 from modak.settings import Settings
 from modak.store import Store
 from modak.store.audit import Actor
 from modak.store.builds import Build
 from modak.store.times import now
+from modak.text.grammar import is_image_file
 
 Json = dict[str, Any]
 PATIENCE: Final = timedelta(seconds=15)

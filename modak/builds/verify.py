@@ -1,4 +1,4 @@
-"""Running an image to see what it carries; what the answers mean is decided in :mod:`modak.verification`."""
+"""Running an image to see what it carries; what the answers mean is decided in :mod:`modak.images.verification`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from modak.builds.process import Process, run
 from modak.builds.tools import Builder, environment, find, version
 from modak.errors import Conflict, Unavailable
 from modak.facts import Image
-from modak.probe import Claims, probe
-from modak.verification import Finding, Seen, hindrance, judge, read
+from modak.images.probe import Claims, probe
+from modak.images.verification import Finding, Seen, hindrance, judge, read
 
 LONGEST_S: Final = 3600
 MOST_OUTPUT: Final = 4 << 20

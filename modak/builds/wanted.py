@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from modak.builds.order import FurtherForm
 from modak.errors import RequestError
-from modak.faults import faults_of
+from modak.text.faults import faults_of
 
 
 class WantedBuild(BaseModel):

@@ -29,9 +29,9 @@ from modak.builds.order import Order, read
 from modak.builds.tools import Builder, Command, environment, find
 from modak.errors import ModakError, Unavailable
 from modak.facts import Image
+from modak.images.verification import judge, measured
 from modak.store.builds import Build, Builds, State
 from modak.store.times import now
-from modak.verification import judge, measured
 
 BUILDERS: Final[Mapping[str, Builder]] = {each.runtime: each for each in (Apptainer(), Charliecloud())}
 BEAT_S: Final = 1.0

@@ -11,8 +11,8 @@ from typing import Any
 
 import typer
 
-from modak.amounts import counted, span
 from modak.cli import show
+from modak.text.amounts import counted, span
 
 COLUMNS = (
     *("nodes", "ranks/node", "threads", "GPUs", "time", "interval", "basis", "doublings beyond"),

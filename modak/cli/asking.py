@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modak.amounts import counted
 from modak.cli import answers, common, show
+from modak.text.amounts import counted
 from modak.whatif import against, changed, with_value
 
 if TYPE_CHECKING:

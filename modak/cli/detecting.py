@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from modak.amounts import counted
 from modak.cli import common, show
 from modak.errors import UnknownName
+from modak.text.amounts import counted
 
 if TYPE_CHECKING:
     from modak.detected import Description

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modak.amounts import counted, percent
 from modak.cli import answers, common, show
 from modak.errors import NotFound, UnknownName
+from modak.text.amounts import counted, percent
 from modak.whatif import with_value
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from modak.amounts import counted
 from modak.cli import common, show
 from modak.errors import DataError, Fault, NotFound, RequestError
+from modak.text.amounts import counted
 
 if TYPE_CHECKING:
     from modak.facts import Rule
@@ -217,8 +217,8 @@ def planned(
     mpi: str | None,
 ) -> Recipe:
     """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
-    from modak.grammar import version_range
     from modak.recipes import plan as recipes
+    from modak.text.grammar import version_range
 
     try:
         version_range("0" if version is None else version)

@@ -10,10 +10,10 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from modak.amounts import counted
 from modak.cli import common, show
 from modak.errors import DataError, NotFound, RequestError, UnknownName, unknown
-from modak.numbering import LARGEST, Selection
+from modak.text.amounts import counted
+from modak.text.numbering import LARGEST, Selection
 
 app = typer.Typer(help="Show, export, compare and correct measured results.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -177,7 +177,7 @@ def compare(
     as_json: common.AsJson = False,
 ) -> None:
     """Compare results that differ in one column only. Shows the ratio, and whether it exceeds the noise of repeated runs."""
-    from modak.comparison import compare as compared
+    from modak.results.comparison import compare as compared
 
     _check_column(by)
     filters, seen = _filters(application, system, metric, where), set[str]()

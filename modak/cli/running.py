@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modak.amounts import counted
 from modak.cli import common, show
 from modak.errors import Fault, Unavailable
 from modak.interrupts import ignore_further
+from modak.text.amounts import counted
 
 if TYPE_CHECKING:
     from modak.settings import Settings

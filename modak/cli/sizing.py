@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from modak.amounts import span
 from modak.cli import common, show
+from modak.text.amounts import span
 from modak.whatif import with_value
 
 COLUMNS = (

@@ -18,7 +18,7 @@ from modak.detected.partitions import Known, described
 from modak.detected.seen import NOT_THERE, Answer, Cluster, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
-from modak.grammar import Name
+from modak.text.grammar import Name
 
 PMI: Final[Mapping[str, tuple[str, ...]]] = {"openmpi": ("pmix",), "mpich": ("pmi2",), "intel-mpi": ("pmi2",), "mvapich": ("pmi2",)}
 """What each family's libraries are commonly built with."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from modak.amounts import counted
 from modak.detected.seen import SeenNode, SeenPartition, plain
+from modak.text.amounts import counted
 
 ALIKE: Final = 1.1
 """Nodes whose memory differs by less are one kind: what is left of it for jobs differs from node to node."""

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from modak.amounts import counted
 from modak.detected import hardware, kinds
 from modak.detected.kinds import Kind
 from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
 from modak.facts import Accelerator, Partition, Processor
+from modak.text.amounts import counted
 
 
 @dataclass(frozen=True)

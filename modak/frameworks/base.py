@@ -11,7 +11,7 @@ from packaging.version import Version
 from pydantic import Field
 
 from modak.dsl import FrameworkOptions
-from modak.grammar import version_range
+from modak.text.grammar import version_range
 
 Kind = Literal["ai", "parallel", "distribution"]
 """A training or inference framework; a way to be parallel; a layer that distributes another framework."""

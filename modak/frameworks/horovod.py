@@ -10,7 +10,7 @@ from pydantic import Field
 
 from modak.dsl import FrameworkOptions, Switch
 from modak.frameworks.base import Carrier, Compiler, FrameworkBase
-from modak.grammar import VersionRange
+from modak.text.grammar import VersionRange
 
 
 class HorovodOptions(FrameworkOptions):

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Carrier, FrameworkBase, Number
-from modak.grammar import Name
+from modak.text.grammar import Name
 
 _SPELLINGS: Mapping[str, str] = {
     "opnmpi": "openmpi",

@@ -7,7 +7,7 @@ from typing import Literal
 
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Carrier, FrameworkBase, Number
-from modak.grammar import Name
+from modak.text.grammar import Name
 
 
 class OpenAccOptions(FrameworkOptions):

@@ -8,7 +8,7 @@ from typing import Literal
 
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import NOTHING, Carrier, FrameworkBase, Number
-from modak.grammar import Name
+from modak.text.grammar import Name
 
 _BINDING: Mapping[str, str] = {
     "block": "close",

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from modak import metrics
 from modak.errors import DataError, Fault, nearest
 from modak.facts import Layout, SeriesKey
 from modak.ingest.table import LAYOUT, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw
+from modak.results import metrics
 
 COLUMNS: Final = (
     "application",

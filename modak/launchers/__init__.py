@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from modak.jobspec import JobSpec, Resources
+from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.flux import FluxRun
 from modak.launchers.jsrun import Jsrun
 from modak.launchers.mpirun import Mpirun
@@ -19,7 +19,7 @@ from modak.launchers.srun import Srun
 from modak.launchers.torchrun import Torchrun
 from modak.schedulers import Scheduler
 from modak.script.bash import Line
-from modak.words import Word
+from modak.text.words import Word
 
 
 class Launcher(Protocol):

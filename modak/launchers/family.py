@@ -7,7 +7,7 @@ from typing import Final
 
 from packaging.version import Version
 
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 
 OTHER_MPI: Final = 77
 """Exit status where launcher and library do not fit."""

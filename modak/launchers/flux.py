@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.plain import Plain, kept_back
 from modak.script.bash import Line, need, quiet, run
-from modak.words import Word
+from modak.text.words import Word
 
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from packaging.version import Version
 
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.launchers.family import OTHER_MPI, TITLES, VERSION_SAYS, compatible, library_family
 from modak.launchers.plain import Plain, kept_back
 from modak.launchers.threads import openmp
 from modak.script.bash import Line, comment, either, fixed, holds, need, run, variable, word
-from modak.words import Word
+from modak.text.words import Word
 
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler

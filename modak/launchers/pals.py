@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
 from modak.script.bash import Line, need, quiet, run
-from modak.words import Word
+from modak.text.words import Word
 
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler

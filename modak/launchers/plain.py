@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from modak.jobspec import JobSpec, Resources
+from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.threads import openmp
 from modak.script.bash import Line
-from modak.words import Word
+from modak.text.words import Word
 
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from modak.jobspec import JobSpec, Resources
+from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.family import OTHER_MPI, pmi
 from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
 from modak.schedulers.slurm import cpus_per_task, hint
 from modak.script.bash import Line, holds, need, run
-from modak.words import Word
+from modak.text.words import Word
 
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modak.jobspec import Resources
+from modak.jobs.spec import Resources
 
 
 def openmp(has: Resources, *, bound: bool = True) -> dict[str, str]:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from modak import plugins
-from modak.jobspec import JobSpec, Resources
+from modak.jobs.spec import JobSpec, Resources
+from modak.jobs.starters import is_script
 from modak.launchers.plain import OWN, USUAL, kept_back
 from modak.launchers.threads import openmp
 from modak.script.bash import Event, Expansion, Line, assign, export, fixed, variable, word
 from modak.script.shelltext import ours
-from modak.starters import is_script
-from modak.words import Word
+from modak.text.words import Word
 
 if TYPE_CHECKING:
     from modak.launchers import Launcher

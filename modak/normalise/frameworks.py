@@ -11,9 +11,9 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 
 from modak import dsl, plugins
 from modak.errors import Fault, did_you_mean, unknown
-from modak.faults import join
 from modak.normalise.sections import as_object, checked, label, spellings, spelt, unknown_keys
 from modak.normalise.spellings import LEFT_OUT, Read, fold, shown, version
+from modak.text.faults import join
 
 _QUOTED = re.compile("'([^']*)'")
 """A word in pydantic's list of those that a field may be."""

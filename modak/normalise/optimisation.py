@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from modak import dsl
 from modak.errors import Fault
-from modak.faults import join
 from modak.normalise.frameworks import framework
 from modak.normalise.sections import OBJECT, as_object, checked, label, remembered, section
 from modak.normalise.spellings import (
@@ -33,6 +32,7 @@ from modak.normalise.spellings import (
     whole,
     wrong,
 )
+from modak.text.faults import join
 
 APP_TYPES: Final = ("ai_training", "ai_inference", "hpc", "big_data")
 _APP_TYPE_SPELLINGS: Final = {"training": "ai_training", "inference": "ai_inference", "bigdata": "big_data"}

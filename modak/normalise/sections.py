@@ -11,10 +11,10 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from modak.documents import strict_json
 from modak.errors import BadSyntax, Fault, nearest
-from modak.faults import faults_of, join
 from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, wrong
+from modak.text.documents import strict_json
+from modak.text.faults import faults_of, join
 
 MOST_NOTES: Final = 20
 """Unknown keys that are named one by one; the rest is counted."""

@@ -15,9 +15,9 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from modak import words
 from modak.errors import Fault, ModakError, RequestError, did_you_mean
-from modak.grammar import duration, memory
+from modak.text import words
+from modak.text.grammar import duration, memory
 
 
 class Absent(Enum):

@@ -15,12 +15,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from modak.facts import Fact, Layout, Result, SeriesKey
-from modak.metrics import metric
-from modak.numbering import Numbers, shortened
 from modak.perfmodel import scaling, startup, unsaid
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Mixture
 from modak.perfmodel.startup import StartUp
+from modak.results.metrics import metric
+from modak.text.numbering import Numbers, shortened
 
 Scale = Literal["nodes", "ranks", "gpus"]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modak.metrics import metric
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
 from modak.perfmodel.predict import Foretold, foretell
+from modak.results.metrics import metric
 
 POINTS = 97
 """Sizes at which a line is drawn."""

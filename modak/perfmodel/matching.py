@@ -9,10 +9,10 @@ from typing import Any
 
 from modak.facts import Layout, SeriesKey
 from modak.facts import same_name as same_name
-from modak.metrics import METRICS, metric
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.precisions import REDUCED, USUAL_PRECISION, same_precision
+from modak.results.metrics import METRICS, metric
 
 SPREAD: Mapping[str, float] = {
     "system": 0.7,

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from modak.facts import Layout, Result
-from modak.metrics import metric, to_base
 from modak.perfmodel.curves import Curve, cost
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
@@ -18,6 +17,7 @@ from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.matching import SPREAD, Power, Question, agrees, same_name
 from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
+from modak.results.metrics import metric, to_base
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
 """System, partition, whether a run is on GPUs -> :attr:`modak.perfmodel.Question.elsewhere`."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from modak.errors import DataError
 from modak.facts import Fact, SeriesKey
-from modak.metrics import Amount, counted, metric, parse_amount
+from modak.results.metrics import Amount, counted, metric, parse_amount
 
 WHOLE: Final = "wall_time"
 """The time of a whole run, as whoever started it took it."""

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from modak.facts import Layout, Result, parameter
-from modak.metrics import metric
 from modak.perfmodel.curves import Curve, Told, fit
 from modak.perfmodel.matching import same_name
 from modak.perfmodel.unseen import Configuration, Guess, guesses, numbers_of, run_of
+from modak.results.metrics import metric
 
 
 def told_curves(

@@ -16,10 +16,10 @@ from itertools import combinations, islice
 from typing import Final, NamedTuple
 
 from modak.facts import Layout, SeriesKey, same_name
-from modak.metrics import metric
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import same_precision
 from modak.perfmodel.startup import LENGTHS, number
+from modak.results.metrics import metric
 
 OPEN: Final = ("framework_version", "image", "partition", "runtime", "hyperthreads")
 """Columns that a result may leave empty and still be of the usual run."""

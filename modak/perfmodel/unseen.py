@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.numbering import Numbers, shortened, spelt_out
 from modak.perfmodel import parameters
 from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.predict import NOISE
 from modak.perfmodel.unsaid import SPELT
+from modak.text.numbering import Numbers, shortened, spelt_out
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "operations": ("operations", "gmacs", "macs", "gflops", "flops"),

@@ -11,7 +11,7 @@ from typing import Final
 
 from packaging.version import Version
 
-from modak.grammar import version_range
+from modak.text.grammar import version_range
 
 OPENMPI: Final[Mapping[str, str]] = {
     "5.0.11": "e668a3c4acd50c41dc204c8a6dd98a611e0f26af89cf677577fa9be8a2698003",

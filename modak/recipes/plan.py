@@ -17,12 +17,12 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from modak import plugins
 from modak.errors import RequestError
 from modak.facts import ImageLabels
-from modak.faults import faults_of
 from modak.frameworks.base import Toolchain
-from modak.grammar import ImageReference, Name, VersionRange, image_file
 from modak.recipes.forms import form_of
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.versions import canonical, chosen, library_release
+from modak.text.faults import faults_of
+from modak.text.grammar import ImageReference, Name, VersionRange, image_file
 
 Variant = Literal["hub", "pip", "opt-build"]
 Device = Literal["nvidia", "amd", "none"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from modak.dsl import Notice
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.runtimes.apptainer import Apptainer
 from modak.runtimes.charliecloud import Charliecloud
 from modak.runtimes.enroot import Enroot
@@ -16,7 +16,7 @@ from modak.runtimes.none import NoContainer
 from modak.runtimes.podman_hpc import PodmanHpc
 from modak.runtimes.sarus import Sarus
 from modak.script.bash import Line
-from modak.words import Word
+from modak.text.words import Word
 
 
 class Runtime(Protocol):

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.runtimes import hostmpi
 from modak.runtimes.image import IMAGE, bind_paths, container, fetch, genuine, image_present, locate, origin, places, runtime_present
 from modak.script.bash import Line, quiet, run, variable, word
-from modak.words import Word
+from modak.text.words import Word
 
 PULLED: Final = ("docker", "oras", "library", "shub")
 GPU: Final = {"nvidia": "--nv", "amd": "--rocm"}

@@ -14,7 +14,7 @@ from typing import Final
 from packaging.version import Version
 
 from modak.dsl import Notice
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.runtimes import hostmpi
 from modak.runtimes.image import (
     IMAGE,
@@ -37,7 +37,7 @@ from modak.runtimes.image import (
 )
 from modak.script.bash import Expansion, Line, assign, need, run, variable, word
 from modak.script.shelltext import ours
-from modak.words import Joined, Variable, Word
+from modak.text.words import Joined, Variable, Word
 
 DEFAULT_ENVIRONMENT: Final = Version("0.27")
 """From here on ``--set-env`` without a value reads the image's own environment."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.runtimes.image import (
     IMAGE,
     NO_RUNTIME,
@@ -25,7 +25,7 @@ from modak.runtimes.image import (
     unproven,
 )
 from modak.script.bash import Line, holds, need, run, variable, word
-from modak.words import Word
+from modak.text.words import Word
 
 _ALONE: Final = (
     "Enroot hands no variables of %s on to its containers, unless a hook of the site's does: "

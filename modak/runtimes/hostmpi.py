@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from modak.facts import HostMpi
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.script.bash import Expansion, Line, assign, need, require, run, variable, word
-from modak.words import Variable, Word
+from modak.text.words import Variable, Word
 
 MISSING: Final = 73
 """Exit status where the host's MPI, or its place in the image, is missing."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final
 
-from modak import words
 from modak.dsl import Notice
 from modak.errors import Conflict
-from modak.jobspec import Container, JobSpec
+from modak.jobs.spec import Container, JobSpec
 from modak.script.bash import Expansion, Line, Part, assign, need, quiet, run, variable, word
 from modak.script.shelltext import ours
-from modak.words import Variable, Word
+from modak.text import words
+from modak.text.words import Variable, Word
 
 NO_RUNTIME: Final = 71
 NO_IMAGE: Final = 72

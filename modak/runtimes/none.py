@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from modak.dsl import Notice
 from modak.errors import Conflict
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.script.bash import Line
-from modak.words import Word
+from modak.text.words import Word
 
 
 @dataclass(frozen=True)

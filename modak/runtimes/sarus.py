@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modak.dsl import Notice
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, by_mpi, container, fetch, registry_name, runtime_present, unproven
 from modak.script.bash import Line, assign, holds, need, run, variable, word
-from modak.words import Word
+from modak.text.words import Word
 
 
 @dataclass(frozen=True)

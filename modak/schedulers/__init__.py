@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.schedulers.flux import Flux
 from modak.schedulers.gridengine import GridEngine
 from modak.schedulers.header import Directives

@@ -10,7 +10,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.errors import RequestError
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 
 Option = tuple[str, ...]
 """The words of one header line: ``("--nodes=4",)`` or ``("-l", "nodes=4:ppn=12")``."""

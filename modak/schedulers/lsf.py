@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.schedulers.header import (
     Directives,
     environment_policy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from modak.dsl import Notice
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Option, environment_policy, folders, joined_streams, note, own_timer, queues_alone, whole_environment
 
 EVENTS: Final = {"begin": "b", "end": "e", "fail": "a", "none": "n"}

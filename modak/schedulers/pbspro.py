@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from modak.dsl import Notice
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, expand_nodes, mib, note, shared_files, with_site
 from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, walltime
 

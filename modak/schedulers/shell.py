@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, note, own_timer
 
 _ABSENT: Final = (

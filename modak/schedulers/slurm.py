@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice
-from modak.grammar import clock
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.schedulers.header import (
     Directives,
     Option,
@@ -21,6 +20,7 @@ from modak.schedulers.header import (
     shared_files,
     with_site,
 )
+from modak.text.grammar import clock
 
 EVENTS: Final = {
     "begin": "BEGIN",

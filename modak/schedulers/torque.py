@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
 from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, walltime
 

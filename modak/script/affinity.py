@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, assign, command_line, comment, needed, piped, variable, word
 from modak.script.shelltext import ours
-from modak.words import Word
+from modak.text.words import Word
 
 FEWER_CPUS: Final = 75
 MOST_NODES: Final = 32

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from modak import words
-from modak.words import Joined, Variable, Word
+from modak.text import words
+from modak.text.words import Joined, Variable, Word
 
 Event = tuple[Any, ...]
 """``("command", word, …)``, ``("set", name, word)``, ``("redirect", descriptor, operator, word)``, ``("heredoc", delimiter, body)`` or

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from modak import plugins, words
+from modak import plugins
 from modak.dsl import Notice
 from modak.errors import RequestError
-from modak.grammar import SourceText
-from modak.jobspec import BuildSpec, JobSpec
+from modak.jobs.spec import BuildSpec, JobSpec
 from modak.runtimes import Runtime
 from modak.runtimes.image import PART
 from modak.schedulers import Scheduler
@@ -23,7 +22,9 @@ from modak.script.bash import Event, Expansion, Line, command_line, either, fixe
 from modak.script.parts import Script, exports, finish, modules, preamble, section, valid
 from modak.script.shelltext import substituted
 from modak.script.staging import NOT_STAGED
-from modak.words import Word
+from modak.text import words
+from modak.text.grammar import SourceText
+from modak.text.words import Word
 
 LEAST_TIME_S: Final = 2 * 3600
 """Wall time of a build where the partition allows it."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from modak.jobspec import JobSpec, Report
+from modak.jobs.spec import JobSpec, Report
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, Part, assign, cached, run
 from modak.script.parts import PLAN, section

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from modak import words
 from modak.dsl import Notice
 from modak.errors import Conflict
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
@@ -25,7 +24,8 @@ from modak.script.shelltext import placeholders, rule_fault
 from modak.script.staging import one_target, scratch, stage_in, stage_out
 from modak.script.surroundings import plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, untold, watched
-from modak.words import Word
+from modak.text import words
+from modak.text.words import Word
 
 __all__ = ["Script", "render", "render_build", "rule_fault"]
 

@@ -12,11 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from modak.dsl import Notice
 from modak.errors import RequestError
-from modak.grammar import CopiedName
-from modak.jobspec import JobSpec
+from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
 from modak.script import gate as scriptgate
 from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, run, variable, word
+from modak.text.grammar import CopiedName
 
 NO_MODULE: Final = 70
 _OURS: Final = frozenset({"PYTHONNOUSERSITE", "PYTHONUNBUFFERED", "PYTHONHASHSEED"})
@@ -93,7 +93,7 @@ def allowed(name: str) -> str:
 
 
 def valid(grammar: Any, value: str, field: str) -> str:
-    """The value, if it is of the grammar (one of :mod:`modak.grammar`); else :class:`modak.errors.RequestError`."""
+    """The value, if it is of the grammar (one of :mod:`modak.text.grammar`); else :class:`modak.errors.RequestError`."""
     try:
         return str(_adapter(grammar).validate_python(value))
     except ValidationError as wrong:

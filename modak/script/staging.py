@@ -10,13 +10,13 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.errors import Conflict
-from modak.jobspec import Copy, JobSpec, Staging
+from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, Part, command_line, comment, export, named, need, needed, parts, run, variable, word
 from modak.script.ending import NOW, task
 from modak.script.parts import section
 from modak.script.shelltext import ours
-from modak.words import shell, variables
+from modak.text.words import shell, variables
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80

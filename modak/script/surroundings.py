@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from modak import plugins, words
-from modak.jobspec import Attributes, JobSpec, RuleText, Staging
+from modak import plugins
+from modak.jobs.spec import Attributes, JobSpec, RuleText, Staging
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
@@ -22,6 +22,7 @@ from modak.script.bash import Expansion, Line, either, export, fixed, function, 
 from modak.script.parts import exports, modules, section
 from modak.script.shelltext import code
 from modak.script.staging import writable
+from modak.text import words
 
 NO_GPU: Final = 74
 LONGEST_KEPT, MOST_KEPT = 10_000, 200

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from modak import words
 from modak.dsl import Notice
-from modak.jobspec import JobSpec, Signal
+from modak.jobs.spec import JobSpec, Signal
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, behind, command_line, fed, into, named, piped, quiet, run, variable, word
 from modak.script.ending import NOW, reported
 from modak.script.parts import section
 from modak.script.shelltext import ours
+from modak.text import words
 
 _WAIT: Final = """
 modak_wait() {

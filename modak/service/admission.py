@@ -7,8 +7,8 @@ from typing import Final
 
 from modak.errors import DataError, Fault, RequestError, unknown
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
-from modak.grammar import sound
 from modak.knowledge import unknown_variants
+from modak.text.grammar import sound
 
 Known = System | Processor | Accelerator | Image | Rule
 LONGEST_REASON: Final = 300

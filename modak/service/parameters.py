@@ -7,9 +7,9 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
+from modak.choosing.measured import agreeing
 from modak.dsl import Request
 from modak.facts import Facts, Result
-from modak.measured import agreeing
 from modak.perfmodel.matching import same_name
 from modak.perfmodel.unseen import need_others, numbers_of
 from modak.prepared import Prepared

@@ -16,19 +16,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.cache import Cache
-from modak.decision import Decision
+from modak.choosing.decision import Decision
+from modak.choosing.scoring import node_gpus, node_kinds, node_power
+from modak.choosing.switching import left_open
+from modak.choosing.wishes import graph_compilers
 from modak.dsl import Request, Texts
 from modak.errors import Fault, ModakError, RequestError, Unavailable
 from modak.facts import Facts, Result, Rule, parameter
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
-from modak.numbering import Numbers, Selection
 from modak.optimise import Settled, optimise, plan_of, recommend, settle
 from modak.perfmodel import Curve
 from modak.prepared import Prepared
 from modak.progress import Progress, silent
 from modak.response import filled
-from modak.scoring import node_gpus, node_kinds, node_power
 from modak.service import admission, parameters, records
 from modak.service.admission import Known
 from modak.service.records import Json
@@ -37,8 +38,7 @@ from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor
 from modak.store.newest import Newest, Switches
-from modak.switching import left_open
-from modak.wishes import graph_compilers
+from modak.text.numbering import Numbers, Selection
 
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
@@ -285,7 +285,7 @@ class Service:
         """
         from modak.ingest.sources import from_bytes
         from modak.ingest.table import Options
-        from modak.returned import results_of
+        from modak.results.returned import results_of
 
         if not results_of(document, plan_id, self.texts(plan_id).job_script):
             return {"rows": 0, "new": 0, "duplicates": 0, "notes": ["the run failed or measured nothing: nothing was stored"]}

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from modak.dsl import Request
 from modak.errors import RequestError
-from modak.grammar import clock
 from modak.sizing.answer import Asked
 from modak.sizing.guide import Guide
+from modak.text.grammar import clock
 
 BYTES_PER_PARAMETER: Final = 16
 """Weights, gradients and the two moments of Adam in training with mixed precision, without activations (S. Rajbhandari, J. Rasley,

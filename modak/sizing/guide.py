@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from modak.facts import Count, Fact, Positive, Prose, Source
-from modak.grammar import Name
+from modak.text.grammar import Name
 
 
 class Ask(Fact):

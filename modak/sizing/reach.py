@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from modak.amounts import counted
-from modak.candidates import Candidates
-from modak.grammar import clock
-from modak.objective import Scored
+from modak.choosing.candidates import Candidates
+from modak.choosing.objective import Scored
+from modak.choosing.scoring import Evidence
 from modak.perfmodel.predict import FAR_DOUBLINGS
-from modak.scoring import Evidence
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
+from modak.text.amounts import counted
+from modak.text.grammar import clock
 
 UNKNOWN = (
     "there is no usable result of this application, and no formula can replace one: measure a short run ('modak results plan' says which)"

@@ -6,20 +6,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from modak.candidates import enumerate_candidates, node_grid
+from modak.choosing.candidates import enumerate_candidates, node_grid
+from modak.choosing.scoring import columns, score
+from modak.choosing.wishes import is_distributed
+from modak.choosing.workload import of_one_problem, with_problem
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
 from modak.facts import Facts, Partition, System
 from modak.perfmodel.matching import same_name
-from modak.scoring import columns, score
 from modak.sizing.answer import Figure, Platform, Sizing
 from modak.sizing.demand import BYTES_PER_PARAMETER, Demand, asked, demand, goal
 from modak.sizing.guide import Guide
 from modak.sizing.reach import Reach, reach, unknown
 from modak.sizing.storage import network_of, storage_of
 from modak.target import Target, find_system, resolve
-from modak.wishes import is_distributed
-from modak.workload import of_one_problem, with_problem
 
 COUNTS: Final = (
     "node_count",

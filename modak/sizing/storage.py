@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from modak.amounts import counted
 from modak.dsl import Request
 from modak.facts import Partition, System
 from modak.sizing.answer import Figure, Network, Storage
 from modak.sizing.demand import Demand
 from modak.sizing.guide import Guide, StorageSample
+from modak.text.amounts import counted
 
 
 def network_of(guide: Guide, system: System, nodes: int) -> Network:

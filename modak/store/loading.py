@@ -20,9 +20,9 @@ from modak.errors import nearest
 from modak.facts import SeriesKey, System
 from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
-from modak.metrics import misnamed
 from modak.perfmodel import unsaid
 from modak.progress import Progress, silent
+from modak.results.metrics import misnamed
 from modak.store import replacing, suspects, versions
 from modak.store.schema import ONCE, loads, models, results, series, systems, texts
 from modak.store.series import COLUMNS, from_row, ids, label

@@ -13,10 +13,10 @@ from sqlalchemy import ColumnElement, Connection, Executable, case, delete, or_,
 
 from modak.dsl import Texts
 from modak.errors import NotFound
-from modak.numbering import Numbers
 from modak.store.schema import plans
 from modak.store.times import instant, now, stored
 from modak.store.values import StoredPlan
+from modak.text.numbering import Numbers
 
 SWEEPS: Final = "00"
 """End of the ids of plans with which those that have expired are dropped: ids are hashes, so it is one plan in 256."""

@@ -13,12 +13,12 @@ from modak.errors import RequestError
 from modak.facts import Result, SeriesKey
 from modak.ingest.columns import cell, header
 from modak.ingest.table import LAYOUT, UNKNOWN
-from modak.numbering import Numbers, spelt_out
 from modak.store.cells import SERIES_AT_ONCE, layout
 from modak.store.schema import REPLACED, loads, results, series, texts
 from modak.store.series import from_row, has_params, matching
 from modak.store.times import instant
 from modak.store.values import Export, Page, Replaced
+from modak.text.numbering import Numbers, spelt_out
 
 PAGE: Final = 5_000
 MOST: Final = 1_000

@@ -16,7 +16,6 @@ from modak.dsl import Texts
 from modak.errors import Unavailable
 from modak.facts import Accelerator, Fact, Facts, Image, Processor, Result, Rule, System
 from modak.ingest.table import Table
-from modak.numbering import Numbers, Selection
 from modak.packaged import PRINCIPAL, Difference, chosen, differences
 from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
@@ -30,6 +29,7 @@ from modak.store.spool import PlanSpool
 from modak.store.state import State, state
 from modak.store.underway import Underway
 from modak.store.values import Export, LoadReport, Page, Refreshed, Replaced, StoredPlan
+from modak.text.numbering import Numbers, Selection
 
 
 def open_store(url: str, *, fill: bool = True) -> Store:

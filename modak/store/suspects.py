@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, and_, case, func, insert, select, update
 
-from modak import metrics, suspicion
 from modak.errors import DataError, NotFound, nearest
 from modak.facts import SeriesKey
 from modak.ingest.table import LAYOUT
-from modak.numbering import Selection
+from modak.results import metrics, suspicion
+from modak.results.suspicion import Cell
 from modak.store.cells import STANDING, layout
 from modak.store.schema import loads, results, series, texts
-from modak.suspicion import Cell
+from modak.text.numbering import Selection
 
 _AT_ONCE: Final = 200
 """Series in one query."""

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from modak.dsl import Texts
 from modak.facts import Result
-from modak.numbering import Numbers
 from modak.packaged import Difference
+from modak.text.numbering import Numbers
 
 Item = TypeVar("Item")
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from modak.amounts import counted
 from modak.dsl import Request
 from modak.errors import Conflict, DataError, Infeasible, ModakError, RequestError, Unavailable
 from modak.facts import Facts
 from modak.optimise import optimise
 from modak.service import Service
+from modak.text.amounts import counted
 from modak.tuner.runners import Runner
 from modak.tuner.study import Run, Study, Trial
 from modak.tuning.asked import Aim

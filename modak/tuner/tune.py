@@ -13,11 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 from modak.dsl import Configuration, Request
 from modak.errors import RequestError, Unavailable
 from modak.facts import Facts
-from modak.grammar import InsidePath
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.service import Service
 from modak.target import resolve
+from modak.text.grammar import InsidePath
 from modak.tuner.runners import runner_for
 from modak.tuner.search import Search, SearchOptions
 from modak.tuner.study import Study, Trial, opened, put

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from modak import dsl, metrics
+from modak import dsl
 from modak.dsl import Request, Setting
 from modak.errors import RequestError
+from modak.results import metrics
 from modak.tuning import cresta
 from modak.tuning.space import FIELD, Space, space_of
 

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from modak import dsl, words
+from modak import dsl
 from modak.errors import Fault, RequestError
-from modak.faults import faults_of
+from modak.text import words
+from modak.text.faults import faults_of
 
 FIELD: Final = "optimisation.autotuning.input"
 SUPPORTED: Final = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from modak.dsl import Request, Setting, Value
-from modak.words import Word
+from modak.text.words import Word
 
 _NOTHING: Final = Setting()
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from modak.amounts import counted
-from modak.decision import choice_of
+from modak.choosing.decision import choice_of
 from modak.dsl import Request
 from modak.errors import ModakError
 from modak.facts import Facts, Result
-from modak.metrics import metric
 from modak.optimise import decide
 from modak.perfmodel.matching import same_name
+from modak.results.metrics import metric
+from modak.text.amounts import counted
 from modak.tuning.asked import Aim
 from modak.tuning.setting import column, shown
 from modak.tuning.space import LAYOUT, Point, Space

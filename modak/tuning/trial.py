@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from modak import metrics
 from modak.dsl import Configuration, JobOptions, Request, Setting
 from modak.nextruns import one_run
+from modak.results import metrics
 from modak.tuning.asked import Aim, aim_of, grid_of, space_asked
 from modak.tuning.space import LAYOUT, Point, Space
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from modak import plugins, words
+from modak import plugins
 from modak.facts import RuntimePolicy
-from modak.jobspec import Container, JobSpec, Resources
-from modak.words import parse
+from modak.jobs.spec import Container, JobSpec, Resources
+from modak.text import words
+from modak.text.words import parse
 from tests.conftest import tool
 from tests.e2e import images
 from tests.e2e.images import everyone

@@ -22,14 +22,14 @@ from modak.builds.order import Order, of_text
 from modak.builds.service import BuildService
 from modak.errors import Conflict, DataError
 from modak.facts import Image, ImageLabels
-from modak.images import Wanted, catalogue, choose
-from modak.jobspec import Attributes, BuildSpec, Container, JobSpec, Resources
-from modak.probe import probe
+from modak.images.probe import probe
+from modak.images.selection import Wanted, catalogue, choose
+from modak.images.verification import read
+from modak.jobs.spec import Attributes, BuildSpec, Container, JobSpec, Resources
 from modak.script.job import render_build
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
-from modak.verification import read
 from tests.conftest import tool
 from tests.e2e.registry import registry
 from tests.e2e.slurm import Slurm

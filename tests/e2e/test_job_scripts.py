@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from modak.facts import HostMpi, Node, Partition, Source, System
-from modak.jobspec import Attributes, Container, JobSpec, Resources
+from modak.jobs.spec import Attributes, Container, JobSpec, Resources
 from modak.script.job import render
 from tests.e2e.images import LIBRARIES, everyone
 from tests.e2e.slurm import Slurm

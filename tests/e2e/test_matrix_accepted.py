@@ -47,7 +47,7 @@ def test_a_node_that_is_shared_out_twice_is_taken(slurm: Slurm, tmp_path: Path) 
     """More ranks than CPUs: ``--overcommit``, on whole nodes."""
     from dataclasses import replace
 
-    from modak.jobspec import Resources
+    from modak.jobs.spec import Resources
 
     job = job_of("srun", "none", "mpi")
     busy = replace(job, resources=Resources(nodes=2, ranks_per_node=192, oversubscribed=True))

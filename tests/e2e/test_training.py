@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from modak.jobspec import JobSpec, Resources
+from modak.jobs.spec import JobSpec, Resources
 from modak.script.job import render
 from tests.conftest import tool
 from tests.e2e.slurm import Slurm

@@ -10,10 +10,10 @@ from modak import plugins
 from modak.dsl import FrameworkOptions
 from modak.frameworks import BUILTIN, Framework, switches
 from modak.frameworks.base import Kind, SourceBuild, release
-from modak.grammar import version_range
 from modak.recipes.linux import INSTALLERS, LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.wheels import SHA256
+from modak.text.grammar import version_range
 
 EVERY = [pytest.param(framework, id=framework.name) for framework in BUILTIN]
 

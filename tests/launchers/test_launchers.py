@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from modak import plugins, words
-from modak.jobspec import Container, JobSpec, Resources
+from modak import plugins
+from modak.jobs.spec import Container, JobSpec, Resources
+from modak.text import words
 from tests.golden.scripts.jobs import GAN, GPUS, HYBRID, LARGE, SOLVER, TORCH
 
 LAYOUT = Resources(nodes=2, ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, threads_per_core=2)

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from modak import plugins, words
+from modak import plugins
 from modak.errors import Conflict
 from modak.facts import HostMpi, RuntimePolicy
-from modak.jobspec import Container, JobSpec, Resources, Staging
+from modak.jobs.spec import Container, JobSpec, Resources, Staging
 from modak.script.job import render
-from modak.words import Joined, Variable, parse
+from modak.text import words
+from modak.text.words import Joined, Variable, parse
 from tests.golden.scripts.jobs import GAN
 
 COMMAND = ("python3", "train.py")

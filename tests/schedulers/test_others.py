@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modak import plugins
-from modak.jobspec import Attributes, JobSpec, Resources, Signal
+from modak.jobs.spec import Attributes, JobSpec, Resources, Signal
 
 BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
 DIALECTS = ("pbspro", "lsf", "flux", "gridengine")

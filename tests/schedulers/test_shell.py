@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from modak.jobspec import Attributes, JobSpec, Resources
+from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers.shell import Shell
 from modak.script.job import render
 from modak.testing import SAID

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modak.facts import Node, Partition, Source, System
-from modak.jobspec import Attributes, JobSpec, Resources
+from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers.torque import Torque
 
 BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))

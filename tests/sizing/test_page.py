@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from modak.amounts import span
 from modak.cli import show
 from modak.service import open_service
 from modak.settings import Settings
+from modak.text.amounts import span
 from tests.conftest import ROOT
 from tests.test_readme import printed
 

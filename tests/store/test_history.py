@@ -7,9 +7,9 @@ from sqlalchemy import text
 
 from modak.dsl import Texts
 from modak.errors import NotFound, RequestError
-from modak.numbering import shortened
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.engine import connect, supported, writing
+from modak.text.numbering import shortened
 from tests.store.tables import HEADER, ROWS, csv_table
 
 LINE = "3dgan,clic,supermuc-ng,4,4,12,epoch_time,{},s,1,2025-03-01T12:00:00+01:00,table 1,\n"

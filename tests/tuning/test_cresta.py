@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from modak.errors import RequestError
+from modak.text.words import Joined, Variable
 from modak.tuning.cresta import FIELD, SUPPORTED, Cresta, read
-from modak.words import Joined, Variable
 
 TEXT = r"""! a solver's block size and a switch
 begin configuration

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from modak.facts import HostMpi, Node, NumaMode, Partition, RuntimePolicy, Source, System
-from modak.jobspec import Attributes, BuildSpec, Container, Copy, JobSpec, Report, Resources, RuleText, Signal, Staging
+from modak.jobs.spec import Attributes, BuildSpec, Container, Copy, JobSpec, Report, Resources, RuleText, Signal, Staging
 from modak.script.job import Script, render, render_build
-from modak.words import Joined, Variable, parse
+from modak.text.words import Joined, Variable, parse
 
 ANYONE = (Source(fields=("*",), citation="made for these tests"),)
 

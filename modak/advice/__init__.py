@@ -1,0 +1,1 @@
+"""Advice that the script does not carry out."""

@@ -1,0 +1,56 @@
+"""The global batch size of a configuration, and its consequences for the learning rate. Advice only: no script changes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from modak.choosing.chosen import Chosen
+from modak.choosing.shapes import Shape
+from modak.text.amounts import counted
+
+LARGEST_WITHOUT_LOSS: Final = 8192
+"""Global batch up to which ResNet-50 on ImageNet lost no accuracy (PRACE guide on deep learning 2019, section 3.3)."""
+WARM_UP_EPOCHS: Final = 5
+"""Of 90, in the published run with a global batch of 14,336 (the same, section 6.2.7)."""
+
+
+def global_batch(shape: Shape, nodes: int) -> int | None:
+    """Samples in one step over all workers (ranks, or GPUs where there are GPUs)."""
+    if shape.batch_size is None:
+        return None
+    return shape.batch_size * nodes * shape.workers_per_node
+
+
+def learning_rate(chosen: Chosen) -> str | None:
+    """By what factor the rate of one worker is scaled, and over how many epochs; ``None`` for one worker."""
+    if chosen.workers == 1:
+        return None
+    epochs = chosen.request.optimisation.workload.epochs
+    warm_up = min(float(WARM_UP_EPOCHS), epochs / 2) if epochs else float(WARM_UP_EPOCHS)
+    return f"{_batch(chosen)}, so {chosen.workers} times the learning rate of one worker, reached over about {warm_up:g} epochs"
+
+
+def large(chosen: Chosen) -> str | None:
+    """The global batch, where it is beyond the largest without loss."""
+    batch = global_batch(chosen.shape, chosen.nodes)
+    return _batch(chosen) if batch and batch > LARGEST_WITHOUT_LOSS else None
+
+
+def by_layout(chosen: Chosen) -> str | None:
+    """What several workers in a node do to the global batch."""
+    many = chosen.shape.workers_per_node
+    return f"with {many} workers per node it is {many} times that of one worker per node; {_batch(chosen)}" if many > 1 else None
+
+
+def _batch(chosen: Chosen) -> str:
+    batch, each = global_batch(chosen.shape, chosen.nodes), chosen.shape.batch_size
+    if batch is None:
+        return f"the global batch is {chosen.workers} times the batch of a worker, which neither the request nor the results state"
+    samples = chosen.request.optimisation.workload.samples
+    steps = _steps(samples / batch) if samples else ""
+    return f"the global batch is {batch} ({each} on each of {chosen.workers} workers{steps})"
+
+
+def _steps(steps: float) -> str:
+    """Steps an epoch; fewer samples than a step takes are worth a word."""
+    return f", {counted(round(steps), 'step')} per epoch" if steps >= 1 else ", more than the samples of an epoch"

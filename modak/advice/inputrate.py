@@ -1,0 +1,101 @@
+"""The demand of a training run on the file system, compared with its capacity: data rate, files, space and stripes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from modak.choosing.chosen import Chosen
+from modak.choosing.memory import needed_gb, usable_gb
+from modak.dsl import Data
+from modak.facts import FileSystem
+from modak.jobs.placing import SMALL_FILE_BYTES
+from modak.text.amounts import size, span
+
+BUSY: Final = 0.1
+"""A job that takes more than this part of a shared file system's bandwidth depends on what its neighbours do. Judgement."""
+LARGE: Final = 1e9
+"""Bytes from which on a packed file is worth striping: a stripe on every server of some ten holds 100 MB. Judgement."""
+MEMORY_PART: Final = 0.5
+"""The part of a node's memory that a copy of the data set may fill. Judgement."""
+
+
+def rate(chosen: Chosen) -> str | None:
+    """Bytes a second over all nodes and on each, with the interval of the predicted time, beside the file system's own figure."""
+    data, epoch = _data(chosen), _epoch_s(chosen)
+    if data is None or data.size_bytes is None or epoch is None:
+        return None
+    seconds, shortest, longest = epoch
+    needed = data.size_bytes / seconds
+    text = (
+        f"{size(data.size_bytes)} per epoch of {span(seconds)} is {size(needed)}/s in total, {size(needed / chosen.nodes)}/s per node "
+        f"({chosen.prediction.level:.0%} interval {size(data.size_bytes / longest)}/s to {size(data.size_bytes / shortest)}/s; "
+        f"basis: {chosen.prediction.basis})"
+    )
+    shared = _shared(chosen)
+    if shared is None or shared.bandwidth_gbs is None:
+        return f"{text}; the bandwidth of {chosen.target.title}'s shared file system is not recorded"
+    part = needed / (shared.bandwidth_gbs * 1e9)
+    busy = "; other jobs need it too, so read from storage on the nodes instead" if part > BUSY else ""
+    return f"{text}; {shared.name} provides {shared.bandwidth_gbs:g} GB/s for all jobs together, so the run needs {part:.2g} of it{busy}"
+
+
+def small_files(chosen: Chosen) -> str | None:
+    """How many files of what size are opened, where they are small."""
+    data = _data(chosen)
+    if data is None or not data.files or not data.size_bytes or data.size_bytes / data.files >= SMALL_FILE_BYTES:
+        return None
+    epoch = _epoch_s(chosen)
+    opened = f", {data.files / epoch[0]:,.0f} opened per second (basis: {chosen.prediction.basis})" if epoch else ""
+    return f"{data.files:,} files of {size(data.size_bytes / data.files)} on average{opened}"
+
+
+def local_copy(chosen: Chosen) -> str | None:
+    """Where on a node the whole data set fits, for runs that read it more than once."""
+    data, node, epochs = _data(chosen), chosen.target.node, chosen.request.optimisation.workload.epochs
+    if data is None or data.size_bytes is None or node is None or not epochs or epochs < 2:
+        return None
+    gigabytes = data.size_bytes / 1e9
+    if node.local_storage_gb and gigabytes <= node.local_storage_gb:
+        return f"its {gigabytes:.3g} GB fit the {node.local_storage_gb:g} GB of local storage on a node of {chosen.target.title}"
+    usable, taken = usable_gb(chosen.target), needed_gb(chosen.request, chosen.shape.ranks_per_node)
+    if usable and gigabytes <= MEMORY_PART * (usable - taken):
+        said = (
+            f", of which the ranks need {taken:g} GB according to the request"
+            if taken
+            else ", and the request does not state what the ranks need"
+        )
+        return f"its {gigabytes:.3g} GB fit the memory of a node ({usable:g} GB usable{said})"
+    return None
+
+
+def stripes(chosen: Chosen) -> str | None:
+    """Which Lustre to stripe on; GPFS stripes by itself."""
+    data = _data(chosen)
+    lustre = next((fs for fs in _filesystems(chosen) if fs.kind == "lustre"), None)
+    if data is None or data.size_bytes is None or data.size_bytes < LARGE or lustre is None or local_copy(chosen):
+        return None
+    return f"{size(data.size_bytes)} on {lustre.name}"
+
+
+def _data(chosen: Chosen) -> Data | None:
+    return chosen.request.optimisation.data
+
+
+def _epoch_s(chosen: Chosen) -> tuple[float, float, float] | None:
+    """Seconds an epoch, and the ends of its interval; ``None`` where the prediction is not about epochs."""
+    told = chosen.prediction
+    if told.per != "epoch" or not told.per_unit or told.value is None or told.lower is None or told.upper is None:
+        return None
+    return told.per_unit, told.per_unit * told.lower / told.value, told.per_unit * told.upper / told.value
+
+
+def _filesystems(chosen: Chosen) -> tuple[FileSystem, ...]:
+    return chosen.target.system.filesystems if chosen.target.system else ()
+
+
+def _shared(chosen: Chosen) -> FileSystem | None:
+    """The shared file system that the request prefers, else the fastest."""
+    shared = [fs for fs in _filesystems(chosen) if not fs.node_local]
+    wanted = chosen.request.application.storage_class_pref
+    preferred = [fs for fs in shared if fs.storage_class == wanted] if wanted else []
+    return max(preferred or shared, key=lambda fs: (fs.bandwidth_gbs or 0.0, fs.name), default=None)

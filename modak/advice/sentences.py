@@ -1,0 +1,232 @@
+"""Advice that the script does not carry out: sentences for the answer, each with its source.
+
+The sentences are rules (``benchmarks_db/rules``) with their citation; the figures of the job at hand are added here.
+Without the rule there is no sentence.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from modak.advice import batchsize, inputrate
+from modak.choosing.chosen import Chosen
+from modak.choosing.shapes import ASSUMED
+from modak.choosing.wishes import is_build, stated_nodes
+from modak.choosing.workload import stated
+from modak.dsl import Prediction
+from modak.facts import Rule
+from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.text.amounts import counted
+from modak.text.grammar import clock
+
+
+def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
+    """Sentences on the chosen configuration: what it rests on first, then what the rules that hold say of it."""
+    own = (
+        _pilot(chosen),
+        _length(chosen),
+        _far(chosen),
+        _grows(chosen),
+        _numa(chosen),
+        _source(chosen),
+        *_unlike(chosen),
+        _assumed(chosen),
+        _image(chosen),
+        _version(chosen),
+        _islands(chosen),
+        _precision(chosen),
+        _build(chosen),
+    )
+    told = [_told(rule, chosen) for rule in held]
+    return tuple(dict.fromkeys(sentence for sentence in (*own, *told) if sentence))
+
+
+def guesses(others: Sequence[Prediction]) -> Iterator[str]:
+    """How many of the alternatives are far from anything that was measured."""
+    far = sum(other.extrapolation > FAR_DOUBLINGS for other in others)
+    if far:
+        lie = f"{far} of the alternatives {'lies' if far == 1 else 'lie'} more than {FAR_DOUBLINGS:g} doublings beyond the measured sizes"
+        yield f"{lie}: treat {'its time as a guess' if far == 1 else 'their times as guesses'}"
+
+
+def chain(chosen: Chosen) -> str | None:
+    """How many jobs one after the other the run may need, where one may not last long enough."""
+    limit, upper = chosen.target.longest(chosen.nodes), chosen.prediction.upper
+    asked = chosen.request.job_options.wall_time_limit
+    limit = min(filter(None, (limit, asked)), default=None)
+    if limit is None or upper is None or upper <= limit:
+        return None
+    expected, most = (math.ceil((end or 0.0) / limit) for end in (chosen.prediction.value, upper))
+    jobs = f"{most} jobs" if expected == most else f"{expected} to {most} jobs"
+    whole = f"the run takes up to {clock(math.ceil(upper))} (basis: {chosen.prediction.basis})"
+    return f"{whole}, but a job at most {clock(limit)}: {jobs}"
+
+
+FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
+    "learning-rate-scaling": batchsize.learning_rate,
+    "large-batch": batchsize.large,
+    "batch-by-layout": batchsize.by_layout,
+    "keras-front-end": lambda chosen: "this request uses Keras" if chosen.request.optimisation.framework == "keras" else None,
+    "input-rate": inputrate.rate,
+    "pack-small-files": inputrate.small_files,
+    "stage-to-the-node": inputrate.local_copy,
+    "stripe-large-files": inputrate.stripes,
+    "checkpoint-chain": chain,
+}
+"""By a rule's name: the figures that its sentence is said with; it is not said where they are ``None``."""
+
+
+def _told(rule: Rule, chosen: Chosen) -> str | None:
+    if rule.advice is None:
+        return None
+    if rule.name not in FIGURES:
+        return f"{rule.advice} [{rule.source}]"
+    figures = FIGURES[rule.name](chosen)
+    return f"{rule.advice}: {figures} [{rule.source}]" if figures else None
+
+
+def _pilot(chosen: Chosen) -> str | None:
+    name = chosen.request.workload_name
+    if chosen.prediction.basis != "none" or name is None or chosen.unsaid:
+        return None
+    if chosen.target.name is None:
+        return f"name the system (target.name, or --system): without it, results of {name!r} cannot be used"
+    sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
+    short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
+    loaded = "then load the modak-result-….json that it writes with 'modak load'"
+    return f"there is no usable result of {name!r}: run a pilot job on {sizes} {short} first, {loaded}"
+
+
+def _length(chosen: Chosen) -> str | None:
+    """What the time is of, where the request and the results do not speak of one length of the run."""
+    work, per = chosen.request.optimisation.workload, chosen.prediction.per
+    if per == "step" and stated(work, "step") is None:
+        return "the predicted time is for one step: give the number of steps in workload.steps"
+    named = [f"{count:g} {word}" for count, word in ((work.epochs, "epochs"), (work.steps, "steps")) if count]
+    if per != "run" or not (named or work.amount):
+        return None
+    asked = " and ".join((*named, *((work.amount,) if work.amount else ())))
+    whole = f"the predicted time is that of the measured run as a whole: the request's {asked} do not change it"
+    return f"{whole}, unless the results state their length (column params.epochs, params.steps or params.amount)"
+
+
+def _far(chosen: Chosen) -> str | None:
+    if chosen.prediction.extrapolation <= FAR_DOUBLINGS:
+        return None
+    doublings = f"{chosen.prediction.extrapolation:.1f} doublings beyond the measured ones"
+    return f"this size is {doublings}: treat the time as a guess, and measure sizes in between first"
+
+
+def _grows(chosen: Chosen) -> str | None:
+    """In weak scaling the problem says how many nodes there are, and not the time."""
+    if chosen.curve is None or not chosen.curve.grows or chosen.prediction.basis == "none":
+        return None
+    larger = "on twice the nodes the problem is twice as large, ideally in the same time"
+    text = f"the results are from weak scaling (params.scaling weak): {larger}"
+    given = stated_nodes(chosen.request) or chosen.request.application.mpi_ranks
+    return text if given else f"{text}; the number of nodes follows from the problem, not from the time: set node_count"
+
+
+def _numa(chosen: Chosen) -> str | None:
+    node, wanted = chosen.target.node, chosen.shape.numa_mode
+    if node is None or wanted is None or not node.numa_modes or wanted == node.standard_numa_domains:
+        return None
+    mode = next((mode for mode in node.numa_modes if mode.domains == wanted), None)
+    how = f": {mode.note}" if mode and mode.note else ""
+    return f"the layout needs nodes configured with {wanted} NUMA domains (default: {node.standard_numa_domains}){how}"
+
+
+def _source(chosen: Chosen) -> str | None:
+    curve = chosen.curve
+    if curve is None or curve.scale != "nodes" or len(curve.sizes) < 2:
+        return None
+    system = curve.series.system or "an unnamed system"
+    return f"the prediction rests on {counted(curve.results_used, 'result')} on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
+
+
+def _unlike(chosen: Chosen) -> Iterator[str]:
+    """Why a time is transferred: in what the evidence differs from this run, and what its results leave unsaid."""
+    told = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
+    silent = ["params.NAME" if name == "params" else name for name, value in told.items() if value is None or value == {}]
+    other = [f"{name} {_said(value)}" for name, value in told.items() if value is not None and value != {}]
+    on_gpus = chosen.curve.on_gpus if chosen.curve else None
+    if on_gpus is not None and on_gpus != (chosen.shape.gpus_per_node > 0):
+        other.append("on GPUs" if on_gpus else "without GPUs")
+    if other:
+        yield f"the results differ from this run, so the interval is wider: {', '.join(other)}"
+    if silent:
+        options = " ".join(f"--set {name}=…" for name in silent)
+        unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
+        yield f"{unsaid}: if it is known, load them again with 'modak load {options}'"
+
+
+def _assumed(chosen: Chosen) -> str | None:
+    """A time whose results do not say how the run lay on a node holds for that layout, which may be another one than is planned."""
+    shape = chosen.shape
+    if shape.origin != ASSUMED or chosen.prediction.basis == "none":
+        return None
+    layout = f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')}"
+    unsaid = f"the results behind the time do not state ranks_per_node: it is that of their own layout, and {layout} is a guess"
+    how = "give process_count_per_node and threads, or load them again with 'modak load --set ranks_per_node=… --set threads_per_rank=…'"
+    return f"{unsaid}; {how}"
+
+
+def _image(chosen: Chosen) -> str | None:
+    """An image that was chosen after the time was told, from results in another one."""
+    measured = chosen.curve.series.image if chosen.curve else None
+    if measured is None or chosen.image in (None, measured) or "image" in chosen.differences:
+        return None
+    return f"the predicted time comes from results in the image {measured}, but the job runs in {chosen.image}: measure it there"
+
+
+def _version(chosen: Chosen) -> str | None:
+    """An image whose framework has another version than the results."""
+    measured = chosen.curve.series.framework_version if chosen.curve else None
+    carried = chosen.framework_version
+    if measured is None or carried is None or _release(carried) == _release(measured) or "framework_version" in chosen.differences:
+        return None
+    return f"the predicted time comes from results with framework version {measured}, but the image has {carried}: measure it there"
+
+
+def _release(version: str) -> str:
+    """A version as all write it: 2.1.0 is 2.1."""
+    return re.sub(r"(\.0)+$", "", version)
+
+
+def _said(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {each}" for name, each in value.items())
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _islands(chosen: Chosen) -> str | None:
+    """Crossing islands is a difference that results below one island do not show."""
+    partition, curve = chosen.target.partition, chosen.curve
+    if partition is None or partition.island_nodes is None or chosen.nodes <= partition.island_nodes:
+        return None
+    measured = max(curve.nodes, default=0) if curve else 0
+    if measured > partition.island_nodes:
+        return None
+    links = chosen.target.system.interconnect if chosen.target.system else None
+    network = f" ({links.name})" if links else ""
+    crossing = f"no result includes traffic between islands{network}"
+    return f"{chosen.nodes} nodes span more than one island ({partition.island_nodes} nodes): {crossing}"
+
+
+def _precision(chosen: Chosen) -> str | None:
+    """A time that was measured in another precision than the request names holds only for a program that runs in it."""
+    used = chosen.shape.precision
+    if used is None or used == chosen.request.optimisation.workload.precision or chosen.prediction.basis == "none":
+        return None
+    return f"the predicted time is for precision {used}: run the program in it, and check its accuracy"
+
+
+def _build(chosen: Chosen) -> str | None:
+    """A time that was measured of one build of the application holds for that build."""
+    used = chosen.shape.compiler
+    if used is None or not is_build(used) or chosen.prediction.basis == "none" or chosen.request.optimisation.workload.compiler:
+        return None
+    return f"the predicted time is for the application built with {used}: run that build, or name yours (workload.compiler)"

@@ -1,0 +1,88 @@
+"""The counts that a request gives, made consistent with each other and with the nodes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from modak.choosing.wishes import is_distributed, is_single_threaded, stated_nodes
+from modak.dsl import Notice, Request
+from modak.facts import Node
+from modak.target import Target
+
+
+@dataclass(frozen=True)
+class StatedCounts:
+    """The counts that a request states, made consistent. ``None``: to be chosen."""
+
+    nodes: int | None = None
+    ranks: int | None = None
+    ranks_per_node: int | None = None
+    threads_per_rank: int | None = None
+    gpus_per_node: int | None = None
+    warnings: tuple[Notice, ...] = ()
+
+
+def stated_counts(request: Request, target: Target) -> StatedCounts:
+    """The counts that the request states. Where they contradict, ranks in total and nodes hold, the rest follows."""
+    options, application = request.job_options, request.application
+    nodes, ranks = stated_nodes(request), application.mpi_ranks
+    per_node = options.process_count_per_node
+    notes: list[Notice] = []
+    if ranks and nodes:
+        follows = math.ceil(ranks / nodes)
+        if per_node and per_node != follows:
+            text = f"{ranks} ranks on {nodes} nodes are {follows} per node, not {per_node}; application.mpi_ranks and node_count are used"
+            notes.append(Notice(field="job_options.process_count_per_node", message=text))
+        per_node = follows
+    elif ranks and per_node:
+        nodes = math.ceil(ranks / per_node)
+    threads = application.threads or options.core_count_per_process
+    cores = _cores_that_are_there(options.core_count, target, notes)
+    if cores and not per_node and not ranks and is_single_threaded(request):
+        per_node = max(1, cores // (threads or 1))
+    elif cores and threads is None and (per_node or not is_distributed(request)):
+        threads = max(1, cores // (per_node or 1))
+    gpus = _gpus(request, target, notes)
+    threads = _threads_that_fit(per_node, threads, target.node, notes)
+    return StatedCounts(nodes, ranks, per_node, threads, gpus, tuple(notes))
+
+
+def _cores_that_are_there(asked: int | None, target: Target, notes: list[Notice]) -> int | None:
+    """Cores in total per node, cut to what a node has."""
+    node = target.node
+    if asked is None or node is None or asked <= node.usable_cores * node.threads_per_core:
+        return asked
+    text = f"{asked} cores per node requested, but nodes of {target.title} have {node.usable_cores}: reduced to {node.usable_cores}"
+    notes.append(Notice(field="job_options.core_count", message=text))
+    return node.usable_cores
+
+
+def _gpus(request: Request, target: Target, notes: list[Notice]) -> int | None:
+    asked = request.job_options.request_gpus
+    node = target.node
+    wanted = asked if asked is not None else (0 if request.optimisation.opt_build.acc_type == "none" else None)
+    if node is None:
+        return wanted
+    if wanted and wanted > node.accelerators:
+        text = f"{wanted} GPUs per node requested, but nodes of {target.title} have {node.accelerators}: reduced to {node.accelerators}"
+        notes.append(Notice(field="job_options.request_gpus", message=text))
+        return node.accelerators
+    if request.optimisation.opt_build.acc_type in ("nvidia", "amd") and node.accelerators == 0:
+        text = f"nodes of {target.title} have no accelerator; the job uses their CPUs"
+        notes.append(Notice(field="optimisation.opt_build.acc_type", message=text))
+        return 0
+    return wanted
+
+
+def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | None, notes: list[Notice]) -> int | None:
+    """Threads per rank, cut where ranks x threads exceed what a node can run at once."""
+    if node is None or threads is None:
+        return threads
+    most = node.usable_cores * node.threads_per_core // (per_node or 1)
+    if threads <= most or most == 0:
+        return threads
+    hardware = node.usable_cores * node.threads_per_core
+    text = f"{per_node or 1} ranks x {threads} threads exceed the {hardware} hardware threads of a node: threads reduced to {most}"
+    notes.append(Notice(field="application.threads", message=text))
+    return most

@@ -1,0 +1,212 @@
+"""The effect of a switch on the run time, estimated from pairs of results that differ only in this switch.
+
+A pair is the log of a ratio, ln(time with / time without). The ratio of a run is predicted from all known pairs, its own and
+others', by a Gaussian process. Its covariance expresses how much two runs have in common: the switch, the application, the
+system, the software and the size. Distant evidence has little weight and gives a wide interval; without evidence the switch stays off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from modak.dsl import Basis
+from modak.facts import Result
+from modak.perfmodel.intervals import stretch
+from modak.perfmodel.matching import NORMAL, same_name
+from modak.perfmodel.precisions import same_precision
+from modak.results.comparison import compare
+from modak.results.metrics import metric
+
+Array = npt.NDArray[np.float64]
+OFF: Final = "none"
+"""What a column without a value is called when results are paired."""
+EVERYWHERE: Final = 0.2
+"""Standard deviation of the log ratio of a switch, before anything is known of it: published ones lie between 0.5 and 1.2."""
+SHARED: Final[Mapping[str, float]] = {
+    "application": 0.15,
+    "system": 0.1,
+    "software": 0.1,
+    "application and system": 0.1,
+    "run": 0.1,
+}
+"""Standard deviations of what runs have in common that share these. Chosen with :data:`NOISE` on public tables, see
+docs/decision-quality.md; half or twice as much changes few choices."""
+NOISE: Final = 0.05
+"""Of one measured log ratio: replicates differ by about 5 %."""
+DOUBLINGS: Final = 3.0
+"""Doublings of the size over which what belongs to a run falls to 1/e."""
+MOST: Final = 120
+"""The pairs with most in common that are heard."""
+WORDS: Final[Mapping[str, Callable[[str], str | None]]] = {"compiler": same_name, "precision": same_precision}
+"""What makes one word of several spellings of a column's values."""
+SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "runtime")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where a switch was tried, or is asked about; ``None``: unknown, or not said."""
+
+    application: str | None = None
+    system: str | None = None
+    software: tuple[str | None, ...] = (None,) * len(SOFTWARE)
+    size: float | None = None
+    """Workers: nodes times GPUs or ranks in a node."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One comparison: ``log_ratio`` is ln(time with the switch / time without)."""
+
+    run: Run
+    log_ratio: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a switch does where it was asked about: a ratio of times with its interval at ``level``, and what it rests on."""
+
+    log_ratio: float
+    spread: float
+    """Half the width of the 90 % interval of the log ratio."""
+    basis: Basis
+    pairs: int
+    applications: int
+    systems: int
+    level: float = 0.9
+
+    @property
+    def ratio(self) -> float:
+        """Time with the switch over time without."""
+        return math.exp(self.log_ratio)
+
+    @property
+    def helps(self) -> bool:
+        """Whether it is more likely to save time than to cost it."""
+        return self.log_ratio < 0
+
+    def __str__(self) -> str:
+        counted = [(self.pairs, "pair", "pairs"), (self.applications, "application", "applications"), (self.systems, "system", "systems")]
+        rests = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counted)
+        return in_words(self.log_ratio, self.spread, f"{self.basis}: {rests}", self.level)
+
+
+def in_words(log_ratio: float, spread: float, rests: str, level: float = 0.9) -> str:
+    """What a switch does to the time, with its interval and what it rests on; ``spread`` as in :class:`Effect`."""
+    reach = stretch(level) * spread
+    low, high = math.exp(log_ratio - reach), math.exp(log_ratio + reach)
+    return f"{math.exp(log_ratio):.2f} x the time without it ({level:.0%} interval {low:.2f} to {high:.2f}; {rests})"
+
+
+def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tuple[Pair, ...]:
+    """What results say of ``column`` being ``on`` instead of ``off``: pairs that are equal in all else.
+
+    ``column`` is one of a result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up counts as a pair where
+    its row says ``on``: its baseline is named in the row, and has no row of its own.
+    """
+    word = WORDS.get(column, str)
+    told = (record(result) for result in results if result.suspect is None)
+    records = [{**one, column: word(one[column])} if one.get(column) else one for one in told]
+    timed = [one for one in records if metric(one["metric"], one["unit"]).kind in ("time", "throughput")]
+    filled = [{**one, column: one.get(column) or off} for one in timed]
+    compared = [_pair(pair.equal, pair.ratio) for pair in compare(filled, column, (off, on))]
+    published = [one for one in records if one["metric"] == "speedup" and one.get(column) == on and one.get("params.baseline")]
+    return (*compared, *(Pair(_run(one), -math.log(one["value"])) for one in published))
+
+
+def effect(known: Sequence[Pair], asked: Run) -> Effect | None:
+    """What the switch does to ``asked``; ``None`` without any pair."""
+    if not known:
+        return None
+    runs = [pair.run for pair in known]
+    asked = _completed(asked, runs)
+    to_asked = _covariance(runs, [asked])[:, 0]
+    nearest = np.argsort(-to_asked, kind="stable")[:MOST]
+    heard = [runs[place] for place in nearest]
+    ratios = np.array([known[place].log_ratio for place in nearest])
+    among = _covariance(heard, heard) + NOISE**2 * np.eye(len(heard))
+    weights = np.linalg.solve(among, to_asked[nearest])
+    variance = float(_covariance([asked], [asked])[0, 0] - weights @ to_asked[nearest]) + NOISE**2
+    return Effect(
+        log_ratio=float(weights @ ratios),
+        spread=NORMAL * math.sqrt(variance),
+        basis=_basis(heard, asked),
+        pairs=len(heard),
+        applications=len({run.application for run in heard}),
+        systems=len({same_name(run.system) for run in heard}),
+    )
+
+
+def record(result: Result) -> dict[str, Any]:
+    """A result as one flat record of the results table."""
+    told = result.series.model_dump(exclude={"params"}) | {f"params.{name}": text for name, text in result.series.params.items()}
+    return {**told, **result.layout.model_dump(), "value": result.value, "repeat": result.repeat}
+
+
+def _pair(equal: Mapping[str, Any], ratio: float) -> Pair:
+    """Ratios of throughputs are turned over: a pair tells of times."""
+    less = metric(equal["metric"], equal.get("unit")).better == "lower"
+    return Pair(_run(equal), math.log(ratio) if less else -math.log(ratio))
+
+
+def _run(told: Mapping[str, Any]) -> Run:
+    workers = told.get("gpus_per_node") or told.get("ranks_per_node") or 1
+    size = float(told["nodes"] * workers) if told.get("nodes") else None
+    return Run(told.get("application"), told.get("system"), tuple(told.get(name) for name in SOFTWARE), size)
+
+
+def _completed(asked: Run, runs: Sequence[Run]) -> Run:
+    """The run with what it leaves open taken from one of its own application and system that agrees with it in the rest."""
+    own = [run for run in runs if (run.application, same_name(run.system)) == (asked.application, same_name(asked.system))]
+    alike = [run for run in own if all(text in (None, told) for text, told in zip(asked.software, run.software, strict=True))]
+    if not alike:
+        return asked
+    nearest = min(alike, key=lambda run: _doublings_apart(run.size, asked.size))
+    return replace(asked, software=nearest.software, size=asked.size or nearest.size)
+
+
+def _covariance(one: Sequence[Run], other: Sequence[Run]) -> Array:
+    """Covariance of log ratios, ``[one, other]``; a label that is not said is like no other but itself."""
+    application = _equal([run.application for run in one], [run.application for run in other])
+    system = _equal([same_name(run.system) for run in one], [same_name(run.system) for run in other])
+    software = _equal([run.software for run in one], [run.software for run in other])
+    apart = np.abs(_logs(one)[:, None] - _logs(other)[None])
+    shared = {
+        "application": application,
+        "system": system,
+        "software": system * software,
+        "application and system": application * system,
+        "run": application * system * software * np.exp(-apart / DOUBLINGS),
+    }
+    return np.asarray(EVERYWHERE**2 + sum(SHARED[name] ** 2 * part for name, part in shared.items()))
+
+
+def _equal(one: Sequence[Any], other: Sequence[Any]) -> Array:
+    numbers = {text: number for number, text in enumerate(dict.fromkeys((*one, *other)))}
+    left, right = (np.array([numbers[text] for text in texts]) for texts in (one, other))
+    alike: Array = (left[:, None] == right[None]).astype(np.float64)
+    return alike
+
+
+def _logs(runs: Sequence[Run]) -> Array:
+    return np.log2(np.array([run.size or 1.0 for run in runs], dtype=np.float64))
+
+
+def _doublings_apart(one: float | None, other: float | None) -> float:
+    return abs(math.log2(one or 1.0) - math.log2(other or 1.0))
+
+
+def _basis(heard: Sequence[Run], asked: Run) -> Basis:
+    """Own pairs make it measured at their sizes, interpolated between them, extrapolated beyond; others' make it transferred."""
+    own = [run for run in heard if run.application == asked.application and same_name(run.system) == same_name(asked.system)]
+    if not own or asked.application is None:
+        return "transferred"
+    sizes = [run.size for run in own if run.size is not None]
+    if asked.size is None or not sizes or asked.size in sizes:
+        return "measured"
+    return "interpolated" if min(sizes) < asked.size < max(sizes) else "extrapolated"

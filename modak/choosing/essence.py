@@ -1,0 +1,103 @@
+"""The part of a request on which its candidates and their predictions depend.
+
+Many requests differ only in names, commands and lengths of the run; their candidates, and the time per unit of work, are the
+same. :func:`essence` reduces a request to what these depend on, so that nothing else can influence what is cached under
+:func:`key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from modak.dsl import Document, Request, Workload
+from modak.results.metrics import parse_amount
+
+JOB_OPTIONS: Final = (
+    "node_count",
+    "request_specific_nodes",
+    "process_count_per_node",
+    "core_count_per_process",
+    "core_count",
+    "memory_limit",
+    "request_gpus",
+)
+APPLICATION: Final = ("app_type", "mpi_ranks", "threads", "container_runtime")
+OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options")
+OUTFIT: Final = (*APPLICATION, "app_tag", "storage_class_pref")
+"""Of the application, for what runs around it: image and rules."""
+OBJECTIVE: Final = ("max_nodes",)
+WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "compiler", "memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb")
+
+_COUNTS: Final = frozenset({"node_count", "request_specific_nodes", "mpi_ranks"})
+_LAYOUT: Final = tuple(name for name in JOB_OPTIONS if name not in _COUNTS)
+_RUN: Final = tuple(name for name in APPLICATION if name not in _COUNTS)
+
+_ANY_LENGTH: Final[Mapping[str, float]] = MappingProxyType({})
+
+Part = TypeVar("Part", bound=Document)
+_NOTHING: Final = Request()
+
+
+def key(request: Request) -> tuple[Hashable, ...]:
+    """The same for requests of the same essence."""
+    return (*counts_key(request), *key_of_any_size(request))
+
+
+def counts_key(request: Request) -> tuple[Hashable, ...]:
+    """What :func:`without_counts` takes away."""
+    options = request.job_options
+    return options.node_count, options.request_specific_nodes, request.application.mpi_ranks
+
+
+def key_of_any_size(request: Request) -> tuple[Hashable, ...]:
+    """The same for requests whose essence is the same :func:`without_counts`."""
+    wanted = request.optimisation
+    work, parts = wanted.workload, ((request.job_options, _LAYOUT), (request.application, _RUN), (wanted, OPTIMISATION))
+    values = [request.workload_name, *(getattr(part, name) for part, names in parts for name in names)]
+    params = tuple(sorted(work.params.items()))
+    asked = [getattr(work, name) for name in WORKLOAD if name != "params"]
+    return (*values, wanted.objective.max_nodes, *asked, params, _counted(work), bool(work.samples), bool(work.epochs), bool(work.steps))
+
+
+def outfit_key(request: Request) -> tuple[Hashable, ...]:
+    """What requests of one essence differ in, as far as image and rules ask."""
+    return tuple(getattr(request.application, name) for name in OUTFIT)
+
+
+def essence(request: Request, application: Iterable[str] = APPLICATION, lengths: Mapping[str, float] = _ANY_LENGTH) -> Request:
+    """The request with what counts; of numbers of samples, epochs and steps only that there are such, of an amount what it counts.
+
+    ``lengths``: those to be asked for in place of the request's own, by what counts, where runs of several were measured.
+    """
+    wanted, work = request.optimisation, request.optimisation.workload
+    said = {name: lengths.get(name, 1.0) if getattr(work, name) else None for name in ("samples", "epochs", "steps")}
+    counts = _counted(work)
+    known = {"application": request.workload_name, "amount": f"{lengths.get(counts, 1.0):.12g} {counts}" if counts else None, **said}
+    optimisation = {
+        "objective": _with(_NOTHING.optimisation.objective, wanted.objective, OBJECTIVE),
+        "workload": _with(_NOTHING.optimisation.workload, work, WORKLOAD).model_copy(update=known),
+    }
+    parts = {
+        "job_options": _with(_NOTHING.job_options, request.job_options, JOB_OPTIONS),
+        "application": _with(_NOTHING.application, request.application, application),
+        "optimisation": _with(_NOTHING.optimisation, wanted, OPTIMISATION).model_copy(update=optimisation),
+    }
+    return _NOTHING.model_copy(update=parts)
+
+
+def without_counts(request: Request) -> Request:
+    """An essence that says nothing of sizes: what a shape takes on a number of nodes is the same whoever gives that number."""
+    options = request.job_options.model_copy(update={"node_count": None, "request_specific_nodes": None})
+    application = request.application.model_copy(update={"mpi_ranks": None})
+    return request.model_copy(update={"job_options": options, "application": application})
+
+
+def _counted(work: Workload) -> str | None:
+    return parse_amount(work.amount).counts if work.amount else None
+
+
+def _with(blank: Part, part: Part, names: Iterable[str]) -> Part:
+    """The blank section with what another one says under these names."""
+    return blank.model_copy(update={name: getattr(part, name) for name in names})

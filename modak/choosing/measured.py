@@ -1,0 +1,152 @@
+"""Results -> the layouts in which an application was measured on a system, as far as the request allows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from modak.choosing.shapes import ASSUMED, Shape
+from modak.choosing.wishes import allowed_compilers, carrier, compiler_named, library, may_have, precision
+from modak.dsl import Request
+from modak.facts import HostMpi, Layout, Node, mpi_family, parameter
+from modak.frameworks.base import Carrier
+from modak.perfmodel import Curve
+from modak.perfmodel.matching import same_name, same_value
+from modak.perfmodel.precisions import same_precision
+from modak.target import Target
+from modak.text.grammar import version_range
+
+
+def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], host: HostMpi | None) -> Iterable[Shape]:
+    """Shapes under which the application was measured on the target, as far as the request allows them.
+
+    Where it was not measured just so (with another data set, version, precision, batch or MPI, or without a compiler that is on), those of
+    what was measured: how it lies best on a node depends more on application and node than on these. ``host``: its MPI that would start
+    the ranks.
+    Those of origin :data:`ASSUMED` have 0 for the counts that results do not say.
+    """
+    allowed, found = allowed_compilers(request), carrier(request)
+    here = [curve for curve in curves if _measured_on(curve, target)]
+    own = [curve for curve in here if _same_framework(curve, found) and (may_have(curve.series.compiler, allowed) or None not in allowed)]
+    same = [curve for curve in own if _agrees(curve, request, allowed)]
+    spelt = _spelt(own)
+    for curve in same or filter(_tells_layout, own):
+        for layout in _layouts(curve):
+            shape = _shape_of(curve, layout, target.node)
+            yield _as_asked(replace(shape, compiler=spelt.get(same_name(shape.compiler), shape.compiler)), request, allowed, host)
+
+
+def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:
+    """One spelling of each compiler: ``gcc 9.3`` and ``gcc-9.3`` are one build."""
+    names = {compiler_named(curve.series.compiler) for curve in curves}
+    return {same_name(name): name for name in sorted((name for name in names if name), reverse=True)}
+
+
+def _measured_on(curve: Curve, target: Target) -> bool:
+    """Whether a curve is of the target's system, and not of nodes of another kind there."""
+    return same_name(curve.series.system) in target.names and curve.series.partition not in target.other_nodes(bool(curve.on_gpus))
+
+
+def agreeing(curves: Iterable[Curve], request: Request) -> Iterable[Curve]:
+    """Curves that may be of the run that the request asks for, wherever they were measured: workload, MPI, a compiler that is allowed."""
+    allowed = allowed_compilers(request)
+    return (curve for curve in curves if _agrees(curve, request, allowed))
+
+
+def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> bool:
+    return _same_run(curve, request) and may_have(curve.series.compiler, allowed)
+
+
+def _tells_layout(curve: Curve) -> bool:
+    """Whether the results behind a curve say how it lay on a node."""
+    return curve.scale != "nodes" or bool(curve.layout.ranks_per_node or curve.layout.gpus_per_node)
+
+
+def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None], host: HostMpi | None) -> Shape:
+    """The shape with what the request says of precision, batch and MPI library, and with a compiler that it allows."""
+    work = request.optimisation.workload
+    mpi = shape.mpi if _same_mpi(shape.mpi, request) else _mpi_instead(shape, request, host)
+    compiler = shape.compiler if may_have(shape.compiler, allowed) else min(name for name in allowed if name)
+    asked = precision(request) or shape.precision
+    return replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size, mpi=mpi)
+
+
+def _same_framework(curve: Curve, found: Carrier | None) -> bool:
+    """Whether a curve may have been measured in the framework of the request."""
+    label = curve.series.framework
+    return found is None or label is None or same_name(label) == same_name(found.framework)
+
+
+def _same_run(curve: Curve, request: Request) -> bool:
+    """Whether a curve agrees with what the request says of its workload and MPI library."""
+    series, work = curve.series, request.optimisation.workload
+    precisions = (same_precision(series.precision), same_precision(precision(request)))
+    pairs = ((series.dataset, work.dataset), precisions, (curve.layout.batch_size, work.batch_size))
+    return (
+        _same_mpi(series.mpi, request)
+        and _same_version(series.framework_version, carrier(request))
+        and _same_params(series.params, work.params)
+        and all(wanted is None or known is None or known == wanted for known, wanted in pairs)
+    )
+
+
+def _same_params(known: Mapping[str, str], asked: Mapping[str, float | str]) -> bool:
+    """Whether no parameter of the results is another one than is asked for."""
+    return all(name not in known or same_value(known[name], parameter(value)) for name, value in asked.items())
+
+
+def _same_version(label: str | None, found: Carrier | None) -> bool:
+    """Whether results may be of the framework's version that the request names."""
+    return label is None or found is None or found.version is None or version_range(found.version).contains(label)
+
+
+def _same_mpi(label: str | None, request: Request) -> bool:
+    """Whether what results call their MPI (``intel-mpi 2019``) may be the library that the request names."""
+    asked = mpi_asked(request)
+    return asked is None or label is None or mpi_family(label) == asked or label.startswith(asked)
+
+
+def _mpi_instead(shape: Shape, request: Request, host: HostMpi | None) -> str | None:
+    """What starts the ranks of a run that was measured with another library: the one asked for, of the host's what it has."""
+    if shape.mpi_from != "host" or host is None:
+        return mpi_asked(request)
+    return shape.mpi if mpi_family(shape.mpi) == host.family else host.family
+
+
+def mpi_asked(request: Request) -> str | None:
+    """The MPI library that the request names."""
+    asked = library(request)
+    return asked.framework if asked else None
+
+
+def _layouts(curve: Curve) -> tuple[Layout, ...]:
+    """The shapes that a curve was measured under: one, or one for each size within a node."""
+    if curve.scale == "nodes":
+        return (curve.layout,)
+    name = "ranks_per_node" if curve.scale == "ranks" else "gpus_per_node"
+    counts = {int(size / nodes) for size, nodes in zip(curve.sizes, curve.nodes, strict=True)}
+    return tuple(curve.layout.model_copy(update={name: count}) for count in sorted(counts) if count)
+
+
+def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
+    """A curve's shape; threads that it does not record are those of the node's cores."""
+    series = curve.series
+    gpus = layout.gpus_per_node or 0
+    told = _tells_layout(curve)
+    ranks = layout.ranks_per_node or gpus or int(told)
+    cores = node.usable_cores if node else ranks
+    threads = layout.threads_per_rank or (max(1, cores // ranks) if told else 0)
+    return Shape(
+        ranks_per_node=ranks,
+        threads_per_rank=threads,
+        gpus_per_node=gpus,
+        hyperthreads=bool(series.hyperthreads) or ranks * threads > cores,
+        numa_mode=series.numa_mode,
+        mpi=series.mpi,
+        mpi_from=series.mpi_from,
+        compiler=compiler_named(series.compiler),
+        framework_version=series.framework_version,
+        precision=series.precision,
+        batch_size=layout.batch_size,
+        origin="evidence" if told else ASSUMED,
+    )

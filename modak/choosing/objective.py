@@ -1,0 +1,246 @@
+"""Rank predicted configurations: time, node-hours, energy or cost, under a deadline, a budget and an efficiency.
+
+A deadline is met at the stated confidence, from the interval, not from the mean: P(time <= deadline) >= confidence.
+Parallel efficiency is E(n) = T(r) r / (T(n) n): the node-seconds of the best layout at the smallest size ``r`` that it was
+measured at, over those of the configuration. A layout that wastes its cores is not efficient for scaling well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from modak.dsl import Basis, Objective
+from modak.errors import Infeasible
+from modak.perfmodel.predict import bound
+from modak.text.amounts import counted, span
+from modak.text.grammar import clock
+
+Array = npt.NDArray[np.float64]
+DEFAULT_EFFICIENCY = 0.5
+"""Where a request states no objective at all: as fast as possible while half of each node's time does useful work."""
+START_UP_S = 120.0
+"""What starting a job is taken to cost every node, for that default: a run of seconds does not take a machine."""
+SURE = tuple(percent / 100 for percent in range(50, 100))
+"""Confidences that are offered where the one asked for cannot be had."""
+FAR = 1.0
+"""Doublings beyond the measured sizes that are chosen without being asked for."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Predicted configurations as columns of one length, by nodes and then by spread: so those go that score alike.
+
+    Times are in seconds; NaN where there is no evidence.
+    """
+
+    shape: npt.NDArray[np.int64]
+    nodes: npt.NDArray[np.int64]
+    time: Array
+    spread: Array
+    """How far the 90 % interval of the log of time reaches towards more, ..."""
+    below: Array
+    """... and towards less."""
+    doublings: Array
+    efficiency: Array
+    basis: tuple[Basis, ...]
+    power_w: float | None = None
+    """Per node, where the system says it."""
+    price: float | None = None
+    """Per node-hour."""
+
+    @property
+    def node_hours(self) -> Array:
+        """Nodes x time, in hours."""
+        hours: Array = self.nodes * self.time / 3600.0
+        return hours
+
+    def bound(self, confidence: float) -> Array:
+        """The time that is not exceeded with this probability."""
+        return bound(self.time, self.spread, self.below, confidence)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What decides between configurations, and how they were ranked."""
+
+    score: Array
+    """Of each configuration of :class:`Scored`; smaller is better, infinite where it is not feasible."""
+    decisions: tuple[str, ...]
+    minimise: str
+
+    @cached_property
+    def best(self) -> int:
+        """Index of the best configuration."""
+        return int(self.score.argmin())
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Indices of the feasible configurations, best first."""
+        ranked = self.score.argsort(kind="stable")
+        return tuple(ranked[: np.isfinite(self.score).sum()].tolist())
+
+
+def rank(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
+    """Feasible configurations, best first.
+
+    Raises :class:`modak.errors.Infeasible` with the closest configuration and what stands in the way.
+    """
+    minimise = _minimised(objective)
+    floor = objective.min_efficiency or min_efficiency
+    decisions = [f"objective: minimise {minimise.replace('_', '-')}" + _conditions(objective, floor)]
+    known = np.isfinite(scored.time)
+    if not known.any():
+        return Ranking(np.zeros(scored.nodes.shape), ("objective: not applied, because nothing could be predicted",), minimise)
+    silent = objective.minimise is None and objective.deadline is None and objective.budget_node_hours is None
+    feasible = known & _feasible(scored, objective, floor)
+    if floor is None and silent and scored.nodes.min() < scored.nodes.max():
+        useful = feasible & (scored.efficiency * scored.time >= DEFAULT_EFFICIENCY * (scored.time + START_UP_S))
+        feasible = useful if useful.any() else feasible & (scored.nodes == scored.nodes[known].min())
+        useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including start-up"
+        decisions[0] += f", at {useful_part} (the default: the request states no objective)"
+    near = feasible & (scored.doublings <= FAR)
+    if objective.max_nodes is None and near.any() and (feasible & ~near).any():
+        decisions.append(f"sizes more than {FAR:g} doubling beyond the measured ones are not considered; set max_nodes to consider them")
+        feasible = near
+    if not feasible.any():
+        raise Infeasible(_what_stands_in_the_way(scored, objective, floor, known), field="optimisation.objective")
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), tuple(decisions), minimise)
+
+
+def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
+    """The configuration that comes closest to constraints which none meets, as the ranking of it alone."""
+    score = np.full(scored.time.shape, np.inf)
+    score[closest(scored, objective, min_efficiency)] = 0.0
+    said = _conditions(objective, objective.min_efficiency or min_efficiency)
+    return Ranking(score, (f"objective: no configuration meets it{said}; this one comes closest",), _minimised(objective))
+
+
+def _minimised(objective: Objective) -> str:
+    return objective.minimise or ("node_hours" if objective.deadline else "time")
+
+
+def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:
+    """The configurations of ``among`` that no other beats in both time and node-hours, fastest first."""
+    indices = np.array(among, dtype=np.int64)
+    time, hours = scored.time[indices], scored.node_hours[indices]
+    fastest_first = np.lexsort((hours, time))
+    cheapest_so_far = np.minimum.accumulate(hours[fastest_first])
+    better = np.concatenate([[True], cheapest_so_far[1:] < cheapest_so_far[:-1]])[: len(indices)]
+    return tuple(indices[fastest_first[better]].tolist())
+
+
+def _conditions(objective: Objective, floor: float | None) -> str:
+    parts = []
+    if objective.deadline:
+        parts.append(f"P(time <= {clock(objective.deadline)}) >= {objective.confidence:g}")
+    if objective.budget_node_hours:
+        parts.append(f"node-hours <= {objective.budget_node_hours:g}")
+    if objective.max_nodes:
+        parts.append(f"nodes <= {objective.max_nodes}")
+    if floor:
+        parts.append(f"parallel efficiency >= {floor:g}")
+    return f" with {', '.join(parts)}" if parts else ""
+
+
+def _feasible(scored: Scored, objective: Objective, floor: float | None) -> npt.NDArray[np.bool_]:
+    feasible = np.ones(scored.nodes.shape, dtype=bool)  # and no comparison holds for NaN
+    if objective.deadline:
+        feasible &= scored.bound(objective.confidence) <= objective.deadline
+    if objective.budget_node_hours:
+        feasible &= scored.node_hours <= objective.budget_node_hours
+    if objective.max_nodes:
+        feasible &= scored.nodes <= objective.max_nodes
+    if floor:
+        feasible &= scored.efficiency >= floor
+    return feasible
+
+
+def scores(scored: Scored, minimise: str) -> Array:
+    """What is minimised, for every configuration."""
+    if minimise == "time":
+        return scored.time
+    # Energy and cost are node-hours times what a node draws or costs: on one partition the order is the same.
+    return scored.node_hours
+
+
+def closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> int:
+    """The configuration that misses the constraints by the least factor: what to look at where none meets them."""
+    floor = objective.min_efficiency or min_efficiency
+    excess = np.zeros(scored.time.shape)
+    for worst, allowed in _demands(scored, objective, floor):
+        excess = np.maximum(excess, np.log(np.nan_to_num(worst, nan=np.inf) / allowed))
+    return int(np.lexsort((np.nan_to_num(scored.time, nan=np.inf), excess))[0])
+
+
+def _demands(scored: Scored, objective: Objective, floor: float | None) -> Iterator[tuple[Array, float]]:
+    """For each constraint what every configuration takes of it, and how much is allowed."""
+    if objective.max_nodes:
+        yield scored.nodes.astype(np.float64), objective.max_nodes
+    if objective.deadline:
+        yield scored.bound(objective.confidence), objective.deadline
+    if objective.budget_node_hours:
+        yield scored.node_hours, objective.budget_node_hours
+    if floor:
+        yield 1 / scored.efficiency, 1 / floor
+
+
+def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float | None, known: npt.NDArray[np.bool_]) -> str:
+    """Which constraint cannot be met, the closest configuration, and what would have to give."""
+    within = known & (scored.nodes <= (objective.max_nodes or np.inf))
+    if not within.any():
+        return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer"
+    near = closest(scored, objective, floor)
+    bound = scored.bound(objective.confidence)
+    described = (
+        f"closest: {counted(scored.nodes[near], 'node')}, {span(scored.time[near])} predicted ({scored.basis[near]}), "
+        f"at most {span(bound[near])} at confidence {objective.confidence:g}, "
+        f"{scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
+    )
+    would_do = list(_would_do(scored, objective, floor, known))
+    give = "; feasible with: " + ", or ".join(would_do) if would_do else ""
+    return f"{_obstacle(scored, objective, floor, within)}; {described}{give}"
+
+
+def _obstacle(scored: Scored, objective: Objective, floor: float | None, within: npt.NDArray[np.bool_]) -> str:
+    """The first constraint that nothing meets, alone; else that they exclude each other."""
+    bound, hours = scored.bound(objective.confidence)[within].min(), scored.node_hours[within].min()
+    if objective.deadline and bound > objective.deadline:
+        return f"the deadline of {clock(objective.deadline)} cannot be met at confidence {objective.confidence:g}"
+    if objective.budget_node_hours and hours > objective.budget_node_hours:
+        return f"{objective.budget_node_hours:g} node-hours are not enough"
+    if floor and np.nan_to_num(scored.efficiency[within], nan=0.0).max() < floor:
+        return f"no configuration has a parallel efficiency of {floor:g}"
+    return "no configuration meets all constraints together"
+
+
+def _would_do(scored: Scored, objective: Objective, floor: float | None, known: npt.NDArray[np.bool_]) -> Iterator[str]:
+    """For each constraint how far it would have to give, with all others kept."""
+    if objective.deadline:
+        others = known & _feasible(scored, objective.model_copy(update={"deadline": None}), floor)
+        if others.any():
+            yield f"a deadline of {clock(math.ceil(scored.bound(objective.confidence)[others].min()))}"
+            surest = max((c for c in SURE if scored.bound(c)[others].min() <= objective.deadline), default=None)
+            if surest is not None:
+                yield f"confidence {surest:g}"
+    if objective.budget_node_hours:
+        others = known & _feasible(scored, objective.model_copy(update={"budget_node_hours": None}), floor)
+        if others.any():
+            yield f"a budget of {_rounded_up(scored.node_hours[others].min()):g} node-hours"
+    if floor:
+        others = known & _feasible(scored, objective.model_copy(update={"min_efficiency": None}), None)
+        if others.any() and np.isfinite(scored.efficiency[others]).all():
+            yield f"an efficiency of {math.floor(100 * scored.efficiency[others].max()) / 100:g}"
+    if objective.max_nodes and scored.nodes[known].max() >= objective.max_nodes:
+        yield f"perhaps max_nodes above {objective.max_nodes} (not examined)"
+
+
+def _rounded_up(value: float) -> float:
+    """To three digits, never below."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return math.ceil(value / step) * step

@@ -1,0 +1,57 @@
+"""How wrong a prediction would have to be to change the choice: for the deadline, for fewer nodes, and for other variants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from modak.choosing.objective import Ranking, Scored, scores
+from modak.dsl import Objective
+from modak.perfmodel.intervals import stretch
+
+Describe = Callable[[int], str]
+"""A candidate in words, by its index."""
+LEVEL = 0.9
+
+
+def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
+    """Sentences on the first of the ranking; none where nothing is predicted."""
+    best = ranking.order[0]
+    if not math.isfinite(scored.time[best]):
+        return
+    reach = math.exp(stretch(LEVEL) * float(scored.spread[best])) - 1
+    if objective.deadline and scored.bound(objective.confidence)[best] <= objective.deadline:
+        slack = objective.deadline / float(scored.time[best]) - 1
+        text = f"sensitivity: {describe(best)} misses the deadline only if it is more than {slack:.0%} slower than predicted"
+        yield f"{text} (its {LEVEL:.0%} interval reaches {reach:.0%})"
+        yield from _fewer(scored, ranking, objective, describe)
+    rival = _rival(scored, ranking)
+    if rival is not None:
+        wanted = scores(scored, ranking.minimise)
+        margin = wanted[rival] / wanted[best] - 1
+        both = math.exp(stretch(LEVEL) * math.hypot(float(scored.spread[best]), float(scored.spread[rival]))) - 1
+        least = "time" if ranking.minimise == "time" else "node-hours"
+        text = f"sensitivity: the best other variant, {describe(rival)}, would be better only if the chosen one took"
+        reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin else ''}"
+        yield f"{text} {margin:.0%} more {least} relative to it than predicted ({reached})"
+
+
+def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
+    """By how much the next smaller size of the same variant misses the deadline, where it does."""
+    best = ranking.order[0]
+    smaller = np.flatnonzero((scored.shape == scored.shape[best]) & (scored.nodes < scored.nodes[best]))
+    if not len(smaller) or objective.deadline is None:
+        return
+    nearest = int(smaller[np.argmax(scored.nodes[smaller])])
+    bound = float(scored.bound(objective.confidence)[nearest])
+    if bound > objective.deadline:
+        faster = 1 - objective.deadline / bound
+        yield f"sensitivity: {describe(nearest)} would meet the deadline if it were {faster:.1%} faster than predicted"
+
+
+def _rival(scored: Scored, ranking: Ranking) -> int | None:
+    """The best of the other variants among those that are feasible."""
+    best = ranking.order[0]
+    return next((index for index in ranking.order if scored.shape[index] != scored.shape[best]), None)

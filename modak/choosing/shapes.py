@@ -1,0 +1,58 @@
+"""What is the same on every node of a run: ranks, threads and GPUs, and the software that they run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from modak.facts import Layout
+
+ASSUMED = "assumed"
+"""Origin of a shape that was measured, but whose results do not say how it lay on a node: its counts are a rule of thumb."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is the same on every node of a candidate, and the software variant that it belongs to."""
+
+    ranks_per_node: int
+    threads_per_rank: int
+    gpus_per_node: int = 0
+    hyperthreads: bool = False
+    numa_mode: int | None = None
+    mpi: str | None = None
+    mpi_from: str | None = None
+    compiler: str | None = None
+    framework_version: str | None = None
+    precision: str | None = None
+    batch_size: int | None = None
+    opt_build: bool = False
+    """Whether an image built from source for the processor is wanted by the evidence."""
+    told: tuple[str, ...] = ()
+    """Switches that are on because of other runs' results; see :mod:`modak.choosing.switching`."""
+    origin: str = "topology"
+    """``evidence``, ``request``, ``topology``, or :data:`ASSUMED`."""
+
+    @property
+    def workers_per_node(self) -> int:
+        """Ranks, or GPUs where there are GPUs."""
+        return self.gpus_per_node or self.ranks_per_node
+
+    def laid_out_as(self, other: Shape) -> bool:
+        """Whether both lie on a node in one way; software may differ."""
+        names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads", "numa_mode", "mpi", "mpi_from")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    @property
+    def layout(self) -> Layout:
+        """The shape as a layout without a node count."""
+        return Layout(
+            ranks_per_node=self.ranks_per_node,
+            threads_per_rank=self.threads_per_rank,
+            gpus_per_node=self.gpus_per_node,
+            batch_size=self.batch_size,
+        )
+
+    def cores_per_rank(self, threads_per_core: int) -> int:
+        """Physical cores a rank needs: with hyper-threads fewer than it has threads."""
+        return math.ceil(self.threads_per_rank / (threads_per_core if self.hyperthreads else 1))

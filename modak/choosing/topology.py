@@ -1,0 +1,77 @@
+"""A node's topology -> layouts by rules of thumb: one rank a node, a NUMA domain, a core or a GPU, threads on the cores of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from modak.choosing.counts import StatedCounts
+from modak.choosing.shapes import Shape
+from modak.choosing.wishes import by_torchrun, compiler_named, is_single_threaded, precision, switches
+from modak.dsl import Notice, Request
+from modak.facts import HostMpi, Node
+from modak.target import Target
+
+
+def topology_shapes(
+    request: Request, target: Target, counts: StatedCounts, distributed: bool, host: HostMpi | None
+) -> tuple[tuple[Shape, ...], tuple[Notice, ...]]:
+    """Shapes by the rules of thumb, and warnings: ranks on nodes, sockets, NUMA domains or GPUs; threads on the cores of each."""
+    node, warnings = target.node, list[Notice]()
+    shapes: list[Shape] = []
+    on = compiler_named(request.optimisation.workload.compiler) or next(
+        (name for name, value in switches(request).items() if value is True), None
+    )
+    family = host.family if host and distributed and not by_torchrun(request) else None
+    work = request.optimisation.workload
+    mpi_from = "host" if family else None
+    base = Shape(1, 1, mpi=family, mpi_from=mpi_from, compiler=on, precision=precision(request), batch_size=work.batch_size)
+    cores = node.usable_cores if node else 1
+    gpus = _topology_gpus(request, target, counts, distributed)
+    for ranks, numa in _rank_counts(request, node, counts, gpus, distributed):
+        threads = counts.threads_per_rank or _default_threads(request, cores, ranks)
+        smt = bool(node) and ranks * threads > cores
+        if node and ranks * threads > cores * node.threads_per_core:
+            text = f"{ranks} ranks x {threads} threads oversubscribe a node with {cores} cores"
+            warnings.append(Notice(field="application.mpi_ranks", message=text))
+        origin = "request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
+        counted = replace(base, ranks_per_node=ranks, threads_per_rank=threads, gpus_per_node=gpus)
+        shapes.append(replace(counted, hyperthreads=smt, numa_mode=numa, origin=origin))
+    return tuple(dict.fromkeys(shapes)), tuple(warnings)
+
+
+def _topology_gpus(request: Request, target: Target, counts: StatedCounts, distributed: bool) -> int:
+    node = target.node
+    if counts.gpus_per_node is not None:
+        return counts.gpus_per_node
+    if node is None or not node.accelerators:
+        return 0
+    training = request.optimisation.app_type in ("ai_training", "ai_inference")
+    offloads = "openacc" in request.optimisation.config.parallelisation or request.optimisation.framework == "openacc"
+    if not (training or offloads or target.on_gpus or request.optimisation.opt_build.acc_type in ("nvidia", "amd")):
+        return 0
+    return node.accelerators if distributed else 1
+
+
+def _rank_counts(
+    request: Request, node: Node | None, counts: StatedCounts, gpus: int, distributed: bool
+) -> Iterable[tuple[int, int | None]]:
+    """Ranks per node, each with the NUMA mode that it needs."""
+    if counts.ranks_per_node:
+        return [(counts.ranks_per_node, None)]
+    if not distributed:
+        return [(1, None)]
+    if gpus:
+        return [(gpus, None)]
+    if node is None:
+        return [(counts.ranks or 1, None)]
+    domains = node.standard_numa_domains
+    if is_single_threaded(request) and not counts.threads_per_rank:
+        return [(node.usable_cores, None)]
+    if counts.threads_per_rank:
+        return [(max(1, node.usable_cores // counts.threads_per_rank), None)]
+    return [(domains, domains if node.numa_modes else None)]
+
+
+def _default_threads(request: Request, cores: int, ranks: int) -> int:
+    return 1 if is_single_threaded(request) else max(1, cores // ranks)

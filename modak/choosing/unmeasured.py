@@ -1,0 +1,74 @@
+"""Candidates worth measuring: graph compilers on or off, layouts that nobody has run, powers of two of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from modak.choosing import memory
+from modak.choosing.candidates import Candidates
+from modak.choosing.shapes import Shape
+from modak.choosing.wishes import is_single_threaded, switches
+from modak.dsl import Request
+from modak.target import Target
+
+FIRST = (1, 2, 4)
+"""Nodes of the first runs where nothing is known of how the application scales."""
+
+
+Pair = tuple[Shape, npt.NDArray[np.int64]]
+
+
+def with_unmeasured(request: Request, target: Target, found: Candidates) -> Candidates:
+    """The candidates, and behind them what is not measured but may run: nothing that contradicts what the request gives."""
+    more = [*_compilers(request, found), *_layouts(request, target, found)]
+    mpi = _host_mpi(target, found) if found.distributed else None
+    new = {replace(shape, mpi=mpi, mpi_from="host") if mpi else shape: grid for shape, grid in more}
+    pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
+    shapes, grids = zip(*pairs, strict=True)
+    return replace(found, shapes=shapes, nodes=tuple(_sizes(grid, request, target, found) for grid in grids))
+
+
+def _compilers(request: Request, found: Candidates) -> Iterator[Pair]:
+    """Every layout with each compiler that the request leaves to the evidence, and without any, as far as there is no evidence."""
+    said = switches(request)
+    open_ = [name for name, value in said.items() if value == "auto"]
+    seen = {shape.compiler for shape in found.shapes}
+    ways = [*open_, *([None] if open_ and True not in said.values() else [])]
+    plain = [(shape, grid) for shape, grid in zip(found.shapes, found.nodes, strict=True) if shape.compiler == found.shapes[0].compiler]
+    for way in ways:
+        if way not in seen:
+            yield from ((replace(shape, compiler=way, origin="plan"), grid) for shape, grid in plain)
+
+
+def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
+    """One rank a node, a socket and a NUMA domain, with the cores shared among them, where the request leaves that open."""
+    like, node, given = found.shapes[0], target.node, found.given
+    fixed = given.ranks_per_node or given.threads_per_rank or given.ranks or is_single_threaded(request)
+    if node is None or fixed or like.gpus_per_node or not found.distributed:
+        return
+    known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
+    for ranks in sorted({1, node.sockets, node.standard_numa_domains}):
+        layout = (ranks, node.usable_cores // ranks)
+        bare = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
+        if layout not in known and memory.obstacle(request, target, bare) is None:
+            yield bare, found.nodes[0]
+
+
+def _host_mpi(target: Target, found: Candidates) -> str | None:
+    """The host's MPI, which starts what has not been measured otherwise; as results call it, where there are any with it."""
+    measured = next((shape.mpi for shape in found.shapes if shape.mpi_from == "host"), None)
+    return measured or (target.host_mpi.family if target.host_mpi else None)
+
+
+def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates) -> npt.NDArray[np.int64]:
+    """The node counts with the powers of two between them; the first few where there is one alone and no count is given."""
+    if found.given.nodes or found.given.ranks or not found.distributed:
+        return grid
+    limit = target.partition.job_nodes if target.partition else max(FIRST)
+    limit = min(limit, request.optimisation.objective.max_nodes or limit)
+    largest = int(grid.max()) if len(grid) > 1 else min(limit, max(FIRST))
+    return np.union1d(grid, 2 ** np.arange(largest.bit_length())).astype(np.int64)

@@ -1,0 +1,266 @@
+"""Whether an image is suitable for a request, and which criteria decide between suitable images.
+
+Labels are typed and compared as what they are: versions as versions, processors by their ancestry, MPI libraries by their
+binary interface. Nothing here knows the catalogue.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from packaging.version import Version
+
+from modak.facts import Image
+from modak.launchers.family import compatible
+from modak.text.grammar import version_range
+
+_MINOR_COMPATIBLE_SINCE: Final = 11
+"""From this CUDA on, minor versions are compatible with the drivers of their major one (NVIDIA, CUDA Compatibility)."""
+_FILES: Final = (".sif", ".sqfs", ".simg")
+_APPTAINER: Final = frozenset({"docker", "oras", "library", "shub", "private", ".sif", ".simg"})
+_READS: Final[Mapping[str | None, frozenset[str]]] = {
+    "apptainer": _APPTAINER,
+    "singularity": _APPTAINER,
+    "charliecloud": frozenset({"docker", "private", ".sqfs"}),
+    "enroot": frozenset({"docker", "private", ".sqfs"}),
+    "podman-hpc": frozenset({"docker", "private"}),
+    "sarus": frozenset({"docker", "private"}),
+}
+"""Where each runtime gets images from."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The labels that a request wants, and the hardware that the image must run on. ``None``: nothing is asked, or unknown."""
+
+    framework: str
+    version: str | None = None
+    """A version or range: ``2.1``, ``2.*``, ``>=1.14,<2``."""
+    compilers: tuple[str, ...] = ()
+    """Graph compilers that must be inside. One that is switched off is simply not listed."""
+    accelerator: Literal["nvidia", "amd", "none"] = "none"
+    architecture: str = "x86_64"
+    microarchitecture: str | None = None
+    """The archspec name of the target's processor; unknown: only images for any processor of the architecture."""
+    compute_capability: str | None = None
+    mpi: str | None = None
+    """The MPI family that ranks use: the host's where it is bound into the container."""
+    mpi_version: str | None = None
+    distribution: str | None = None
+    """A distribution that the image must carry, for instance ``horovod``."""
+    opt_build: bool = False
+    runtime: str | None = None
+    recipe_version: str | None = None
+    """The version that a recipe would build for this request; ``None``: no recipe does."""
+    driver_cuda: str | None = None
+    """The newest CUDA that the driver takes."""
+    seconds: tuple[tuple[str, float], ...] = ()
+    """Images that results name, each with what the models predict for this run in it."""
+
+
+Value = float | str | tuple[int, ...]
+
+
+def obstacle(image: Image, wanted: Wanted) -> str | None:
+    """Why an image cannot serve, its version aside; ``None``: it can."""
+    return next((why for check in _CHECKS if (why := check(image, wanted))), None)
+
+
+def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
+    """What decides between images that can all serve, the most important first, each with its reason; smaller is better."""
+    labels = image.labels
+    unasked = not wanted.opt_build and image.verified_on is None and labels.source == "opt-build"
+    spare = len({*labels.distribution} - {wanted.distribution}) + (labels.mpi is not None and wanted.mpi is None)
+    return (
+        ("it needs no accelerator", labels.accelerator != wanted.accelerator),
+        ("it can be pulled", not is_there(image)),
+        ("it is built from source", wanted.opt_build and labels.source != "opt-build"),
+        ("it is verified", image.verified_on is None),
+        ("it is not an unverified source build, which was not requested", unasked),
+        ("its version is newer", _newest_first(labels.version)),
+        ("the driver fully supports its CUDA", _ahead(image, wanted)),
+        ("it has the MPI of the job", wanted.mpi is not None and labels.mpi != wanted.mpi),
+        ("its MPI has the version of the job", not _same_mpi_version(image, wanted)),
+        ("it is compiled for a CPU closer to that of the target", distance(labels.microarchitecture, wanted.microarchitecture)),
+        ("it contains less that was not requested", spare),
+        ("it is the project's own image", labels.source != "hub"),
+        ("more is known of its contents", -_known_of(image)),
+        ("the models predict it to be faster", dict(wanted.seconds).get(image.reference, math.inf)),
+        ("its name comes first in the alphabet", image.reference),
+    )
+
+
+def kind_of(image: Image) -> tuple[Hashable, ...]:
+    """Everything of an image that :func:`obstacle` and :func:`criteria` look at, but what :func:`within_kind` orders by."""
+    labels = image.labels
+    hardware = (labels.accelerator, labels.architecture, labels.microarchitecture)
+    capability = (labels.compute_capability_min, labels.compute_capability_max, labels.cuda)
+    inside = (frozenset(labels.compilers), frozenset(labels.distribution), labels.mpi, labels.mpi_version)
+    known = (labels.source, is_there(image), image.verified_on is None, bool(image.refuted), _form(image.reference))
+    return (*hardware, *capability, *inside, *known)
+
+
+def within_kind(image: Image) -> tuple[Value, ...]:
+    """Sorts images of one kind as :func:`criteria` would: the best first."""
+    return (_newest_first(image.labels.version), -_known_of(image), image.reference)
+
+
+def _known_of(image: Image) -> int:
+    """How many labels tell what is inside."""
+    labels = image.labels
+    carried = (labels.mpi, labels.cuda, labels.rocm, labels.oneapi, labels.python, *labels.compilers, *labels.distribution)
+    return sum(label is not None for label in carried)
+
+
+def allows(wanted: str, version: Version) -> bool:
+    """Whether a version is the wanted one, or within the wanted range."""
+    return _range(wanted).contains(version)
+
+
+@lru_cache(maxsize=1024)
+def pinned(wanted: str) -> Version | None:
+    """The one version that a range allows, without what follows its ``+``; ``None``: it may allow several."""
+    exact = (one.version for one in _range(wanted) if one.operator == "==" and not one.version.endswith("*"))
+    return next((Version(Version(version).public) for version in exact), None)
+
+
+def is_there(image: Image) -> bool:
+    """Whether the image can be had: ``private://`` names a registry that only its owners reach, unless somebody ran it."""
+    return not image.reference.startswith("private://") or image.verified_on is not None
+
+
+@lru_cache(maxsize=4096)
+def runs_on(built_for: str, target: str | None) -> bool:
+    """Whether code for one archspec target runs on another: it is the same or an ancestor. Unknown names match only themselves.
+
+    >>> runs_on("haswell", "skylake_avx512"), runs_on("skylake_avx512", "haswell"), runs_on("haswell", None)
+    (True, False, False)
+    """
+    import archspec.cpu
+
+    known = archspec.cpu.TARGETS
+    if target is None or built_for == target:
+        return target is not None
+    return built_for in known and target in known and bool(known[built_for] <= known[target])
+
+
+@lru_cache(maxsize=4096)
+def distance(built_for: str | None, target: str | None) -> int:
+    """Generations between the processor that an image is compiled for and the target; the most where it is for any.
+
+    >>> distance("skylake_avx512", "skylake_avx512"), distance("haswell", "skylake_avx512") < distance(None, "skylake_avx512")
+    (0, True)
+    """
+    import archspec.cpu
+
+    known = archspec.cpu.TARGETS
+    if built_for == target and target is not None:
+        return 0
+    if built_for not in known or target not in known:
+        return len(known)
+    return len(set(known[target].ancestors) - set(known[built_for].ancestors))
+
+
+def _refuted(image: Image, wanted: Wanted) -> str | None:
+    return "that did not match the labels when run" if image.refuted else None
+
+
+def _accelerator(image: Image, wanted: Wanted) -> str | None:
+    """An image for GPUs also runs without one, if with nothing better; the other way round it does not."""
+    has = image.labels.accelerator
+    if has == wanted.accelerator or wanted.accelerator == "none":
+        return None
+    return f"without {wanted.accelerator} support"
+
+
+def _architecture(image: Image, wanted: Wanted) -> str | None:
+    return f"for {image.labels.architecture}" if image.labels.architecture != wanted.architecture else None
+
+
+def _processor(image: Image, wanted: Wanted) -> str | None:
+    built_for = image.labels.microarchitecture
+    if built_for is None or runs_on(built_for, wanted.microarchitecture):
+        return None
+    return f"compiled for {built_for}, which {wanted.microarchitecture or 'an unknown processor'} may not run"
+
+
+def _capability(image: Image, wanted: Wanted) -> str | None:
+    """Whether kernels for the GPU are inside; an image that only falls back to the processor needs none."""
+    if wanted.compute_capability is None or wanted.accelerator != "nvidia":
+        return None
+    has, oldest, newest = Version(wanted.compute_capability), image.labels.compute_capability_min, image.labels.compute_capability_max
+    dead = (oldest and has < Version(oldest)) or (newest and has > Version(newest))
+    return f"without kernels for compute capability {wanted.compute_capability}" if dead else None
+
+
+def _driver(image: Image, wanted: Wanted) -> str | None:
+    """Whether the driver takes the image's CUDA: since 11 any of the same major version, before that none that is newer."""
+    if not image.labels.cuda or wanted.driver_cuda is None or wanted.accelerator != "nvidia":
+        return None
+    has, takes = Version(image.labels.cuda), Version(wanted.driver_cuda)
+    dead = has.major > takes.major or (takes.major < _MINOR_COMPATIBLE_SINCE and has > takes)
+    return f"for CUDA {image.labels.cuda}, while the driver supports {wanted.driver_cuda}" if dead else None
+
+
+def _ahead(image: Image, wanted: Wanted) -> bool:
+    """Whether the image's CUDA is newer than the driver's, if of the same major version: what must be compiled at run time fails."""
+    return bool(image.labels.cuda and wanted.driver_cuda and Version(image.labels.cuda) > Version(wanted.driver_cuda))
+
+
+def _compilers(image: Image, wanted: Wanted) -> str | None:
+    missing = [compiler for compiler in wanted.compilers if compiler not in image.labels.compilers]
+    return f"without {' and '.join(missing)}" if missing else None
+
+
+def _distribution(image: Image, wanted: Wanted) -> str | None:
+    return f"without {wanted.distribution}" if wanted.distribution and wanted.distribution not in image.labels.distribution else None
+
+
+def _mpi(image: Image, wanted: Wanted) -> str | None:
+    has = image.labels.mpi
+    if wanted.mpi is None or (has and compatible(has, wanted.mpi)):
+        return None
+    return f"with {has or 'no MPI'} where {wanted.mpi} is needed"
+
+
+def _runtime(image: Image, wanted: Wanted) -> str | None:
+    reads = _READS.get(wanted.runtime)
+    return f"in a format that {wanted.runtime} cannot read" if reads and _form(image.reference) not in reads else None
+
+
+_CHECKS: Final[tuple[Callable[[Image, Wanted], str | None], ...]] = (
+    _refuted,
+    _accelerator,
+    _architecture,
+    _processor,
+    _capability,
+    _driver,
+    _compilers,
+    _distribution,
+    _mpi,
+    _runtime,
+)
+
+
+def _form(reference: str) -> str:
+    """``docker`` and the like, or the ending of a file."""
+    return reference.split("://", 1)[0] if "://" in reference else next((end for end in _FILES if reference.endswith(end)), "")
+
+
+_range: Final = lru_cache(maxsize=1024)(version_range)
+
+
+@lru_cache(maxsize=4096)
+def _newest_first(version: str) -> tuple[int, ...]:
+    """Sorts newer versions first: ``2.10`` before ``2.1.1`` before ``2.1``, a release before its candidates."""
+    parsed = Version(version)
+    return (*(-part for part in (*parsed.release, 0, 0, 0, 0, 0)[:6]), int(parsed.is_prerelease))
+
+
+def _same_mpi_version(image: Image, wanted: Wanted) -> bool:
+    has, asked = image.labels.mpi_version, wanted.mpi_version
+    return asked is None or (has is not None and Version(has).major == Version(asked).major)

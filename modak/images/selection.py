@@ -1,0 +1,302 @@
+"""From requested labels to the image that has them.
+
+A choice is set inclusion, made deterministic: of the images that carry every wanted label and can run on the target, the
+most specific one. What had to be given up is a warning; what decided is one line each.
+
+A catalogue holds images of one kind together: all that an obstacle could be is the same for them, so one of them is asked
+for all, and the choice does not take longer where there are more of a kind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import nsmallest
+from itertools import chain, islice
+from typing import Final
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from modak.cache import Cache
+from modak.dsl import Notice
+from modak.facts import Image
+from modak.images.fit import Wanted, allows, criteria, is_there, kind_of, obstacle, pinned, within_kind
+from modak.text.grammar import image_file, version_range
+
+__all__ = ["Catalogue", "ImageChoice", "Wanted", "catalogue", "choose", "obstacle"]
+
+VERSION_FIELD: Final = "optimisation.options.version"
+MOST_LISTED: Final = 12
+"""Versions that a message lists; of more, the nearest."""
+
+
+@dataclass(frozen=True)
+class ImageChoice:
+    """The image (``None``: there is none, or one has to be built), how well it fits, and why it was taken."""
+
+    image: Image | None = None
+    exact: bool = False
+    """It carries everything that was wanted."""
+    recipe_version: str | None = None
+    """The version to build where ``image`` is ``None`` and a recipe exists."""
+    decisions: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Images that nothing tells apart but their version, what they carry beside it, and their name."""
+
+    versions: Mapping[Version, tuple[Image, ...]]
+    """The newest version first; of one version the best image first."""
+    count: int
+    public: Mapping[Version, tuple[Version, ...]]
+    """Versions without what follows their ``+`` -> the versions that there are of it."""
+
+    @property
+    def any(self) -> Image:
+        """One of them, to be asked for all."""
+        return next(iter(self.versions.values()))[0]
+
+    def within(self, wanted: str | None) -> Fitting:
+        """Those of a version or range."""
+        if wanted is None:
+            return Fitting(self.count, _first_two(self.versions.values()))
+        exact = pinned(wanted)
+        among = self.versions if exact is None else self.public.get(exact, ())
+        return self.of([version for version in among if allows(wanted, version)])
+
+    def of(self, versions: Iterable[Version]) -> Fitting:
+        """Those of some versions, the newest first."""
+        there = [self.versions[version] for version in versions if version in self.versions]
+        return Fitting(sum(map(len, there)), _first_two(there))
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How many images of a kind fit, and the best two of them."""
+
+    count: int
+    best: tuple[Image, ...]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Images by the framework that they carry, those of one kind together."""
+
+    by_framework: Mapping[str, tuple[Kind, ...]] = field(default_factory=dict)
+    by_reference: Mapping[str, Image] = field(default_factory=dict, repr=False)
+    cache: Cache[Wanted, ImageChoice] = field(default_factory=lambda: Cache(1024), compare=False)
+
+    @property
+    def frameworks(self) -> tuple[str, ...]:
+        """Frameworks that some image carries."""
+        return tuple(sorted(self.by_framework))
+
+
+def catalogue(images: Iterable[Image]) -> Catalogue:
+    """The images by framework and kind; their order does not matter."""
+    kinds: dict[str, dict[object, list[Image]]] = defaultdict(lambda: defaultdict(list))
+    named: dict[str, Image] = {}
+    for image in images:
+        kinds[image.labels.framework][kind_of(image)].append(image)
+        named[image.reference] = image
+    return Catalogue({name: tuple(map(_kind, found.values())) for name, found in sorted(kinds.items())}, named)
+
+
+def _kind(images: Sequence[Image]) -> Kind:
+    versions: dict[Version, list[Image]] = defaultdict(list)
+    public: dict[Version, dict[Version, None]] = defaultdict(dict)
+    for image in sorted(images, key=within_kind):
+        version = Version(image.labels.version)
+        versions[version].append(image)
+        public[Version(version.public)][version] = None
+    ordered = {version: tuple(found) for version, found in versions.items()}
+    return Kind(ordered, len(images), {version: tuple(found) for version, found in public.items()})
+
+
+def _first_two(groups: Iterable[tuple[Image, ...]]) -> tuple[Image, ...]:
+    return tuple(islice(chain.from_iterable(groups), 2))
+
+
+def choose(images: Catalogue, wanted: Wanted) -> ImageChoice:
+    """The image for a request.
+
+    What no image carries is given up in a fixed order, each with a warning: the version (the nearest is taken), graph
+    compilers, MPI, the distribution; the last two only where no recipe would bring them, and nothing where a source build
+    was asked for and a recipe exists. Never given up: framework, architecture, accelerator, what processor and GPU can
+    run, what the runtime reads.
+    """
+    if wanted.runtime == "none":
+        return ImageChoice(exact=True, decisions=("image: none, the job runs without a container",))
+    measured = [found for reference, _ in wanted.seconds if (found := images.by_reference.get(reference))]
+    return images.cache.get(wanted, lambda: _choose(images.by_framework.get(wanted.framework, ()), wanted, measured))
+
+
+def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) -> ImageChoice:
+    for asked, given_up in _relaxed(wanted):
+        able = [kind for kind in known if obstacle(kind.any, asked) is None]
+        if able:
+            runs = [image for image in measured if image.labels.framework == asked.framework and obstacle(image, asked) is None]
+            return _chosen(able, asked, given_up, sum(kind.count for kind in known), runs)
+    return _nothing(known, wanted)
+
+
+def _relaxed(wanted: Wanted) -> Iterator[tuple[Wanted, tuple[Notice, ...]]]:
+    """The wish, then the wish with ever less in it, each with what was given up."""
+    yield wanted, ()
+    if _builds(wanted):
+        return
+    bare, given_up = replace(wanted, compilers=()), tuple(_without(compiler, wanted) for compiler in wanted.compilers)
+    if given_up:
+        yield bare, given_up
+    if wanted.recipe_version:
+        return
+    if wanted.mpi:
+        text = f"no image of {wanted.framework} has an MPI compatible with {wanted.mpi}: ranks may fail to connect, test on two nodes"
+        bare, given_up = replace(bare, mpi=None), (*given_up, Notice(field="target.name", message=text))
+        yield bare, given_up
+    if wanted.distribution:
+        text = f"no suitable image of {wanted.framework} contains {wanted.distribution}; the application must provide it"
+        yield replace(bare, distribution=None), (*given_up, Notice(field="optimisation.options.distribution", message=text))
+
+
+def _without(compiler: str, wanted: Wanted) -> Notice:
+    text = f"no suitable image of {wanted.framework} contains {compiler}; the job runs without it"
+    return Notice(field=f"optimisation.options.{compiler}", message=text)
+
+
+def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:
+    """The best of those that can serve: of the version asked for, else a build of it, else of the nearest version.
+
+    Those that were ``measured`` are looked at beside the best of each kind: what the models say of them counts among equals.
+    """
+    matching = [found for kind in able if (found := kind.within(wanted.version)).count]
+    fitting = matching or _nearest(able, wanted)
+    first = list(chain.from_iterable(found.best for found in fitting))
+    among = {Version(image.labels.version) for image in first}
+    looked_at = dict.fromkeys((*first, *(image for image in measured if Version(image.labels.version) in among)))
+    best, *others = nsmallest(2, looked_at, key=lambda image: tuple(value for _, value in criteria(image, wanted)))
+    exact = bool(matching) and not given_up and _fits_fully(best, wanted)
+    if wanted.recipe_version and (why_build := _why_build(best, wanted, exact=exact)):
+        return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {why_build}",))
+    fit = sum(found.count for found in fitting)
+    why = f"{f'the best of {fit} suitable images' if fit > 1 else 'the only suitable image'} ({known} known for {wanted.framework})"
+    lines = (_line(best, wanted, why), *_runner_up(best, others, wanted), _standing(best, wanted))
+    warnings = (*given_up, *(() if matching else (_version_warning(best, able, wanted),)), *_mpi_warning(best, wanted))
+    return ImageChoice(best, exact, None, lines, warnings)
+
+
+def _why_build(best: Image, wanted: Wanted, *, exact: bool) -> str | None:
+    """Why a recipe serves better than the best image, where it does."""
+    if wanted.opt_build and not exact:
+        return f"no image contains {_described(wanted)} built from source for that CPU; nearest: {best.reference}"
+    return None if is_there(best) else f"the only suitable image is private: {best.reference}"
+
+
+def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
+    """No image can serve: a recipe where there is one, with the reasons by number."""
+    reasons: Counter[str] = Counter()
+    for kind in known:
+        reasons[obstacle(kind.any, wanted) or ""] += kind.count
+    counted = "; ".join(f"{count} {why}" for why, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])) if why)
+    count = sum(kind.count for kind in known)
+    named = wanted.framework
+    what = f"none of the {count} images of {named} is suitable: {counted}" if known else f"no image of {named} is known"
+    if wanted.recipe_version:
+        return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {what}",))
+    message = f"{what}; name an image of your own in application.container_runtime, or add one to the catalogue"
+    return ImageChoice(decisions=(f"image: {what}",), warnings=(Notice(field="optimisation.framework", message=message),))
+
+
+def _builds(wanted: Wanted) -> bool:
+    """A source build was asked for, and there is a recipe for it."""
+    return wanted.opt_build and wanted.recipe_version is not None
+
+
+def _fits_fully(best: Image, wanted: Wanted) -> bool:
+    """Everything wanted, a source build included where one was asked for; an image for GPUs is not what a CPU job wants."""
+    built = not wanted.opt_build or (best.labels.source == "opt-build" and is_there(best))
+    return built and best.labels.accelerator == wanted.accelerator
+
+
+def _nearest(able: Sequence[Kind], wanted: Wanted) -> list[Fitting]:
+    """Images of the version nearest to one that none has: of those made for what the job computes on, where there are such.
+
+    That is the lowest above with the same major number, else the highest below, else the lowest above.
+    """
+    asked = _anchor(version_range(wanted.version or ">=0"))
+    able = [kind for kind in able if kind.any.labels.accelerator == wanted.accelerator] or able
+    versions = _versions(able)
+    above, below = [item for item in versions if item >= asked], [item for item in versions if item < asked]
+    nearest = next((item for item in above if item.major == asked.major), below[-1] if below else above[0])
+    return [found for kind in able if (found := kind.of([nearest])).count]
+
+
+def _versions(kinds: Iterable[Kind]) -> list[Version]:
+    return sorted({version for kind in kinds for version in kind.versions})
+
+
+def _anchor(versions: SpecifierSet) -> Version:
+    """The version that a range is about: its lowest bound."""
+    bounds = [Version(spec.version.removesuffix(".*")) for spec in versions if spec.operator != "!="]
+    return min(bounds, default=Version("0"))
+
+
+def _version_warning(best: Image, able: Sequence[Kind], wanted: Wanted) -> Notice:
+    versions, used = _versions(able), Version(best.labels.version)
+    first = max(0, min(versions.index(used) - MOST_LISTED // 2, len(versions) - MOST_LISTED))
+    there = ", ".join(map(str, versions[first : first + MOST_LISTED]))
+    among = "available" if len(versions) <= MOST_LISTED else f"the nearest of {len(versions)}"
+    text = f"no suitable image contains {wanted.framework} {wanted.version}; {best.labels.version} is used instead ({among}: {there})"
+    return Notice(field=VERSION_FIELD, message=text)
+
+
+def _mpi_warning(best: Image, wanted: Wanted) -> tuple[Notice, ...]:
+    if wanted.mpi is None or best.labels.mpi == wanted.mpi:
+        return ()
+    text = (
+        f"the image is built with {best.labels.mpi}, but the job runs with {wanted.mpi}: both have the MPICH ABI, "
+        "but their versions and process managers must match; test on two nodes before a long run"
+    )
+    return (Notice(field="target.name", message=text),)
+
+
+def _line(best: Image, wanted: Wanted, why: str) -> str:
+    labels = best.labels
+    extras = [*labels.compilers, *labels.distribution, *([labels.mpi] if labels.mpi else [])]
+    inside = f"{labels.framework} {labels.version} ({labels.source}{', with ' + ', '.join(extras) if extras else ''})"
+    device = "CPUs" if labels.accelerator == "none" else labels.accelerator
+    built = f", compiled for {labels.microarchitecture}" if labels.microarchitecture else ""
+    spare = "; it is built for GPUs, which this job does not use" if labels.accelerator != wanted.accelerator else ""
+    return f"image: {best.reference}, {inside} for {device}{built}: {why}{spare}"
+
+
+def _runner_up(best: Image, others: Sequence[Image], wanted: Wanted) -> tuple[str, ...]:
+    """The second choice, and the first criterion that decided against it."""
+    if not others:
+        return ()
+    second = others[0]
+    pairs = zip(criteria(best, wanted), criteria(second, wanted), strict=True)
+    why = next((name for (name, ours), (_, theirs) in pairs if ours != theirs), "they are equal")
+    return (f"image: second best is {second.reference}; the chosen one is preferred because {why}",)
+
+
+def _standing(best: Image, wanted: Wanted) -> str:
+    """What the catalogue says of having run it."""
+    if best.verified_on:
+        return f"image: verified on {best.verified_on.isoformat()}: it ran, and contains what its labels say"
+    note = f"; {best.notes[0]}" if best.notes else ""
+    if not is_there(best):
+        name = f" (as {image_file(best.reference)})" if wanted.runtime in ("apptainer", "singularity") else ""
+        return f"image: private: get it from its owner before you submit{name}{note}"
+    return f"image: unverified: no run of it is recorded{note}"
+
+
+def _described(wanted: Wanted) -> str:
+    """``tensorflow 2.1 with xla for nvidia``."""
+    extras = [*wanted.compilers, *([wanted.distribution] if wanted.distribution else [])]
+    gpu = f" for {wanted.accelerator}" if wanted.accelerator != "none" else ""
+    return f"{wanted.framework}{' ' + wanted.version if wanted.version else ''}{' with ' + ' and '.join(extras) if extras else ''}{gpu}"

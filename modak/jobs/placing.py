@@ -1,0 +1,135 @@
+"""Where a job's data lies while it runs, and what its result is recorded as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from modak.choosing.shapes import Shape
+from modak.choosing.software import Software, preferred_storage
+from modak.choosing.wishes import carrier
+from modak.dsl import Notice, Request, Workload
+from modak.facts import FileSystem, parameter
+from modak.jobs.spec import Copy, Report, Staging
+from modak.results.metrics import counted, metric
+from modak.target import Target
+from modak.text.words import Joined, Variable, Word, variables
+from modak.tuning.setting import recorded
+
+COMMON: Final = "default-common"
+"""The storage class where the request names none."""
+SMALL_FILE_BYTES: Final = 2**20
+"""Files below it on the average are kept in one stripe."""
+STRIPES_ONE_NODE, STRIPES_MORE_NODES = 4, 8
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The place that the script exports as ``MODAK_STORAGE``; ``None``: nobody asks for it, or the system names none."""
+
+    place: Word | None = None
+    decisions: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+
+
+def storage(request: Request, target: Target, software: Software) -> Storage:
+    """The storage class that the request prefers, else the image; the common one, where a rule or the command asks for the place alone."""
+    asked, wanted = request.application.storage_class_pref, preferred_storage(request, software)
+    if not (wanted or _asked_for(request, software)):
+        return Storage()
+    found = _of_class(target, wanted or COMMON) or (None if asked else _of_class(target, COMMON))
+    if found is None:
+        known = sorted({fs.storage_class for fs in (target.system.filesystems if target.system else ()) if fs.storage_class})
+        text = f"no storage of class {wanted or COMMON} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
+        return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),) if asked else ())
+    common = "the common class, because no other is requested" if not wanted else f"the common class, because the system has no {wanted}"
+    why = "as requested" if asked else f"as {software.reference} requires" if found.storage_class == wanted else common
+    return Storage(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
+
+
+def staging(request: Request, target: Target, nodes: int, software: Software) -> Staging | None:
+    """The job's own directory, where the request has something to copy: in the preferred storage, else in the node's ``TMPDIR``."""
+    application = request.application
+    if not (application.stage_in or application.stage_out):
+        return None
+    found = _of_class(target, preferred_storage(request, software))
+    return Staging(
+        place=_place(found) if found else None,
+        shared=found is not None and not found.node_local,
+        stripes=_stripes(request, nodes) if found and found.kind == "lustre" else None,
+        into=tuple(Copy(copy.source, copy.to, copy.unpack) for copy in application.stage_in),
+        out=tuple(Copy(copy.to, copy.source) for copy in application.stage_out),
+    )
+
+
+def report(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Report:
+    """What the script writes about its run, in the columns of the results table."""
+    workload, found = request.optimisation.workload, carrier(request)
+    has: dict[str, str | float | bool | None] = {
+        "application": request.workload_name,
+        "dataset": workload.dataset,
+        **{f"params.{name}": parameter(value) for name, value in workload.params.items()},
+        **{f"params.{name}": value for name, value in recorded(request).items()},
+        "params.epochs": f"{workload.epochs:g}" if workload.epochs else None,
+        "params.steps": f"{workload.steps:g}" if workload.steps else None,
+        "params.amount": _amount(workload),
+        "framework": found.framework if found else None,  # as the models are asked for it, whatever it runs in
+        "framework_version": software.framework_version,
+        "compiler": shape.compiler,
+        "image": software.reference,
+        "precision": shape.precision,
+        "system": target.name,
+        "partition": target.partition.name if target.partition and target.system and len(target.system.partitions) > 1 else None,
+        "nodes": nodes,
+        "ranks_per_node": shape.ranks_per_node,
+        "threads_per_rank": shape.threads_per_rank,
+        "gpus_per_node": shape.gpus_per_node or None,
+        "batch_size": shape.batch_size,
+        "mpi": shape.mpi,
+        "mpi_from": shape.mpi_from,
+        "hyperthreads": shape.hyperthreads,
+        "numa_mode": shape.numa_mode,
+        "runtime": target.runtime.name if target.runtime and software.reference else None,
+    }
+    printed = workload.metric
+    known = {name: value for name, value in has.items() if value is not None}
+    return Report(
+        file=request.application.result_file.removesuffix(".json") if request.application.result_file else None,
+        record=known if request.workload_name else {},
+        metric=printed.name if printed else None,
+        unit=printed.unit if printed else None,
+        pattern=printed.pattern if printed else None,
+    )
+
+
+def _amount(workload: Workload) -> str | None:
+    """All the work of a run that prints how fast it does that, in what its rate counts."""
+    rate = counted(metric(workload.metric.name, workload.metric.unit)) if workload.metric else None
+    if rate and rate[0] == "samples" and not workload.amount and workload.samples:
+        return f"{workload.samples * (workload.epochs or 1):.12g} samples"
+    return workload.amount if rate else None
+
+
+def _asked_for(request: Request, software: Software) -> bool:
+    application = request.application
+    commands = (*application.command, *application.pre_execution, *application.post_execution)
+    named = any(name in text.script for text in software.rules.texts for name in ("MODAK_STORAGE", "preferred_storage_location"))
+    return named or "MODAK_STORAGE" in variables(commands)
+
+
+def _of_class(target: Target, wanted: str | None) -> FileSystem | None:
+    """The system's place of a storage class."""
+    known = target.system.filesystems if target.system else ()
+    return next((fs for fs in known if wanted and fs.storage_class == wanted and (fs.path or fs.path_variable)), None)
+
+
+def _place(found: FileSystem) -> Word:
+    return found.path if found.path else Joined(parts=(Variable(variable=found.path_variable or ""),))
+
+
+def _stripes(request: Request, nodes: int) -> int:
+    """Lustre stripes of the job's directory: one for small files, a few for one client, more for many."""
+    data = request.optimisation.data
+    if data and data.files and data.size_bytes and data.size_bytes / data.files < SMALL_FILE_BYTES:
+        return 1
+    return STRIPES_ONE_NODE if nodes == 1 else STRIPES_MORE_NODES

@@ -1,0 +1,239 @@
+"""One job, independent of any scheduler (in the terms of PSI/J where it has them).
+
+Everything here is a value: schedulers turn it into directives, launchers and runtimes into words, and
+:mod:`modak.script.job` into text. What is large, or a mapping, is left out of hashes, which so cost little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from modak.facts import HostMpi, RuntimePolicy, System
+from modak.text.words import Word
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the job asks for and how it lies on its nodes. Sizes in bytes, times in seconds."""
+
+    nodes: int = 1
+    ranks_per_node: int = 1
+    threads_per_rank: int = 1
+    cores_per_rank: int = 1
+    """Physical cores a rank is bound to; with hyper-threads fewer than ``threads_per_rank``."""
+    gpus_per_node: int = 0
+    gpu_vendor: str | None = None
+    hyperthreads: bool = False
+    threads_per_core: int = 1
+    """Of the node's processor."""
+    numa_domains: int | None = None
+    numa_constraint: str | None = None
+    memory_per_node: int | None = None
+    memory_per_core: int | None = None
+    whole_node: bool = False
+    """The layout uses every core of its nodes."""
+    oversubscribed: bool = False
+    """More threads than the node has hardware threads for, or than it has cores for where a core is what the scheduler counts."""
+    unbound: bool = False
+    """Processes go where the node lets them: a launcher that does not know the job's own cores binds them to none."""
+    node_cores: int | None = None
+    """Physical cores of a node, where they are known."""
+    total_ranks: int | None = None
+    """Ranks in total, where that is fewer than every node could have."""
+
+    @property
+    def ranks(self) -> int:
+        """Ranks in total."""
+        return self.total_ranks or self.nodes * self.ranks_per_node
+
+    @property
+    def cores_per_node(self) -> int:
+        """Cores that the job takes of a node: never more than it has, where ranks share them."""
+        taken = self.ranks_per_node * self.cores_per_rank
+        return min(taken, self.node_cores or taken)
+
+    @property
+    def node_memory(self) -> int:
+        """Bytes of a node that cover both what is asked for the node and for its cores; 0: nothing is."""
+        return max(self.memory_per_node or 0, (self.memory_per_core or 0) * self.cores_per_node)
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A signal that the script gets some seconds before the job's time limit."""
+
+    name: str
+    seconds: int
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What the scheduler is told beyond resources. ``None``: nothing said."""
+
+    name: str = "modak"
+    account: str | None = None
+    queue: str | None = None
+    partition: str | None = None
+    wall_time_s: int | None = None
+    constraint: str | None = None
+    node_list: str | None = None
+    array: str | None = None
+    output: str | None = None
+    error: str | None = None
+    join: bool | None = None
+    """Standard error goes to the output file."""
+    notify: tuple[str, ...] = ()
+    email: str | None = None
+    dependency: str | None = None
+    begin: str | None = None
+    exclusive: bool | None = None
+    requeue: bool | None = None
+    signal: Signal | None = None
+    copy_environment: bool | None = None
+    copy_variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Container:
+    """The image that the job runs in, and how."""
+
+    runtime: str
+    """Name of a runtime plug-in: ``apptainer``, ``charliecloud``, …"""
+    reference: str
+    """The catalogue's reference, for instance ``docker://…``; a file name for the caller's own."""
+    file: str
+    """The file (or, for Charliecloud, directory) name that callers put the image under."""
+    policy: RuntimePolicy | None = field(default=None, hash=False)
+    """The site's policy on this runtime: version, module, binds."""
+    gpu_vendor: str | None = None
+    host_mpi: HostMpi | None = field(default=None, hash=False)
+    """The host MPI that is bound over the container's; ``None``: the container's own."""
+    mpi: str | None = None
+    """The MPI family in the image, where its label says."""
+    mpi_version: str | None = None
+    to_build: bool = False
+    """The image does not exist yet: the build job makes it."""
+    digest: str | None = None
+    """``sha256:…`` of the image's file, where the catalogue has it."""
+
+
+@dataclass(frozen=True)
+class RuleText:
+    """A rule's shell text at its stage, with the values it may read as exported variables."""
+
+    rule: str
+    stage: str
+    script: str
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What is copied before or after the run; ``inside`` is its place in the job's scratch directory."""
+
+    outside: Word
+    inside: str
+    unpack: bool = False
+    """What is copied in is a tar or SquashFS file; ``inside`` is a directory of its content."""
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A directory of the job's own, made before the run and removed at its end."""
+
+    place: Word | None = None
+    """The storage that it lies in; ``None``: the node's ``TMPDIR``."""
+    shared: bool = False
+    """Whether all nodes see the same storage."""
+    stripes: int | None = None
+    """Lustre's stripe count of what is written there."""
+    into: tuple[Copy, ...] = ()
+    out: tuple[Copy, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the script writes about its own run."""
+
+    record: Mapping[str, str | float | bool] = field(default_factory=dict, hash=False)
+    """The configuration in the columns of the results table; without ``application`` nothing can be loaded."""
+    metric: str | None = None
+    """A metric that the application prints; ``None``: its time alone."""
+    unit: str | None = None
+    pattern: str | None = None
+    """An extended regular expression with one group: the metric's number."""
+    file: str | None = None
+    """The file's name without ``.json``, below the folder that the job is submitted from; ``None``: one named after the job."""
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """One job. ``command`` are words as :mod:`modak.text.words` parses them (``${NAME}`` is their one expansion)."""
+
+    command: tuple[Word, ...]
+    resources: Resources
+    attributes: Attributes = Attributes()
+    launcher: str = "none"
+    """Name of a launcher plug-in."""
+    launcher_flavour: str | None = None
+    """The MPI family that ``mpirun`` belongs to: ``openmpi``, ``mpich``, ``intel-mpi``."""
+    launcher_version: str | None = None
+    pmi: str | None = None
+    container: Container | None = None
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Variables exported in the script, reaching every rank."""
+    modules: tuple[str, ...] = ()
+    rules: tuple[RuleText, ...] = ()
+    pre: tuple[Word, ...] = ()
+    post: tuple[Word, ...] = ()
+    checkpoint: tuple[Word, ...] = ()
+    """What runs when the signal before the limit comes; empty: the application gets the signal."""
+    system: System | None = field(default=None, hash=False)
+    plan_id: str = ""
+    values: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What rule texts may read: ``MODAK_STORAGE``, ``MODAK_RANKS``, …; placeholders become these variables."""
+    slurm_step: bool = False
+    """Its processes are a step of Slurm's, which srun starts: what Slurm offers for steps reaches them (Pyxis, ``scancel``). Found when
+    the script is written: :meth:`modak.launchers.Launcher.slurm_step`."""
+    preflight: bool = True
+    affinity: bool = False
+    """Each rank's CPUs are counted and printed before the run."""
+    distribution: str | None = None
+    """What connects the workers of a training run: ``horovod``."""
+    storage: Word | None = None
+    """The preferred storage, exported as ``MODAK_STORAGE``."""
+    staging: Staging | None = None
+    report: Report | None = None
+
+    @property
+    def cpus_per_node(self) -> int:
+        """What the job takes of a node as its scheduler counts: cores, or their hardware threads."""
+        return self.resources.cores_per_node * self.cpus_per_core
+
+    @property
+    def cpus_per_core(self) -> int:
+        """CPUs of a core as the scheduler counts them."""
+        return self.resources.threads_per_core if self.system and self.system.cpu_unit == "thread" else 1
+
+    @property
+    def all_modules(self) -> tuple[str, ...]:
+        """Modules in the order in which they are loaded: the site's, the runtime's, the host MPI's, then the job's own."""
+        site = self.system.modules if self.system else ()
+        has = self.container
+        runtime = (has.policy.module,) if has and has.policy else ()
+        mpi = (has.host_mpi.module,) if has and has.host_mpi else ()
+        return tuple(dict.fromkeys(name for name in (*site, *runtime, *mpi, *self.modules) if name))
+
+
+@dataclass(frozen=True)
+class BuildSpec:
+    """What is made before the job can run: its image, its application, or both."""
+
+    definition: str = ""
+    """Text of the container's recipe (Singularity definition or Dockerfile); empty: the image is there."""
+    source: str | None = None
+    """Where the application's sources are (:data:`modak.text.grammar.SourceText`): a Git repository, an archive or a directory."""
+    command: str = ""
+    """Shell code that builds the application in its source directory, inside the container."""
+    parallelism: int = 1
+    """``BUILD_PARALLELISM``: processes that a build may start."""

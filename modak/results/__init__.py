@@ -1,0 +1,1 @@
+"""What a measured number means, which look wrong, which differ, and which a job may report."""

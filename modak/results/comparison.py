@@ -1,0 +1,110 @@
+"""Compare results that differ in one column (system, version, compiler), and decide whether the difference exceeds the noise."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median, variance
+from typing import Any, Final, NamedTuple
+
+from modak.results.metrics import metric
+
+ASIDE: Final = frozenset(("id", "value", "repeat", "measured_at", "source", "suspect"))
+"""Columns in which runs of one thing may differ."""
+WITH: Final[Mapping[str, tuple[str, ...]]] = {
+    "system": ("partition",),
+    "framework": ("framework_version", "image"),
+    "framework_version": ("image",),
+    "compiler": ("image",),
+}
+"""What goes with a column: a partition belongs to its system, an image to its framework."""
+_T: Final = (
+    (1, 12.71),
+    (2, 4.30),
+    (3, 3.18),
+    (4, 2.78),
+    (5, 2.57),
+    (6, 2.45),
+    (8, 2.31),
+    (10, 2.23),
+    (15, 2.13),
+    (30, 2.04),
+    (10**9, 1.96),
+)
+"""Two-sided 95 % quantiles of Student's t by degrees of freedom (any table of the distribution)."""
+
+
+Measured = tuple[str, Sequence[float]]
+"""A value of the compared column, and what was measured with it."""
+
+
+class Scatter(NamedTuple):
+    """What repeats scatter: the pooled standard deviation of logarithms, and its degrees of freedom."""
+
+    deviation: float
+    freedom: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two values of the compared column with all else equal: medians, and how they differ."""
+
+    equal: Mapping[str, Any]
+    one: str
+    other: str
+    medians: tuple[float, float]
+    counts: tuple[int, int]
+    ratio: float
+    """The other's median divided by the one's."""
+    better: str | None
+    """Which of the two is better; ``None``: nobody knows whether less or more is."""
+    beyond_noise: bool | None
+    """Whether the difference exceeds what repeats scatter (95 %); ``None``: nothing was repeated."""
+
+
+def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> list[Pair]:
+    """Records that differ in ``column``, each of its values against the first of ``values`` (not given: the first by name).
+
+    Suspect records and those that leave the column open are left out. Scatter is pooled over all that was repeated: the
+    standard deviation of the logarithms.
+    """
+    aside = ASIDE.union((column,), WITH.get(column, ()))
+    groups: dict[tuple[tuple[str, Any], ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        value = record.get(column)
+        if value is None or record.get("suspect") or (values and str(value) not in values):
+            continue
+        groups[tuple(sorted((k, v) for k, v in record.items() if k not in aside))][str(value)].append(float(record["value"]))
+    scatter = _pooled([cell for group in groups.values() for cell in group.values()])
+    pairs = []
+    for equal in sorted(groups, key=repr):
+        group = groups[equal]
+        first, *others = (name for name in (values or sorted(group)) if name in group)
+        pairs += [_pair(dict(equal), (first, group[first]), (other, group[other]), scatter) for other in others]
+    return pairs
+
+
+def _pooled(cells: Sequence[Sequence[float]]) -> Scatter:
+    """The scatter of cells of repeats, each about its own mean."""
+    repeated = [[math.log(value) for value in cell] for cell in cells if len(cell) > 1]
+    freedom = sum(len(cell) - 1 for cell in repeated)
+    squares = sum(variance(cell) * (len(cell) - 1) for cell in repeated)
+    return Scatter(math.sqrt(squares / freedom) if freedom else 0.0, freedom)
+
+
+def _pair(equal: Mapping[str, Any], one: Measured, other: Measured, scatter: Scatter) -> Pair:
+    (name, first), (other_name, second) = one, other
+    medians = (median(first), median(second))
+    ratio = medians[1] / medians[0]
+    error = scatter.deviation * math.sqrt(1 / len(first) + 1 / len(second))
+    beyond = abs(math.log(ratio)) > quantile(scatter.freedom) * error if scatter.freedom else None
+    less = metric(equal["metric"], equal.get("unit")).better == "lower"
+    better = None if ratio == 1 else name if (ratio > 1) == less else other_name
+    return Pair(equal, name, other_name, medians, (len(first), len(second)), ratio, better, beyond)
+
+
+def quantile(freedom: int) -> float:
+    """Student's t, two-sided 95 %, rounded to the wider side."""
+    return next((t for degrees, t in reversed(_T) if degrees <= max(freedom, 1)), _T[0][1])

@@ -1,0 +1,105 @@
+"""Pydantic's findings as faults: one readable line each, with the dotted field and what is allowed there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from modak.errors import Fault, nearest
+from modak.text.grammar import PATTERNS
+
+_BRANCH: Final = re.compile(
+    r"(?:str|int|float|bool|none|date|datetime|Variable|Joined|constrained-.*|function-.*|(?:literal|tuple|dict|nullable|lax-or-strict)\[.*|\[key\])"
+)
+_ADVICE: Final[Mapping[str, str]] = {
+    "missing": "is required",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number of at most 20 digits",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "string_unicode": "text without halves of surrogate pairs",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "mapping_type": "an object",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "string_too_long": "at most {max_length} characters",
+    "string_too_short": "at least {min_length} character(s)",
+    "too_long": "at most {max_length} entries",
+    "too_short": "at least {min_length} entry",
+    "literal_error": "one of {expected}",
+    "value_error": "{error}",
+}
+
+
+def faults_of(error: ValidationError, prefix: str = "", *, model: type[BaseModel] | None = None) -> tuple[Fault, ...]:
+    """One fault a field, sorted by field; ``prefix`` is the dotted path of the model's own place in the document.
+
+    With ``model`` a fault on an unknown key names the nearest known one. Values that were sent are not repeated, other
+    than shortened by the grammars themselves.
+    """
+    found: dict[str, list[str]] = {}
+    for one in error.errors(include_url=False, include_input=False):
+        found.setdefault(_field(one["loc"], prefix), []).append(_message(one, model))
+    return tuple(Fault(field, " or ".join(dict.fromkeys(messages))) for field, messages in sorted(found.items()))
+
+
+def join(*parts: str) -> str:
+    """Dotted path of the parts that are not empty."""
+    return ".".join(part for part in parts if part)
+
+
+def _field(loc: tuple[int | str, ...], prefix: str) -> str:
+    """The path without the names of the branches of unions, which are no keys."""
+    keys = [re.sub(r"[^!-~]", "?", str(key)[:60]) for key in loc if isinstance(key, int) or not _BRANCH.fullmatch(key)]
+    return join(prefix, *keys)
+
+
+def _message(one: Any, model: type[BaseModel] | None) -> str:
+    if one["type"] == "extra_forbidden":
+        return _unknown_key(one["loc"], model)
+    if one["type"] == "string_pattern_mismatch":
+        return PATTERNS.get(one["ctx"]["pattern"], f"text that matches {one['ctx']['pattern']}")
+    of_text = one["type"] == "too_long" and one["ctx"]["field_type"] == "Value"  # a text's length, looked at after its characters
+    template = _ADVICE.get("string_too_long" if of_text else one["type"])
+    return template.format_map(one.get("ctx", {})) if template else str(one["msg"]).replace("Input should be ", "")
+
+
+def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
+    known = sorted(_keys(model, loc[:-1])) if model else []
+    close = nearest(str(loc[-1]), known)
+    hint = f"; did you mean {close!r}?" if close else ""
+    return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not close else "")
+
+
+def _keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> set[str]:
+    """Keys of the model that stands at ``loc`` below ``model``; none where that place is no model."""
+    here = model
+    for key in loc:
+        if isinstance(key, str) and key in here.model_fields:
+            inner = _model_in(here.model_fields[key].annotation)
+            if inner is None:
+                return set()
+            here = inner
+    return {field.alias or name for name, field in here.model_fields.items()}
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The first model inside an annotation: of ``tuple[Partition, ...] | None`` it is ``Partition``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := _model_in(inner))), None)

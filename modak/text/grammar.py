@@ -1,0 +1,308 @@
+"""The grammars of everything that ends up in a header line, a path or a command: parsed, never escaped.
+
+A value that matches its pattern cannot hold a blank, a quote, a line break or a second option, so it cannot add a
+directive. Patterns are ASCII on purpose and are matched whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from math import ceil
+from typing import Annotated, Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+from pydantic import AfterValidator, StringConstraints
+
+_NODES: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*\])?"
+_GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
+    "name": (r"[A-Za-z0-9][A-Za-z0-9._+-]*", 64, "letters, digits and ._+-, a letter or digit first"),
+    "account": (r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", 64, "letters, digits and _.@-"),
+    "constraint": (
+        r"[A-Za-z0-9_][A-Za-z0-9_.:-]*([&|][A-Za-z0-9_][A-Za-z0-9_.:-]*)*",
+        128,
+        "features of letters, digits and _.:-, joined by & or |",
+    ),
+    "nodes": (
+        rf"{_NODES}(,{_NODES})*",
+        1024,
+        "host names with commas between them, for instance node1,node[07-12]",
+    ),
+    "array": (
+        r"[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?(,[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?)*(%[0-9]{1,7})?",
+        256,
+        "indices, for instance 0-15, 1,3,5 or 0-99:2%10",
+    ),
+    "dependency": (
+        r"[a-z]+(:[A-Za-z0-9_.\[\]-]+)+([,?][a-z]+(:[A-Za-z0-9_.\[\]-]+)+)*|singleton",
+        256,
+        "TYPE:JOB, for instance afterok:1234 (or singleton)",
+    ),
+    "email": (r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9]", 254, "one address, name@host"),
+    "begin": (
+        r"[0-9]{4}-[0-9][0-9]-[0-9][0-9](T[0-9][0-9]:[0-9][0-9](:[0-9][0-9])?)?|[0-9][0-9]:[0-9][0-9](:[0-9][0-9])?"
+        r"|now\+[0-9]{1,6}(minutes|hours|days)?",
+        32,
+        "2026-01-31T14:00, 14:00 or now+2hours",
+    ),
+    "variable": (r"[A-Za-z_][A-Za-z0-9_]*", 128, "names of environment variables: letters, digits and _"),
+    "option": (
+        r"--?[A-Za-z][A-Za-z0-9_-]*=?|[A-Za-z][A-Za-z0-9_.-]*=",
+        64,
+        "an option (--batch-size, --batch-size=) or the start of a word (NB=)",
+    ),
+    "module": (r"[A-Za-z0-9][A-Za-z0-9._+/-]*", 128, "letters, digits and ._+/-"),
+    "path": (r"(/[A-Za-z0-9._+@-]+)+/?|/", 512, "an absolute path of letters, digits and ._+@-"),
+}
+
+PATTERNS: Final[Mapping[str, str]] = {
+    rf"^(?:{pattern})$": f"{allowed}; at most {longest} characters" for pattern, longest, allowed in _GRAMMARS.values()
+}
+"""What each pattern allows, in words: for messages."""
+
+_DENIED: Final = re.compile(
+    r"(?:LD_|BASH|PYTHON|PERL|GIT_|SSH_|SLURM_|SBATCH_|SRUN_|PBS_|DYLD_|APPTAINER|SINGULARITY(?!_DIR$)).*"
+    r"|ENV|IFS|PATH|CDPATH|PS4|SHELLOPTS|PROMPT_COMMAND|GLIBC_TUNABLES|GCONV_PATH"
+    # programs that scripts call: tar, curl, launchers, runtimes
+    r"|TAR_OPTIONS|CURL_HOME|(?:OPAL|PRTE|PMIX)_PREFIX|(?:OMPI|PRTE|PMIX)_MCA_.*(?:agent|path|[rs]sh_args|param_files)"
+    r"|(?:I_MPI_)?HYDRA_(?:LAUNCHER|BOOTSTRAP)_EX(?:EC|TRA).*"
+    r"|(?:FLUX|LSB|LSF)_.*|CONTAINERS_.*|ENROOT_(?:SYS)?CONF(?:IG)?_PATH"
+)
+_MOST_NODES: Final = 10_000
+_UNSOUND: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def _text(name: str) -> StringConstraints:
+    pattern, longest, _ = _GRAMMARS[name]
+    return StringConstraints(pattern=rf"^(?:{pattern})$", max_length=longest)
+
+
+def _few_nodes(nodes: str) -> str:
+    """A list such as ``n[1-999999999]`` would be expanded by whoever reads it; so would a hundred shorter ranges."""
+    ranges = re.findall(r"([0-9]+)-([0-9]+)", "".join(re.findall(r"\[[^\]]*\]", nodes)))
+    more = [int(last) - int(first) for first, last in ranges]
+    if any(each < 0 for each in more) or 1 + nodes.count(",") + sum(more) > _MOST_NODES:
+        raise ValueError(f"ranges of nodes rise, and the list holds at most {_MOST_NODES} nodes")
+    return nodes
+
+
+def _some_indices(array: str) -> str:
+    """No scheduler takes a range that falls, or steps of nothing."""
+    ranges = re.findall(r"([0-9]+)-([0-9]+)", array)
+    if any(int(last) < int(first) for first, last in ranges) or re.search(r":0+(?![0-9])", array):
+        raise ValueError("ranges of indices rise, by steps of at least 1")
+    return array
+
+
+def _real_time(text: str) -> str:
+    try:
+        if not text.startswith("now"):
+            datetime.fromisoformat(text if "-" in text else f"2000-01-01T{text}")
+    except ValueError:
+        raise ValueError(_GRAMMARS["begin"][2]) from None
+    return text
+
+
+def _harmless(name: str) -> str:
+    if _DENIED.fullmatch(name):
+        raise ValueError(f"{name} changes what a shell, loader, scheduler or launcher runs; it may not be copied into a job")
+    return name
+
+
+def _not_ours(name: str) -> str:
+    if name.startswith("MODAK_"):
+        raise ValueError("MODAK_* are the job script's own variables")
+    return name
+
+
+def _no_dots(path: str) -> str:
+    if ".." in path.split("/"):
+        raise ValueError("a path may not hold '..'")
+    return path
+
+
+def sound(text: str) -> str:
+    """Text that a script or answer can hold: no control characters but tab and line feed, no half of a surrogate pair."""
+    found = _UNSOUND.search(text)
+    if found:
+        raise ValueError(f"character {found.start() + 1}: control characters are not allowed")
+    return text
+
+
+Name = Annotated[str, _text("name")]
+"""Names of systems, partitions, frameworks, applications in requests, images' labels; names of jobs."""
+JobName = Name
+Account = Annotated[str, _text("account")]
+Constraint = Annotated[str, _text("constraint")]
+NodeList = Annotated[str, _text("nodes"), AfterValidator(_few_nodes)]
+ArraySpec = Annotated[str, _text("array"), AfterValidator(_some_indices)]
+Dependency = Annotated[str, _text("dependency")]
+Email = Annotated[str, _text("email")]
+BeginTime = Annotated[str, _text("begin"), AfterValidator(_real_time)]
+EnvironmentName = Annotated[str, _text("variable")]
+CopiedName = Annotated[str, _text("variable"), AfterValidator(_harmless)]
+"""A variable that a request may copy from the submitter's environment: a name alone, and none that runs code."""
+OptionName = Annotated[str, _text("option")]
+"""What a command takes a value after: as a word of its own, or after ``=`` in the same one."""
+SettableName = Annotated[CopiedName, AfterValidator(_not_ours)]
+"""A variable that a request may set: as one that it may copy, and none that the script keeps its own notes in."""
+ModuleName = Annotated[str, _text("module")]
+AbsolutePath = Annotated[str, _text("path"), AfterValidator(_no_dots)]
+SoundText = Annotated[str, AfterValidator(sound)]
+
+_OUTPUT: Final = re.compile(r"(?:[A-Za-z0-9._+]|%[jxAaN])(?:[A-Za-z0-9._+-]|%[jxAaN])*(?:/(?:[A-Za-z0-9._+-]|%[jxAaN])+)*")
+_OCI: Final = re.compile(
+    r"(?P<scheme>docker|oras|library|shub|private)://"
+    r"(?P<path>(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*)"
+    r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
+)
+_SOURCE: Final = re.compile(
+    r"https://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[A-Za-z0-9._%+,@-]+)*/?"
+    r"|(?:\$\{[A-Z_][A-Z0-9_]*\}/|/|\./)?[A-Za-z0-9._][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9._+@-]+)*/?"
+)
+_IMAGE_FILE: Final = re.compile(r"(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*(?:/\.?[A-Za-z0-9_][A-Za-z0-9._+-]*)*)\.(?:sif|sqfs|simg)")
+"""A directory may be hidden (``.local``); ``..`` is none."""
+
+
+def is_image_file(text: str) -> bool:
+    """Whether a text is the path of an image file that a job script may name.
+
+    >>> is_image_file("/home/ada/.local/share/modak/images/x.sif"), is_image_file("../x.sif"), is_image_file("a b.sif")
+    (True, False, False)
+    """
+    return bool(_IMAGE_FILE.fullmatch(text))
+
+
+def _output(path: str) -> str:
+    """A relative path of letters, digits and ``._+-``, with the schedulers' ``%j %x %A %a %N`` as the only expansions."""
+    if len(path) > 256 or not _OUTPUT.fullmatch(path):
+        raise ValueError("a relative path of letters, digits, '._+-/' and %j, %x, %A, %a, %N")
+    return _no_dots(path)
+
+
+def _reference(text: str) -> str:
+    if len(text) > 512 or not (_OCI.fullmatch(text) or _IMAGE_FILE.fullmatch(text)):
+        raise ValueError("an image is 'docker://repository/name:tag' (or oras, library, shub, private) or a file NAME.sif or NAME.sqfs")
+    return text
+
+
+def _inside(path: str) -> str:
+    """A relative path within the job's own directory; ``.`` is the directory itself."""
+    if path != "." and (len(path) > 256 or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9_][A-Za-z0-9._+@-]*)*/?", path)):
+        raise ValueError("a path within the job's own directory: letters, digits and ._+@- between slashes, for instance data/train")
+    return path.rstrip("/")
+
+
+def _pattern(text: str) -> str:
+    """What grep -E and bash both read, with one group: the number. ``(?`` and backslashes before letters are other dialects."""
+    try:
+        groups = re.compile(text).groups if re.fullmatch(r"[ -~]+", text) and not re.search(r"\(\?|\\[A-Za-z0-9]", text) else 0
+    except (re.error, OverflowError):  # the latter of a count that no program takes
+        groups = 0
+    if groups != 1:
+        raise ValueError("an extended regular expression with one group around the number, for instance 'throughput: ([0-9.]+)'")
+    return text
+
+
+def _source(text: str) -> str:
+    if len(text) > 512 or not _SOURCE.fullmatch(text):
+        raise ValueError("an https address without user name, query or fragment, or a path (it may begin with ${HOME})")
+    return _no_dots(text)
+
+
+def _version(text: str) -> str:
+    try:
+        if re.fullmatch(r"[0-9A-Za-z.+_-]+", text):
+            Version(text)
+            return text
+    except InvalidVersion:
+        pass
+    raise ValueError(f"{text!a} is not a version; versions look like 2.1 or 1.14.0")
+
+
+def _version_range(text: str) -> str:
+    version_range(text)
+    return text
+
+
+def version_range(text: str) -> SpecifierSet:
+    """A version or range of versions: ``2.1`` (that version alone), ``2.*``, ``>=1.14,<2``.
+
+    >>> version_range("2.1").contains("2.1.0"), version_range("2.1").contains("2.10"), version_range("2.1").contains("2.1.1")
+    (True, False, False)
+    """
+    try:
+        if re.fullmatch(r"[0-9A-Za-z.+_*<>=!~, -]+", text):
+            bare = bool(re.fullmatch(r"[0-9][0-9A-Za-z.+_-]*(\.\*)?", text))
+            return SpecifierSet(f"=={text}" if bare else text, prereleases=True)
+    except InvalidSpecifier:
+        pass
+    raise ValueError(f"{text!a} is not a version or range; allowed: 2.1, 2.*, >=1.14,<2")
+
+
+OutputPath = Annotated[str, AfterValidator(_output)]
+SourceText = Annotated[str, AfterValidator(_source)]
+"""Where sources are fetched or copied from: one word for :func:`modak.text.words.parse`."""
+InsidePath = Annotated[str, AfterValidator(_inside)]
+MetricPattern = Annotated[str, StringConstraints(max_length=200), AfterValidator(_pattern)]
+ImageReference = Annotated[str, AfterValidator(_reference)]
+VersionText = Annotated[str, StringConstraints(max_length=64), AfterValidator(_version)]
+VersionRange = Annotated[str, StringConstraints(max_length=64), AfterValidator(_version_range)]
+
+
+def image_file(reference: str) -> str:
+    """The file name that callers expect an image under: last path segment, ``:`` as ``_``, with ``.sif``.
+
+    >>> image_file("docker://tensorflow/tensorflow:2.1.0-gpu")
+    'tensorflow_2.1.0-gpu.sif'
+    """
+    if re.search(r"\.(sif|sqfs|simg)$", reference):
+        return reference.rsplit("/", 1)[-1]
+    last = reference.split("://", 1)[-1].split("@", 1)[0].rsplit("/", 1)[-1]
+    return last.replace(":", "_") + ".sif"
+
+
+_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?([0-9]{1,5}):([0-5]?[0-9])(?::([0-5]?[0-9]))?")
+_AMOUNT: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(s|sec|min|h|d|)")
+_SECONDS: Final = {"": 1, "s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86400}
+
+
+def duration(text: str) -> int:
+    """Seconds of ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``90 min`` or a number of seconds; parts of seconds round up.
+
+    >>> duration("1-06:00:00"), duration("30:00:00"), duration("1:00"), duration("90"), duration("1.5 h")
+    (108000, 108000, 3600, 90, 5400)
+    """
+    if found := _CLOCK.fullmatch(text.strip()):
+        return int(found[1] or 0) * 86400 + int(found[2]) * 3600 + int(found[3]) * 60 + int(found[4] or 0)
+    if found := _AMOUNT.fullmatch(text.strip().lower()):
+        return ceil(float(found[1]) * _SECONDS[found[2]])
+    raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
+
+
+_MEMORY: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def memory(text: str) -> int:
+    """Bytes of ``10 GB``, ``10G``, ``512MiB`` (without an ``i``: powers of ten).
+
+    >>> memory("10 GB"), memory("512MiB")
+    (10000000000, 536870912)
+    """
+    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([kmgt]?i?)b?", text.strip().lower(), re.ASCII)
+    if not found or found[2] not in _MEMORY:
+        raise ValueError(f"{text!r:.40} is not a memory size; allowed: 10 GB, 10G, 512MiB")
+    return int(float(found[1]) * _MEMORY[found[2]])
+
+
+def clock(seconds: int) -> str:
+    """``D-HH:MM:SS`` (days left out below one day): what Slurm reads.
+
+    >>> clock(108000), clock(5400)
+    ('1-06:00:00', '01:30:00')
+    """
+    days, rest = divmod(int(seconds), 86400)
+    text = f"{rest // 3600:02d}:{rest % 3600 // 60:02d}:{rest % 60:02d}"
+    return f"{days}-{text}" if days else text

@@ -1,0 +1,259 @@
+"""Command lines as words: a user's text is parsed to words once, and quoted once, at the end.
+
+A word is literal text (a plain ``str``, in which nothing means anything), or :class:`Joined`: literal text and variables
+side by side. So a ``$`` that the user put in single quotes can never be taken for an expansion.
+
+``${NAME}`` is the one expansion, for the names that :func:`expandable` allows. What else a shell would act on outside
+quotes is refused with its position. Quotes and backslashes mean what they mean in bash: text that this module accepts
+gives bash's own words (a variable's value stays one word, whatever it holds).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Iterator
+from functools import cached_property, lru_cache
+from itertools import groupby
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from modak.errors import RequestError
+from modak.text.grammar import EnvironmentName, SoundText, sound
+
+LONGEST_WORD: Final = 65_536
+MOST_WORDS: Final = 10_000
+
+_NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,127})\}")
+_PLAIN: Final = re.compile(r"[^ \t\\'\"$;&|<>(){}\[\]*?~#`\n]+")
+_BARE: Final = re.compile(r"[^\\'\"$;&|<>(){}\[\]*?~#`\n]*")
+"""A command line in which blanks alone mean something."""
+_BLANKS: Final = re.compile(r"[ \t]+")
+_RESERVED: Final = frozenset(
+    {"if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do", "done", "in", "function", "time"}
+    | {"coproc"}
+)
+_JOB: Final = re.compile(r"(?:MODAK|SLURM|PBS|LSB|FLUX)_[A-Z0-9_]+")
+_SECRET: Final = frozenset({"SLURM_JWT"})
+EXPANDABLE: Final = frozenset(
+    {"HOME", "USER", "LOGNAME", "HOSTNAME", "PWD", "TMPDIR", "SCRATCH", "WORK", "PROJECT"}
+    | {"WORKSPACE_DIR", "SINGULARITY_DIR", "OMP_NUM_THREADS", "JOB_ID", "SGE_TASK_ID"}
+)
+"""Variables that a command may use beside the job's own (``MODAK_*``, ``SLURM_*``, ``PBS_*``, ``LSB_*``, ``FLUX_*``)."""
+
+
+class Variable(BaseModel):
+    """``${NAME}`` inside a word."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    variable: EnvironmentName
+
+    def __hash__(self) -> int:
+        """By the name alone, whose hash Python keeps: words are looked up often."""
+        return hash(self.variable)
+
+
+Plain = Annotated[SoundText, Field(max_length=LONGEST_WORD)]
+
+
+class Joined(BaseModel):
+    """A word with at least one expansion: its parts, in order, without blanks between them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    parts: Annotated[tuple[Plain | Variable, ...], Field(min_length=1)]
+
+    @cached_property
+    def shell(self) -> str:
+        """The word as :func:`shell` writes it; words of our own stand in many scripts."""
+        return "".join(f'"${{{part.variable}:?}}"' if isinstance(part, Variable) else shlex.quote(part) for part in self.parts)
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """Names that it expands."""
+        return tuple(part.variable for part in self.parts if isinstance(part, Variable))
+
+    def __hash__(self) -> int:
+        """By the parts alone."""
+        return hash(self.parts)
+
+
+Word = Plain | Joined
+
+
+def parse(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple[Word, ...]:
+    """The words of a command line. ``names`` may be expanded beside those that :func:`expandable` knows.
+
+    Raises :class:`modak.errors.RequestError` with the field, the position and what is allowed.
+
+    >>> parse("./solve -n 4 'a b' ${SCRATCH}/in")
+    ('./solve', '-n', '4', 'a b', Joined(parts=(Variable(variable='SCRATCH'), '/in')))
+    """
+    try:
+        found: tuple[Word, ...]
+        if _BARE.fullmatch(sound(text)):
+            found = tuple(part for part in _BLANKS.split(text) if part)
+        else:
+            found = tuple(_joined(parts) for parts in _words(text, frozenset(names)))
+        if len(found) > MOST_WORDS or any(len(word) > LONGEST_WORD for word in found if isinstance(word, str)):
+            raise ValueError(f"at most {MOST_WORDS} words of at most {LONGEST_WORD} characters")
+    except ValueError as wrong:
+        raise RequestError(str(wrong), field=field) from None
+    return found
+
+
+def command(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple[Word, ...]:
+    """The words of a command line whose first word is a program: not empty, no assignment, no option."""
+    found = parse(text, field=field, names=names)
+    check_program(found, field=field)
+    return found
+
+
+def check_program(words: tuple[Word, ...], *, field: str = "") -> None:
+    """Raise where the first word cannot be a program's name: nothing, ``NAME=value`` or ``-option``."""
+    first = lead(words[0]) if words else ""
+    if not first and not (words and isinstance(words[0], Joined)):
+        raise RequestError("the program's name is empty", field=field)
+    if "=" in first or first.startswith("-"):
+        raise RequestError("the first word is the program: it may hold no '=' and not start with '-'", field=field)
+
+
+def lead(word: Word) -> str:
+    """The literal text that a word starts with, up to its first expansion."""
+    if isinstance(word, str):
+        return word
+    return word.parts[0] if isinstance(word.parts[0], str) else ""
+
+
+def tail(word: Word) -> str:
+    """The literal text that a word ends with, behind its last expansion."""
+    last = word if isinstance(word, str) else word.parts[-1]
+    return last if isinstance(last, str) else ""
+
+
+def expandable(name: str, names: Collection[str] = ()) -> bool:
+    """Whether a command may use the variable: the job's own, the usual places, and the request's own ``names``."""
+    return name in EXPANDABLE or name in names or bool(_JOB.fullmatch(name) and name not in _SECRET)
+
+
+def shell(word: Word) -> str:
+    """The word as bash text, quoted once; a variable that is not set stops the script.
+
+    >>> shell("it's"), shell("$x"), shell(Joined(parts=("/data/", Variable(variable="USER"))))
+    ('\\'it\\'"\\'"\\'s\\'', "'$x'", '/data/"${USER:?}"')
+    """
+    if isinstance(word, Joined):
+        return word.shell
+    return f"'{word}'" if word in _RESERVED else shlex.quote(word)
+
+
+def line(words: tuple[Word, ...]) -> str:
+    """Words as one line of bash."""
+    return " ".join(map(shell, words))
+
+
+def variables(words: tuple[Word, ...]) -> tuple[str, ...]:
+    """Names that the words expand, sorted."""
+    return tuple(sorted({name for word in words if isinstance(word, Joined) for name in word.variables}))
+
+
+def _joined(parts: list[str | Variable]) -> Word:
+    """Neighbouring literals as one; a word without variables is plain text."""
+    if len(parts) == 1 and isinstance(parts[0], str):
+        return parts[0]
+    merged: list[str | Variable] = []
+    for literal, run in groupby(parts, key=lambda part: isinstance(part, str)):
+        if not literal:
+            merged += run
+        elif text := "".join(map(str, run)):
+            merged.append(text)
+    if any(isinstance(part, Variable) for part in merged):
+        return Joined(parts=tuple(merged))
+    return "".join(part for part in merged if isinstance(part, str))
+
+
+def _words(text: str, names: frozenset[str]) -> Iterator[list[str | Variable]]:
+    """Parts of each word. A word begins at its first part, so ``''`` is an empty word."""
+    word: list[str | Variable] | None = None
+    at = 0
+    while at < len(text):
+        if text[at] in " \t":
+            if word is not None:
+                yield word
+            word, at = None, at + 1
+        elif text.startswith("\\\n", at):
+            at += 2
+        else:
+            parts, at = _piece(text, at, names)
+            if word is None:
+                word = parts
+            else:
+                word += parts
+    if word is not None:
+        yield word
+
+
+def _piece(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variable], int]:
+    """The quoted string, escape, expansion or plain run at ``at``, and where it ends."""
+    if run := _PLAIN.match(text, at):
+        return [run[0]], run.end()
+    sign = text[at]
+    if sign == "'":
+        return _single(text, at)
+    if sign == '"':
+        return _double(text, at, names)
+    if sign == "$":
+        return _expansion(text, at, names)
+    if sign == "\\":
+        if at + 1 == len(text):
+            raise ValueError(f"character {at + 1}: a backslash with nothing after it")
+        return [text[at + 1]], at + 2
+    shown = "a line break" if sign == "\n" else repr(sign)
+    hint = "; write ${HOME} for '~'" if sign == "~" else ""
+    raise ValueError(f"character {at + 1}: a shell acts on {shown}; put it in single quotes where it is meant literally{hint}")
+
+
+def _single(text: str, at: int) -> tuple[list[str | Variable], int]:
+    end = text.find("'", at + 1)
+    if end < 0:
+        raise ValueError(f"character {at + 1}: the quote is not closed")
+    return [text[at + 1 : end]], end + 1
+
+
+def _double(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variable], int]:
+    """Double quotes: ``$``, backtick and some backslashes keep their meaning, the rest is literal."""
+    parts: list[str | Variable] = [""]
+    now = at + 1
+    while now < len(text) and text[now] != '"':
+        if text[now] == "$":
+            more, now = _expansion(text, now, names)
+            parts += more
+        elif text[now] == "`":
+            raise ValueError(f"character {now + 1}: a shell acts on '`'; put it in single quotes where it is meant literally")
+        elif text[now] == "\\" and text[now + 1 : now + 2] in tuple('$`"\\\n'):
+            parts.append(text[now + 1].replace("\n", ""))
+            now += 2
+        else:
+            parts.append(text[now])
+            now += 1
+    if now >= len(text):
+        raise ValueError(f"character {at + 1}: the quote is not closed")
+    return parts, now + 1
+
+
+def _expansion(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variable], int]:
+    found = _NAME.match(text, at)
+    if not found:
+        raise ValueError(f"character {at + 1}: '$' is allowed as ${{NAME}} alone, or in single quotes where it is meant literally")
+    if not expandable(found[1], names):
+        allowed = ", ".join(sorted(EXPANDABLE))
+        raise ValueError(
+            f"character {at + 1}: ${{{found[1]}}} may not be expanded; allowed: MODAK_*, SLURM_*, PBS_*, {allowed}, "
+            "and the names in copy_environment_variable"
+        )
+    return [_variable(found[1])], found.end()
+
+
+@lru_cache(maxsize=256)
+def _variable(name: str) -> Variable:
+    return Variable(variable=name)

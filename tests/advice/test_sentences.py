@@ -1,0 +1,204 @@
+"""Advice: the figures of the job at hand, each with its passage; take the passage away and the sentence goes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from modak.advice.sentences import FIGURES, advise
+from modak.choosing.chosen import Chosen
+from modak.choosing.shapes import Shape
+from modak.dsl import Application, Data, JobOptions, Optimisation, Prediction, Request, Workload
+from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.normalise import normalise
+from modak.optimise import optimise, recommend
+from modak.perfmodel import fit
+from modak.target import resolve
+from modak.text.amounts import size
+from tests.conftest import ROOT
+from tests.test_nextruns import shortened
+
+Known = Callable[[str | None], Facts]
+IMAGENET = Data(size_bytes=42e9, files=1_281_167)
+
+
+def chosen(known: Known, nodes: int = 448, batch: int | None = 16, system: str = "stampede2", data: Data | None = IMAGENET) -> Chosen:
+    """ResNet-50 on ImageNet as the guide has it: 448 nodes, two workers each, 40 s an epoch, 90 of them."""
+    workload = Workload(application="resnet50", epochs=90, samples=1_281_167, batch_size=batch)
+    request = Request(
+        application=Application(app_tag="resnet50"), optimisation=Optimisation(app_type="ai_training", data=data, workload=workload)
+    )
+    target = resolve(request.model_copy(update={"target": request.target.model_copy(update={"name": system})}), known(None))
+    told = Prediction(value=3600.0, lower=3000.0, upper=4320.0, per_unit=40.0, per="epoch", basis="measured")
+    return Chosen(request, target, Shape(2, 22, batch_size=batch), nodes, told)
+
+
+def sentences(known: Known, one: Chosen, name: str) -> tuple[str, ...]:
+    """What the rule of that name makes of the job."""
+    rules = [rule for rule in known(None).rules if rule.name == name]
+    return tuple(text for text in advise(one, rules) if text not in advise(one, ()))
+
+
+def test_the_global_batch_and_the_rate_that_goes_with_it(known: Known) -> None:
+    """The guide's own 14,336 of 896 workers with 16 each, and the linear scaling rule over five epochs."""
+    (text,) = sentences(known, chosen(known), "learning-rate-scaling")
+    assert "the global batch is 14336 (16 on each of 896 workers, 89 steps per epoch), so 896 times the learning rate" in text
+    assert "about 5 epochs" in text
+    assert text.endswith("]")
+    assert "PRACE guide, sections 3.3" in text
+
+
+@pytest.mark.parametrize(("nodes", "warned"), [(256, False), (257, True)])
+def test_beyond_8192_scale_may_cost_accuracy(known: Known, nodes: int, warned: bool) -> None:
+    """Up to 8,192 there was no loss with the rule."""
+    assert bool(sentences(known, chosen(known, nodes=nodes), "large-batch")) is warned
+
+
+@pytest.mark.parametrize(("batch", "said"), [(1000, "1 step per epoch"), (2000, "more than the samples of an epoch")])
+def test_a_batch_near_the_number_of_samples_is_told_in_words(known: Known, batch: int, said: str) -> None:
+    """896 workers with 1,000 samples each see the whole of ImageNet in little more than one step."""
+    assert said in sentences(known, chosen(known, batch=batch), "learning-rate-scaling")[0]
+
+
+def test_an_unknown_batch_is_said_to_be_unknown(known: Known) -> None:
+    """The factor is known, the batch is not."""
+    (text,) = sentences(known, chosen(known, batch=None), "batch-by-layout")
+    assert "896 times the batch of a worker, which neither the request nor the results state" in text
+
+
+def test_the_input_rate_is_that_of_the_guide(known: Known) -> None:
+    """42 GB an epoch of 40 s on 448 nodes: 1 GB/s in all, 2.3 MB/s a node."""
+    (text,) = sentences(known, chosen(known), "input-rate")
+    assert "1.05 GB/s in total, 2.34 MB/s per node (90% interval 875 MB/s to 1.26 GB/s; basis: measured)" in text
+
+
+def test_the_file_system_stands_beside_the_rate(known: Known) -> None:
+    """With its own figure, and the part that the job takes."""
+    (text,) = sentences(known, chosen(known, system="supermuc-ng"), "input-rate")
+    assert "hppfs provides 500 GB/s for all jobs together, so the run needs 0.0021 of it" in text
+
+
+def test_small_files_are_packed(known: Known) -> None:
+    """With their number, size and rate; large ones are left alone."""
+    (text,) = sentences(known, chosen(known), "pack-small-files")
+    assert "1,281,167 files of 32.8 kB on average, 32,029 opened per second" in text
+    assert not sentences(known, chosen(known, data=Data(size_bytes=42e9, files=100)), "pack-small-files")
+
+
+def test_a_data_set_that_fits_a_node_is_copied_there(known: Known) -> None:
+    """200 GB of local storage on Zenith hold ImageNet, and not ten times as much."""
+    assert "fit the 200 GB of local storage on a node of zenith" in sentences(known, chosen(known, system="zenith"), "stage-to-the-node")[0]
+    assert not sentences(known, chosen(known, system="zenith", data=Data(size_bytes=420e9)), "stage-to-the-node")
+
+
+def test_gpfs_is_not_striped(known: Known) -> None:
+    """It does that by itself."""
+    assert not sentences(known, chosen(known, system="supermuc-ng", data=Data(size_bytes=9e13)), "stripe-large-files")
+
+
+def test_a_run_beyond_the_limit_is_a_chain_of_jobs(known: Known) -> None:
+    """As many as the upper bound needs, with checkpoints."""
+    one = chosen(known, nodes=8, system="supermuc-ng")
+    long = replace(one, prediction=one.prediction.model_copy(update={"value": 300_000.0, "lower": 250_000.0, "upper": 400_000.0}))
+    (text,) = sentences(known, long, "checkpoint-chain")
+    assert "a job at most 2-00:00:00: 2 to 3 jobs" in text
+    assert not sentences(known, one, "checkpoint-chain")
+
+
+def test_a_shorter_limit_of_the_request_holds(known: Known) -> None:
+    """What the caller allows a job, not what the partition does."""
+    one = chosen(known, nodes=8)
+    asked = replace(one, request=one.request.model_copy(update={"job_options": JobOptions(wall_time_limit=1800)}))
+    assert "2 to 3 jobs" in sentences(known, asked, "checkpoint-chain")[0]
+
+
+def training(known: Known, rules: Callable[[str], bool]) -> tuple[str, ...]:
+    """The advice for 3DGAN on SuperMUC-NG with Keras and Horovod, with some of the rules."""
+    kind = {"keras": {"distribution": "horovod"}, "config": {"distributed_training": True}}
+    wanted = {
+        "app_type": "ai_training",
+        "opt_build": {"acc_type": "none"},
+        "ai_training": kind,
+        "workload": {"application": "3dgan", "epochs": 20},
+    }
+    job = {"application": {"app_tag": "3dgan", "executable": "python3 t.py"}, "target": {"name": "supermuc-ng"}, "optimisation": wanted}
+    facts = known("3dgan")
+    return optimise(normalise({"job": job}).request, replace(facts, rules=tuple(r for r in facts.rules if rules(r.name)))).plan.advice
+
+
+def test_every_passage_taken_away_takes_its_sentence_along(known: Known) -> None:
+    """Without the rules nothing of them is said; each one that speaks cites its source."""
+    full, bare = training(known, lambda _: True), training(known, lambda _: False)
+    spoken = {rule.name: rule for rule in known(None).rules if rule.advice and any(rule.advice in text for text in full)}
+    assert len(spoken) > 8
+    assert not [text for rule in spoken.values() for text in bare if rule.advice and rule.advice in text]
+    assert all(any(f"[{rule.source}]" in text for text in full) for rule in spoken.values())
+
+
+def test_one_passage_taken_away_takes_one_sentence(known: Known) -> None:
+    """The others stay as they are."""
+    full, less = training(known, lambda _: True), training(known, lambda name: name != "keras-front-end")
+    assert [text for text in full if text not in less] == [text for text in full if "4.7 times" in text] != []
+
+
+def test_a_transferred_time_says_what_differs(known: Known) -> None:
+    """In which columns the results are of another run, and which they leave empty; of a run's own results nothing is said."""
+    request = normalise(json.loads((ROOT / "examples/chest-xray-zenith.json").read_text())).request
+    plan = optimise(request, known(request.workload_name)).plan
+    assert plan.prediction.basis == "transferred"
+    assert "the results differ from this run, so the interval is wider: dataset imagenet-1k" in plan.advice
+    assert any("do not state mpi" in text and "modak load --set mpi=…" in text for text in plan.advice)
+    assert not [text for text in training(known, lambda _: False) if "interval is wider" in text]
+
+
+def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> None:
+    """Nodes without GPUs have a layout of their own then, and a time that is transferred."""
+    key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
+    models = fit(Result(series=key, layout=Layout(nodes=nodes, gpus_per_node=4), value=100 / nodes) for nodes in (1, 2, 4))
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}}}).request
+    found = recommend(request, replace(known(None), models=models))
+    assert (found.choices[0].configuration.gpus_per_node, found.choices[0].prediction.basis) == (0, "transferred")
+    assert any("the results differ from this run" in text and text.endswith("on GPUs") for text in found.advice)
+
+
+def test_without_a_system_results_are_not_called_unknown(known: Known) -> None:
+    """3DGAN has results; a request that names no system is told how they are asked."""
+    request = normalise({"job": {"optimisation": {"workload": {"application": "3dgan"}}}}).request
+    (said, *_) = recommend(request, known("3dgan")).advice
+    assert said == "name the system (target.name, or --system): without it, results of '3dgan' cannot be used"
+
+
+@pytest.mark.parametrize(("samples", "fields"), [(None, ["optimisation.workload.samples"]), (1000.0, [])])
+def test_throughputs_ask_for_the_samples_of_an_epoch(samples: float | None, fields: list[str], known: Known) -> None:
+    """Without them results are there and no time is: the warning names the field, rather than that nothing was measured."""
+    key = SeriesKey(application="app", system="supermuc-ng", metric="throughput", unit="samples/s")
+    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100.0 * nodes) for nodes in (1, 2, 4))
+    work = {"application": "app", "epochs": 2, "samples": samples}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": work}}}).request
+    found = recommend(request, replace(known(None), models=models))
+    assert [warning.field for warning in found.warnings] == fields
+    assert (found.choices[0].prediction.value is None) == bool(fields)
+
+
+def test_figures_have_their_rule(known: Known) -> None:
+    """Every sentence that is made with figures stands in a packaged rule."""
+    assert set(FIGURES) <= {rule.name for rule in known(None).rules}
+
+
+@pytest.mark.parametrize(("number", "text"), [(0.5, "0.5 B"), (999.0, "999 B"), (1.05e9, "1.05 GB"), (2.5e13, "25 TB")])
+def test_bytes_are_said_in_three_digits(number: float, text: str) -> None:
+    """Decimal units."""
+    assert size(number) == text
+
+
+@pytest.mark.parametrize(("largest", "guess"), [(512, False), (16, True)])
+def test_times_far_beyond_the_data_are_called_guesses(known: Known, largest: int, guess: bool) -> None:
+    """3DGAN on thousands of nodes, from results on up to 512 of them and on up to 16: of the first choice and of the others."""
+    document = json.loads((ROOT / "examples/3dgan-supermuc-ng.json").read_text())
+    document["job"]["optimisation"]["objective"] = {"minimise": "time", "max_nodes": 6000}
+    advice = recommend(normalise(document).request, shortened(known, largest)).advice
+    assert any("treat the time as a guess" in line for line in advice) is guess
+    assert any("of the alternatives" in line for line in advice) is guess

@@ -1,0 +1,405 @@
+"""Configurations worth predicting: the evidence's, else the topology's, within what the nodes have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given as over
+from hypothesis import strategies as st
+
+from modak.choosing.candidates import Candidates, enumerate_candidates, node_grid
+from modak.dsl import Request
+from modak.errors import Infeasible
+from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.normalise import normalise
+from modak.optimise import recommend
+from modak.perfmodel import fit
+from modak.target import Target, resolve
+
+Known = Callable[[str | None], Facts]
+TRAINING = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
+SPREAD = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
+
+
+def candidates(known: Known, system: str | None = "supermuc-ng", application: str = "nobody-ran-this", **job: Any) -> Candidates:
+    """Candidates of a request for a system; ``a__b`` is the field ``b`` of section ``a``."""
+    sections: dict[str, Any] = {"target": {"name": system} if system else {}, "application": {"app_tag": application}}
+    for path, value in job.items():
+        section, _, name = path.partition("__")
+        sections[section] = {**sections.get(section, {}), name: value} if name else value
+    request = normalise({"job": sections}).request
+    facts = known(application)
+    return enumerate_candidates(request, resolve(request, facts), facts.models)
+
+
+def layouts(found: Candidates) -> set[tuple[int, int, int]]:
+    """Ranks, threads and GPUs a node."""
+    return {(shape.ranks_per_node, shape.threads_per_rank, shape.gpus_per_node) for shape in found.shapes}
+
+
+def test_measured_layouts_are_the_candidates(known: Known) -> None:
+    """The three of the 3DGAN tables, one of them under two MPI libraries."""
+    found = candidates(known, application="3dgan")
+    assert layouts(found) == {(1, 48, 0), (2, 48, 0), (4, 12, 0)}
+    assert len(found.shapes) == 4
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [{"dataset": "another"}, {"precision": "fp16"}, {"batch_size": 7}, {"dataset": "another", "precision": "bf16", "batch_size": 7}],
+)
+def test_measured_layouts_hold_for_another_data_set_precision_or_batch(known: Known, workload: dict[str, Any]) -> None:
+    """What was measured of the application on the system is nearer than a rule of thumb; the shapes are as the request says."""
+    found = candidates(known, application="3dgan", optimisation={"workload": workload})
+    assert layouts(found) == {(1, 48, 0), (2, 48, 0), (4, 12, 0)}
+    assert {(shape.precision, shape.batch_size) for shape in found.shapes} == {(workload.get("precision"), workload.get("batch_size"))}
+
+
+def of_solver(workload: dict[str, Any], library: str | None = None) -> Candidates:
+    """A solver's runs of two problems on one node: the small one with two MPI libraries, the large one with one."""
+    runs = [("small", "openmpi", 4), ("small", "openmpi", 8), ("small", "mpich", 2), ("small", "mpich", 4), ("large", "mpich", 16)]
+    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
+    results = [
+        Result(
+            series=SeriesKey.model_validate({**series, "dataset": dataset, "mpi": mpi}),
+            layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=1),
+            value={"small": 10.0, "large": 1000.0}[dataset] / ranks,
+        )
+        for dataset, mpi, ranks in runs
+    ]
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {"library": library} if library else {}}, "workload": workload}
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "optimisation": wanted}
+    request = normalise({"job": job}).request
+    return enumerate_candidates(request, Target(system=None, name="supermuc-ng"), fit(results))
+
+
+def test_results_that_tell_no_layout_are_of_a_rank_a_core_for_an_mpi_program(known: Known) -> None:
+    """Its script would else start one rank on a node of 48 cores; and the answer does not call the layout measured."""
+    facts = known("nobody-ran-this")
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=nodes), value=10.0 / nodes) for nodes in (1, 2, 4)])
+    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
+    found = enumerate_candidates(request, resolve(request, facts), curves)
+    assert layouts(found) == {(48, 1, 0)}
+    assert "because the results on supermuc-ng/thin do not state ranks_per_node" in found.decisions[0]
+
+
+def test_rows_that_tell_no_layout_beside_some_that_do_are_some(known: Known) -> None:
+    """The reason does not blame all results for what a part of them leaves out."""
+    facts = known("nobody-ran-this")
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    shapes = [Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=ranks and 12) for nodes in (1, 2) for ranks in (None, 4)]
+    curves = fit([Result(series=series, layout=layout, value=10.0) for layout in shapes])
+    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
+    found = enumerate_candidates(request, resolve(request, facts), curves)
+    assert layouts(found) == {(4, 12, 0), (48, 1, 0)}
+    assert "the ones measured there, and others derived by a rule of thumb, because some results on" in found.decisions[0]
+
+
+def test_two_spellings_of_a_build_are_one_candidate(known: Known) -> None:
+    """Also where they were measured on different problems, so that they are no one curve."""
+    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
+    labels = ("gcc 9.3", "gcc-9.3", "GCC_9.3", "intel 19")
+    results = [
+        Result(
+            series=SeriesKey.model_validate({**series, "compiler": label, "mpi": f"openmpi {number}"}),
+            layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
+            value=10.0,
+        )
+        for number, label in enumerate(labels)
+    ]
+    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
+    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), fit(results))
+    assert {shape.compiler for shape in found.shapes} == {"GCC_9.3", "intel 19"}
+
+
+def test_runs_of_different_problems_are_not_compared() -> None:
+    """Where the request names no data set, the one with the most results is taken, and the answer says so."""
+    found = of_solver({})
+    assert {shape.ranks_per_node for shape in found.shapes} == {2, 4, 8}
+    (warning,) = [notice for notice in found.warnings if notice.field == "optimisation.workload.dataset"]
+    assert (found.problem.dataset, "'large'" in warning.message) == ("small", True)
+
+
+def test_data_sets_of_other_systems_are_not_taken_for_results_here_that_tell_none() -> None:
+    """Measured times of the target stay the run's own, whatever was measured elsewhere."""
+    series = {"application": "solver", "metric": "wall_time", "unit": "s"}
+    places = [("here", None), ("there", "small"), ("there", "large")]
+    curves = fit(
+        Result(series=SeriesKey.model_validate({**series, "system": place, "dataset": dataset}), layout=Layout(nodes=1), value=10.0)
+        for place, dataset in places
+    )
+    request = normalise({"job": {"application": {"app_tag": "solver"}, "target": {"name": "here"}}}).request
+    assert enumerate_candidates(request, Target(system=None, name="here"), curves).problem.dataset is None
+
+
+def test_a_data_set_that_is_named_is_asked_without_a_warning() -> None:
+    """As the request says it, however few its results are."""
+    found = of_solver({"dataset": "large"})
+    assert ({shape.ranks_per_node for shape in found.shapes}, found.problem.dataset, found.warnings) == ({16}, "large", ())
+
+
+@pytest.mark.parametrize(("kind", "gpus"), [(None, 4), ("none", 0)])
+def test_runs_on_gpus_keep_them_where_the_system_is_not_described(kind: str | None, gpus: int) -> None:
+    """Results are often loaded before anybody writes down what the machine is; a request without accelerators has none."""
+    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, gpus_per_node=4), value=10.0 / n) for n in (1, 2)])
+    wanted = {"opt_build": {"acc_type": kind}}
+    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
+    shapes = enumerate_candidates(request, Target(system=None, name="here"), curves).shapes
+    assert {shape.gpus_per_node for shape in shapes} == {gpus}
+
+
+@pytest.mark.parametrize(("asked", "found"), [("2.9.1", {"2.9.1"}), ("2.*", {"2.0.0", "2.9.1"}), ("3.0", {"2.0.0", "2.9.1"})])
+def test_results_of_the_version_that_is_asked_for_come_first(asked: str, found: set[str]) -> None:
+    """The time of the version that happened to be the fastest is not its own; where there is none of it, any will do."""
+    layout = Layout(nodes=1, gpus_per_node=4)
+    series = {"application": "net", "system": "here", "framework": "pytorch", "metric": "epoch_time", "unit": "s"}
+    curves = fit(
+        Result(series=SeriesKey.model_validate({**series, "framework_version": version}), layout=layout, value=time)
+        for version, time in (("2.0.0", 10.0), ("2.9.1", 12.0))
+    )
+    wanted = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {"version": asked}}}
+    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
+    shapes = enumerate_candidates(request, Target(system=None, name="here"), curves).shapes
+    assert {shape.framework_version for shape in shapes} == found
+
+
+def test_a_data_set_of_which_nothing_is_known_is_said() -> None:
+    """A slip would else show as a long limit on the time alone."""
+    (warning,) = of_solver({"dataset": "smal"}).warnings
+    assert (warning.field, "unknown data set 'smal'; did you mean 'small'?" in warning.message) == ("optimisation.workload.dataset", True)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "ssh", "most"), [("slurm", False, 16), ("pbspro", None, 16), ("pbspro", False, 1), ("shell", None, 1)]
+)
+def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, scheduler: str, ssh: bool | None, most: int) -> None:
+    """Elsewhere a node was filled, then two: here all counts of nodes are candidates, but where nothing starts torchrun on them."""
+    facts = known("nobody-ran-this")
+    node = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
+    system = facts.systems["dgx-1-v100"].model_copy(
+        update={"name": "new", "scheduler": scheduler, "ssh_between_nodes": ssh, "partitions": (node,)}
+    )
+    facts = replace(facts, systems={**facts.systems, "new": system})
+    series = SeriesKey(application="net", system="elsewhere", framework="pytorch", metric="epoch_time", unit="s")
+    ways = [Layout(nodes=nodes, gpus_per_node=gpus) for nodes, gpus in ((1, 1), (1, 4), (2, 4))]
+    curves = fit([Result(series=series, layout=one, value=100.0 / ((one.nodes or 1) * (one.gpus_per_node or 1))) for one in ways])
+    wanted = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {}}}
+    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "new"}}}).request
+    found = enumerate_candidates(request, resolve(request, facts), curves)
+    assert [int(grid.max()) for grid in found.nodes] == [most]
+    assert any("only single-node runs" in line for line in found.decisions) == (most == 1)
+
+
+@pytest.mark.parametrize(("library", "ranks"), [("openmpi", {4, 8}), ("mpich", {2, 4})])
+def test_runs_of_another_mpi_library_are_no_candidates(library: str, ranks: set[int]) -> None:
+    """A request for one library is not answered with the layouts and times of another."""
+    found = of_solver({"dataset": "small"}, library)
+    assert {(shape.ranks_per_node, shape.mpi) for shape in found.shapes} == {(count, library) for count in ranks}
+
+
+def test_layouts_of_another_mpi_library_hold_where_there_is_none_of_ones_own() -> None:
+    """The library is the request's then."""
+    shapes = of_solver({"dataset": "large"}, "openmpi").shapes
+    assert (16, {"openmpi"}) == (max(shape.ranks_per_node for shape in shapes), {shape.mpi for shape in shapes})
+
+
+@pytest.mark.parametrize("wish", [{"mpi": {"library": "mpich"}}, {"mpich": {}}], ids=["library", "framework"])
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_library_that_the_host_does_not_have_is_not_promised(known: Known, wish: dict[str, Any], measured: bool) -> None:
+    """The ranks start with the one that it has, whose results are in hand or not, and a warning says so."""
+    key = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s", mpi="intel-mpi 2019", mpi_from="host")
+    curves = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=1.0)] if measured else [])
+    job = {"app_tag": "solver", "app_type": "mpi"}
+    document = {"application": job, "target": {"name": "supermuc-ng"}, "optimisation": {"app_type": "hpc", "hpc": wish}}
+    request = normalise({"job": document}).request
+    found = enumerate_candidates(request, resolve(request, known(None)), curves)
+    assert {str(shape.mpi).split(" ")[0] for shape in found.shapes} == {"intel-mpi"}
+    assert ["no mpich is recorded" in warning.message for warning in found.warnings] == [True]
+
+
+def test_results_of_another_data_set_that_tell_no_layout_are_no_evidence_for_one(known: Known) -> None:
+    """One rank on all cores would be what nobody said; the rule of thumb stands."""
+    key = SeriesKey(application="app", system="supermuc-ng", dataset="other", metric="wall_time", unit="s")
+    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100 / nodes) for nodes in (1, 2, 4))
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_type": "mpi"}, "optimisation": {"workload": {"dataset": "this"}}}
+    request = normalise({"job": job}).request
+    assert layouts(enumerate_candidates(request, resolve(request, known(None)), models)) == {(48, 1, 0)}
+
+
+def test_layouts_of_another_framework_are_not_taken(known: Known) -> None:
+    """They were TensorFlow's."""
+    assert layouts(candidates(known, application="3dgan", optimisation=SPREAD)) == {(2, 24, 0)}
+
+
+def test_every_node_count_of_the_partition_is_in_reach(known: Known) -> None:
+    """From one node to all of them, densely where jobs are small."""
+    nodes = candidates(known, application="3dgan").nodes[0]
+    assert (nodes[0], nodes[-1]) == (1, 6336)
+    assert set(range(1, 65)) <= set(nodes.tolist())
+
+
+@pytest.mark.parametrize(
+    ("system", "job", "layout"),
+    [
+        ("supermuc-ng", {"application__app_type": "hpc", "application__executable": "./a"}, (2, 24, 0)),
+        ("supermuc-ng", {"application__app_type": "mpi"}, (48, 1, 0)),
+        ("supermuc-ng", {"application__app_type": "mpi", "application__threads": 12}, (4, 12, 0)),
+        ("hlrs-testbed", {"optimisation": TRAINING}, (1, 20, 1)),
+        ("skylake-bronze-1080ti", {"optimisation": SPREAD}, (4, 3, 4)),
+        ("skylake-bronze-1080ti", {"optimisation": SPREAD, "job_options__request_gpus": 2}, (2, 6, 2)),
+        (None, {"application__app_type": "mpi", "application__mpi_ranks": 8}, (8, 1, 0)),
+    ],
+)
+def test_topology_gives_the_layout_where_nothing_was_measured(
+    system: str | None, job: dict[str, Any], layout: tuple[int, ...], known: Known
+) -> None:
+    """A rank a NUMA domain, core or GPU; threads on the cores of each."""
+    assert layouts(candidates(known, system, **job)) == {layout}
+
+
+def test_without_evidence_one_node_is_asked_for(known: Known) -> None:
+    """Nothing says that more would help."""
+    assert candidates(known, application__app_type="mpi").nodes[0].tolist() == [1]
+
+
+def test_ranks_and_nodes_hold_where_counts_contradict(known: Known) -> None:
+    """96 ranks on 4 nodes are 24 a node, whatever else is said."""
+    found = candidates(known, application__mpi_ranks=96, job_options__node_count=4, job_options__process_count_per_node=10)
+    assert found.shapes[0].ranks_per_node == 24
+    assert [warning.field for warning in found.warnings] == ["job_options.process_count_per_node"]
+
+
+def test_named_nodes_are_as_many_as_the_job_has(known: Known) -> None:
+    """Where no count is given; Slurm refuses a list that is longer than the job."""
+    found = candidates(known, application__app_type="mpi", job_options__request_specific_nodes="n[01-03],m7")
+    assert [nodes.tolist() for nodes in found.nodes] == [[4]]
+
+
+def test_ranks_alone_give_the_nodes(known: Known) -> None:
+    """As many nodes as the ranks need."""
+    assert candidates(known, application__app_type="mpi", application__mpi_ranks=100).nodes[0].tolist() == [3]
+
+
+@pytest.mark.parametrize(("field", "count"), [("job_options__core_count", 400), ("application__threads", 400)])
+def test_threads_are_cut_to_what_a_node_can_run(field: str, count: int, known: Known) -> None:
+    """400 cores or threads on a node of 20: a warning says what was done."""
+    job: dict[str, Any] = {field: count}
+    found = candidates(known, "hlrs-testbed", **job)
+    assert found.shapes[0].threads_per_rank == 20
+    assert [warning.field for warning in found.warnings] == [field.replace("__", ".")]
+
+
+def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
+    """One rank a core, where nothing finer is said."""
+    assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}
+
+
+def test_more_gpus_than_there_are_become_those_there_are(known: Known) -> None:
+    """With a warning."""
+    found = candidates(known, "hlrs-testbed", optimisation=TRAINING, job_options__request_gpus=8)
+    assert found.shapes[0].gpus_per_node == 1
+    assert [warning.field for warning in found.warnings] == ["job_options.request_gpus"]
+
+
+def test_what_does_not_fit_the_usable_memory_is_no_candidate(known: Known) -> None:
+    """Four ranks of 20 GB exceed the 77 GB of a thin node; two do not."""
+    workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 20}}
+    assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0), (2, 48, 0)}
+
+
+def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:
+    """The line names need and supply."""
+    workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 90}}
+    with pytest.raises(Infeasible, match=r"90 GB per node are needed .* 77 GB usable"):
+        candidates(known, application="3dgan", optimisation=workload)
+
+
+def test_a_memory_limit_beyond_the_nodes_is_infeasible(known: Known) -> None:
+    """Overrunning the usable memory takes the node down there."""
+    with pytest.raises(Infeasible, match=r"job_options.memory_limit: 90 GB .* 77 GB are usable"):
+        candidates(known, job_options__memory_limit="90 GB")
+
+
+@over(st.integers(1, 10_000), st.lists(st.integers(1, 20_000), max_size=5))
+def test_a_grid_is_sorted_dense_below_and_ends_at_the_limit(limit: int, measured: list[int]) -> None:
+    """Every count up to 64 or the limit, never beyond it, each once."""
+    grid = node_grid(limit, measured)
+    assert (np.diff(grid) > 0).all()
+    assert (grid[0], grid[-1]) == (1, limit)
+    assert set(range(1, min(limit, 64) + 1)) | {size for size in measured if size <= limit} <= set(grid.tolist())
+
+
+def test_what_lies_in_memory_beside_the_ranks_counts(known: Known) -> None:
+    """An image unpacked into memory leaves room for one rank of 38 GB where two fitted."""
+    workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 38}}
+    assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0), (2, 48, 0)}
+    workload["workload"]["memory_aside_gb"] = 4
+    assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0)}
+
+
+def test_what_exceeds_a_gpu_is_no_candidate(known: Known) -> None:
+    """The line names the GPU and what it has."""
+    workload = {**TRAINING, "workload": {"memory_per_gpu_gb": 12}}
+    with pytest.raises(Infeasible, match=r"12 GB are needed per GPU, but the .*1080 Ti.* has 11 GB"):
+        candidates(known, "hlrs-testbed", optimisation=workload, job_options__request_gpus=1)
+
+
+def parted(known: Known, partition: str) -> tuple[Request, Target, Facts]:
+    """A solver on the CPU nodes or one of two kinds of GPU nodes of a system; not measured on the new ones."""
+    facts = known("nobody-ran-this")
+    usual = facts.systems["fujitsu-primeflex-small"]
+    kinds = (("cpu", "xeon-gold-6148", None), ("old", "epyc-7601", "v100-sxm2-16gb"), ("new", "epyc-7601", "a100-sxm4-40gb"))
+    partitions = tuple(
+        usual.default_partition.model_copy(
+            update={
+                "name": name,
+                "default": name == "cpu",
+                "node": usual.default_partition.node.model_copy(
+                    update={
+                        "processor": processor,
+                        "cores": 40 if name == "cpu" else 64,
+                        "accelerator": gpu,
+                        "accelerators": 4 if gpu else 0,
+                    }
+                ),
+            }
+        )
+        for name, processor, gpu in kinds
+    )
+    facts = replace(facts, systems={**facts.systems, "parted": usual.model_copy(update={"name": "parted", "partitions": partitions})})
+    series = {"application": "solver", "system": "parted", "metric": "wall_time", "unit": "s"}
+    measured = [
+        Result(
+            series=SeriesKey.model_validate({**series, "partition": name}),
+            layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=1 if not gpus else None, gpus_per_node=gpus),
+            value=seconds / nodes,
+        )
+        for name, ranks, gpus, seconds in (("cpu", 40, None, 800.0), ("old", 64, None, 500.0), ("old", 4, 4, 100.0))
+        for nodes in (1, 2, 4)
+    ]
+    options = {"partition": partition, "request_gpus": 0 if partition == "cpu" else 4, "node_count": 2}
+    application = {"app_tag": "solver", "app_type": "mpi"}
+    request = normalise({"job": {"application": application, "target": {"name": "parted"}, "job_options": options}}).request
+    facts = replace(facts, models=fit(measured))
+    return request, resolve(request, facts), facts
+
+
+def test_layouts_of_other_nodes_are_no_candidates(known: Known) -> None:
+    """Sixty-four ranks were measured on the system, on nodes that have as many cores; these have forty."""
+    request, target, facts = parted(known, "cpu")
+    assert {shape.ranks_per_node for shape in enumerate_candidates(request, target, facts.models).shapes} == {40}
+
+
+def test_times_of_other_nodes_of_a_system_are_transferred(known: Known) -> None:
+    """By what their GPUs can do, as from another system; of the nodes themselves they are measured."""
+    asked = [parted(known, partition) for partition in ("old", "new")]
+    old, new = (recommend(request, facts).choices[0].prediction for request, _, facts in asked)
+    assert (old.basis, old.value, new.basis) == ("measured", 50.0, "transferred")
+    assert new.value == pytest.approx(50.0 * 900 / 1555, rel=0.01)
+    assert (new.upper or 0) / (new.value or 1) > 2

@@ -1,0 +1,95 @@
+"""What pairs of results say of a switch: at their own runs, near them, and far away."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.choosing.effects import Effect, Pair, Run, effect, pairs
+from modak.facts import Layout, Result, SeriesKey
+
+OWN = ("tensorflow", "2.1", None, None, None)
+
+
+def result(value: float, metric: str = "epoch_time", unit: str = "s", nodes: int = 1, **labels: object) -> Result:
+    """A result of one application on one node."""
+    told = {"application": "net", "system": "here", "metric": metric, "unit": unit, **labels}
+    return Result(series=SeriesKey.model_validate(told), layout=Layout(nodes=nodes), value=value)
+
+
+def told(known: list[Pair], asked: Run) -> Effect:
+    """What is said, which is something."""
+    found = effect(known, asked)
+    assert found is not None
+    return found
+
+
+def test_a_pair_differs_in_the_switch_alone() -> None:
+    """Runs on other numbers of nodes are no pair."""
+    found = pairs([result(10.0), result(8.0, compiler="xla"), result(3.0, nodes=4, compiler="xla")], "compiler", "xla")
+    assert [math.exp(pair.log_ratio) for pair in found] == pytest.approx([0.8])
+
+
+@pytest.mark.parametrize(("column", "word", "on", "off"), [("compiler", "XLA", "xla", "none"), ("precision", "Half", "fp16", "fp32")])
+def test_a_switch_is_known_in_every_spelling(column: str, word: str, on: str, off: str) -> None:
+    """Results are written by hand."""
+    found = pairs([result(10.0), result(8.0, "epoch_time", "s", 1, **{column: word})], column, on, off)
+    assert [math.exp(pair.log_ratio) for pair in found] == pytest.approx([0.8])
+
+
+def test_ratios_are_of_times() -> None:
+    """Twice the throughput is half the time."""
+    rates = [result(100.0, "throughput", "samples/s", precision=name) for name in ("fp32", "amp")]
+    faster = rates[1].model_copy(update={"value": 200.0})
+    assert [math.exp(pair.log_ratio) for pair in pairs([rates[0], faster], "precision", "amp", "fp32")] == pytest.approx([0.5])
+
+
+def test_a_published_speedup_is_a_pair_with_its_baseline() -> None:
+    """1.25 times as fast as what the row names."""
+    row = result(1.25, "speedup", "1", params={"build": "opt-build", "baseline": "the hub's"})
+    assert [math.exp(pair.log_ratio) for pair in pairs([row], "params.build", "opt-build", "hub")] == pytest.approx([0.8])
+
+
+def test_suspect_results_are_not_heard() -> None:
+    """A row that is kept out of fits is kept out of pairs."""
+    doubted = result(8.0, compiler="xla").model_copy(update={"suspect": "contradicts itself"})
+    assert pairs([result(10.0), doubted], "compiler", "xla") == ()
+
+
+def test_without_pairs_nothing_is_said() -> None:
+    """No evidence, no number."""
+    assert effect([], Run("net", "here")) is None
+
+
+def test_own_pairs_decide_against_others() -> None:
+    """It slowed this application down; that it helps ten others does not matter."""
+    others = [Pair(Run(f"net{number}", "here", OWN, 4.0), -0.3) for number in range(10)]
+    assert not told([Pair(Run("net", "here", OWN, 4.0), 0.1), *others], Run("net", "here", OWN, 4.0)).helps
+
+
+@given(ratio=st.floats(-1.0, 1.0), size=st.sampled_from([1.0, 4.0, 64.0]))
+def test_the_interval_widens_from_the_own_run_to_another_system(ratio: float, size: float) -> None:
+    """Measured, at another size, on another system: each knows less, and no answer is beyond the pair itself."""
+    known = [Pair(Run("net", "here", OWN, size), ratio)]
+    asked = [Run("net", "here", OWN, size), Run("net", "here", OWN, size * 8), Run("net", "there", OWN, size), Run("other", "there")]
+    found = [told(known, run) for run in asked]
+    assert [one.spread for one in found] == sorted(one.spread for one in found)
+    assert all(abs(one.log_ratio) <= abs(ratio) + 1e-12 for one in found)
+    assert [one.basis for one in found] == ["measured", "extrapolated", "transferred", "transferred"]
+
+
+def test_what_the_request_leaves_open_is_taken_from_its_own_pair() -> None:
+    """A request without a version of the framework is about the application's own runs."""
+    known = [Pair(Run("net", "here", OWN, 4.0), -0.2)]
+    assert told(known, Run("net", "here", ("tensorflow", None, None, None, None))) == told(known, known[0].run)
+
+
+def test_an_effect_is_said_with_its_interval_and_basis() -> None:
+    """Never a number alone."""
+    text = str(told([Pair(Run("net", "here", OWN, 4.0), math.log(0.8))], Run("net", "here", OWN, 4.0)))
+    assert text.startswith("0.8")
+    assert "90% interval" in text
+    assert "measured: 1 pair" in text

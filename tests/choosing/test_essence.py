@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from modak.choosing.candidates import enumerate_candidates
+from modak.choosing.essence import OUTFIT, essence, key, outfit_key
+from modak.choosing.scoring import columns
+from modak.choosing.software import choose_software
+from modak.dsl import Request
+from modak.errors import Infeasible, ModakError
+from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.normalise import normalise
+from modak.optimise import decide, optimise
+from modak.perfmodel import fit
+from modak.prepared import prepared
+from modak.target import resolve
+from tests.schedulers.test_every_field import SAID
+
+HERE = Path(__file__).parent.parent
+EXAMPLES = [path for path in sorted((HERE.parent / "examples").glob("*.json")) if not path.stem.startswith("sizing")]
+DOCUMENTS = [*EXAMPLES, *sorted((HERE / "requests").glob("*.json"))]
+
+
+@pytest.fixture(scope="module")
+def known(packaged_database: Path) -> Facts:
+    """The packaged knowledge, with the models of the papers' network."""
+    from modak.store import open_store
+
+    with open_store(f"sqlite:///{packaged_database}") as store:
+        return prepared(store.snapshot("3dgan"))
+
+
+def request(path: Path, **application: Any) -> Request:
+    """A request of the examples or of the tests."""
+    document = json.loads(path.read_text())
+    document.get("job", document)["application"] |= application
+    return normalise(document).request
+
+
+def of_nodes(asked: Request, nodes: int) -> Request:
+    """The request with a number of nodes."""
+    return asked.model_copy(update={"job_options": asked.job_options.model_copy(update={"node_count": nodes})})
+
+
+def tried(work: Any) -> Any:
+    """What comes out, or the error that does."""
+    try:
+        return work()
+    except ModakError as error:
+        return error.faults
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_a_request_and_its_essence_have_the_same_candidates(known: Facts, path: Path) -> None:
+    """Nothing that counts is left out of it: shapes, sizes, reasons and warnings are equal."""
+    whole = request(path)
+    target = resolve(whole, known)
+    found = [tried(lambda each=each: enumerate_candidates(each, target, known.models)) for each in (whole, essence(whole))]
+    assert repr(found[0]) == repr(found[1])
+
+
+@pytest.mark.parametrize("option", SAID)
+def test_each_job_option_that_counts_is_in_the_essence(known: Facts, option: str) -> None:
+    """An option that is read and not kept would be heeded by the first of two requests alone, or by none."""
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_type": "mpi"}, "job_options": {option: SAID[option]}}
+    whole = normalise({"job": job}).request
+    target = resolve(whole, known)
+    found = [tried(lambda each=each: enumerate_candidates(each, target, ())) for each in (whole, essence(whole))]
+    assert repr(found[0]) == repr(found[1])
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_a_request_and_its_essence_get_the_same_software(known: Facts, path: Path) -> None:
+    """Image, recipe, rules and what is said of them."""
+    whole = request(path)
+    decision = tried(lambda: decide(whole, known))
+    if not hasattr(decision, "best"):
+        pytest.skip("nothing can be decided for it")
+    shape = decision.candidates.shapes[int(decision.scored.shape[decision.best])]
+    found = [
+        tried(lambda each=each: choose_software(each, known, decision.target, shape, 2, "srun")) for each in (whole, essence(whole, OUTFIT))
+    ]
+    assert found[0] == found[1]
+
+
+def test_requests_that_differ_in_names_and_lengths_are_of_one_essence() -> None:
+    """Name, arguments and epochs say nothing of what can run; the number of nodes does."""
+    path = HERE.parent / "examples/3dgan-supermuc-ng.json"
+    document = json.loads(path.read_text())
+    document["job"]["job_options"]["job_name"] = "other"
+    document["job"]["application"]["arguments"] = "--more"
+    document["job"]["optimisation"]["workload"]["epochs"] = 7
+    one, other = request(path), normalise(document).request
+    assert (key(one), outfit_key(one)) == (key(other), outfit_key(other))
+    document["job"]["job_options"]["node_count"] = 8
+    assert key(normalise(document).request) != key(one)
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 256, 257, 700])
+def test_a_size_predicted_with_its_neighbours_is_what_it_is_alone(known: Facts, nodes: int) -> None:
+    """Cost, spread, basis and efficiency of every shape, on either side of where a block of sizes ends."""
+    document = json.loads((HERE.parent / "examples/3dgan-supermuc-ng.json").read_text())
+    document["job"]["job_options"]["node_count"] = nodes
+    asked = normalise(document).request
+    target = resolve(asked, known)
+    candidates = enumerate_candidates(asked, target, known.models)
+    alone, among = (columns(essence(asked), target, candidates, known, place) for place in (None, "there"))
+    assert among.basis == alone.basis
+    assert set(among.nodes) == {nodes}
+    for name in ("value", "spread", "doublings", "smallest", "at_smallest"):
+        np.testing.assert_allclose(getattr(among, name), getattr(alone, name), rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_an_answer_from_memory_is_the_answer(known: Facts, path: Path) -> None:
+    """What was kept of requests before changes no later answer: the facts that know them all say what fresh ones say."""
+    whole = request(path)
+    fresh = Facts(**{name: getattr(known, name) for name in Facts.__dataclass_fields__})
+    assert tried(lambda: optimise(whole, known)) == tried(lambda: optimise(whole, fresh))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("nodes", [1, 2, 7])
+def test_another_number_of_nodes_is_answered_as_if_it_were_the_first(known: Facts, path: Path, nodes: int) -> None:
+    """What was kept of a request with other nodes gives the same plan and texts, or the same refusal, as facts that nobody asked before."""
+    asked = request(path)
+    first, second = of_nodes(asked, nodes + 3), of_nodes(asked, nodes)
+    fresh = Facts(**{name: getattr(known, name) for name in Facts.__dataclass_fields__})
+    used = prepared(fresh)
+    tried(lambda: optimise(first, used))
+    assert tried(lambda: optimise(second, used)) == tried(lambda: optimise(second, fresh))
+
+
+def test_a_number_of_nodes_from_memory_is_held_to_the_limit(known: Facts) -> None:
+    """A job of more nodes than the partition allows is refused, whoever asked for fewer before."""
+    asked = request(HERE.parent / "examples/3dgan-supermuc-ng.json")
+    assert decide(of_nodes(asked, 512), known).nodes == 512
+    with pytest.raises(Infeasible, match="can have at most"):
+        decide(of_nodes(asked, 10**6), known)
+
+
+def test_lengths_of_runs_are_told_apart_only_where_several_were_measured() -> None:
+    """Requests of any length share what was predicted, unless another measured run is nearer to one of them."""
+    key = SeriesKey(application="net", metric="wall_time", unit="s", params={"epochs": "1"})
+    long = key.model_copy(update={"params": {"epochs": "20"}})
+    results = [Result(series=series, layout=Layout(nodes=1), value=value) for series, value in ((key, 50.0), (long, 800.0))]
+
+    def keys(known: Sequence[Result]) -> list[tuple[Hashable, ...]]:
+        facts = Facts(version="1", models=fit(known))
+        jobs = [{"application": {"app_tag": "net"}, "optimisation": {"workload": {"epochs": count}}} for count in (1, 2, 15, 30)]
+        return [decide(normalise({"job": job}).request, facts).asked for job in jobs]
+
+    assert len(set(keys(results[1:]))) == 1
+    several = keys(results)
+    assert several[0] == several[1] != several[2] == several[3]

@@ -1,0 +1,149 @@
+"""Ranking: the objective, the constraints at their confidence, and what is said when nothing fits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import repeat
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.choosing.objective import Scored, closest, nearest, pareto, rank
+from modak.dsl import Basis, Objective
+from modak.errors import Infeasible
+from modak.text.grammar import duration
+
+
+def scored(work: float = 64_000.0, spread: float = 0.08, serial: float = 20.0, largest: int = 64) -> Scored:
+    """One shape on 1 to ``largest`` nodes: serial + work / n seconds, all interpolated."""
+    nodes = np.arange(1, largest + 1)
+    time = serial + work / nodes
+    flat = np.zeros(largest)
+    inside: tuple[Basis, ...] = tuple(repeat("interpolated", largest))
+    return Scored(nodes * 0, nodes, time, flat + spread, flat + spread, flat, time[0] / (time * nodes), inside)
+
+
+def test_a_deadline_is_met_at_its_confidence() -> None:
+    """The choice is the fewest nodes whose upper bound, not whose mean, meets the deadline."""
+    table = scored()
+    best = rank(table, Objective(deadline=3600)).order[0]
+    assert table.bound(0.9)[best] <= 3600 < table.bound(0.9)[best - 1]
+    assert table.time[best - 1] <= 3600
+
+
+def test_higher_confidence_needs_more_nodes() -> None:
+    """0.99 asks for more than 0.5."""
+    chosen = [int(scored().nodes[rank(scored(), Objective(deadline=3600, confidence=c)).order[0]]) for c in (0.5, 0.99)]
+    assert chosen[0] < chosen[1]
+
+
+def test_least_time_goes_to_the_limit() -> None:
+    """Minimising time takes all the nodes that are allowed."""
+    table = scored()
+    assert table.nodes[rank(table, Objective(minimise="time", max_nodes=40)).order[0]] == 40
+
+
+def test_node_hours_prefer_few_nodes() -> None:
+    """Minimising node-hours takes the fewest."""
+    assert rank(scored(), Objective(minimise="node_hours")).order[0] == 0
+
+
+def test_budget_bounds_time() -> None:
+    """The fastest within the budget."""
+    table = scored()
+    best = rank(table, Objective(minimise="time", budget_node_hours=18.0)).order[0]
+    assert table.node_hours[best] <= 18.0 < table.node_hours[best + 1]
+
+
+def test_efficiency_bounds_nodes() -> None:
+    """Nothing below the efficiency asked for."""
+    table = scored(serial=2000.0)
+    ranking = rank(table, Objective(minimise="time", min_efficiency=0.75))
+    assert all(table.efficiency[index] >= 0.75 for index in ranking.order)
+
+
+def test_without_an_objective_half_of_the_time_is_useful() -> None:
+    """The default does not take a machine for the last second."""
+    table = scored(serial=6000.0)
+    best = rank(table, Objective()).order[0]
+    assert table.efficiency[best] >= 0.5
+    assert best < 63
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        (Objective(deadline=600), "deadline of 00:10:00 cannot be met"),
+        (Objective(budget_node_hours=1.0), "node-hours are not enough"),
+        (Objective(minimise="time", min_efficiency=1.0, deadline=3600), "no configuration meets all constraints"),
+    ],
+)
+def test_nothing_feasible_says_what_stands_in_the_way(objective: Objective, words: str) -> None:
+    """The closest configuration and the constraint that cannot be met."""
+    with pytest.raises(Infeasible, match=words):
+        rank(scored(), objective)
+
+
+def test_what_comes_closest_is_what_the_refusal_names() -> None:
+    """It alone, whatever would be best without the constraints."""
+    objective, table = Objective(deadline=600), scored()
+    with pytest.raises(Infeasible) as refused:
+        rank(table, objective)
+    (place,) = nearest(table, objective).order
+    assert f"closest: {table.nodes[place]} nodes" in str(refused.value)
+    assert table.nodes[place] == 64
+
+
+def test_far_extrapolation_is_not_chosen_unasked() -> None:
+    """Two doublings beyond the data need ``max_nodes``."""
+    table = scored()
+    far = np.maximum(np.log2(table.nodes / 8), 0)
+    beyond = replace(table, doublings=far)
+    assert beyond.nodes[rank(beyond, Objective(minimise="time")).order[0]] == 16
+    assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).order[0]] == 64
+
+
+def test_without_evidence_the_order_stands() -> None:
+    """No number, no ranking, no refusal."""
+    table = scored(largest=3)
+    nothing = replace(table, time=table.time * np.nan, basis=("none",) * 3)
+    assert rank(nothing, Objective(deadline=60)).order == (0, 1, 2)
+
+
+def test_pareto_front_trades_time_for_node_hours() -> None:
+    """On the front more speed costs more node-hours."""
+    table = scored()
+    front = pareto(table, range(64))
+    assert (np.diff(table.node_hours[list(front)]) < 0).all()
+    assert (np.diff(table.time[list(front)]) > 0).all()
+
+
+@given(
+    deadline=st.integers(60, 20_000),
+    budget=st.floats(0.1, 50.0) | st.none(),
+    floor=st.floats(0.05, 1.0) | st.none(),
+    confidence=st.sampled_from([0.5, 0.9, 0.99]),
+)
+def test_each_concession_that_is_offered_would_do(deadline: int, budget: float | None, floor: float | None, confidence: float) -> None:
+    """With the offered deadline, confidence, budget or efficiency instead of the own one, something is feasible."""
+    table = scored(serial=200.0)
+    asked = Objective(minimise="time", deadline=deadline, budget_node_hours=budget, min_efficiency=floor, confidence=confidence)
+    try:
+        rank(table, asked)
+    except Infeasible as refused:
+        offers = re.findall(
+            r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+:-]+)", str(refused).partition("feasible with: ")[2]
+        )
+        names = {"deadline": "deadline", "confidence": "confidence", "budget": "budget_node_hours", "efficiency": "min_efficiency"}
+        for name, value in offers:
+            number = duration(value) if name == "deadline" else float(value)
+            assert rank(table, Objective.model_validate({**asked.model_dump(), names[name]: number})).order
+
+
+def test_the_closest_misses_by_the_least_factor() -> None:
+    """With a deadline alone that is the fastest by its bound."""
+    table = scored()
+    assert closest(table, Objective(deadline=600)) == int(np.argmin(table.bound(0.9)))

@@ -1,0 +1,175 @@
+"""Switches that a request leaves to the evidence, through the main flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from modak.choosing.shapes import Shape
+from modak.choosing.switching import OpenSwitch
+from modak.dsl import Plan
+from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.ingest.reading import tables
+from modak.normalise import normalise
+from modak.optimise import optimise
+from modak.perfmodel import fit
+from modak.service import open_service
+from modak.settings import Settings
+
+Known = Callable[[str | None], Facts]
+
+
+def epoch(seconds: float, application: str = "net", compiler: str | None = None, precision: str | None = None) -> Result:
+    """An epoch of an application on one node of the testbed."""
+    key = SeriesKey(application=application, system="hlrs-testbed", framework="tensorflow", compiler=compiler, precision=precision, **EPOCH)
+    return Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=seconds)
+
+
+EPOCH = {"metric": "epoch_time", "unit": "s"}
+OTHERS = [epoch(100.0, "one"), epoch(80.0, "one", "xla"), epoch(50.0, "two"), epoch(41.0, "two", "xla")]
+
+
+def plan(known: Known, own: Sequence[Result], tried: Sequence[Result], xla: object = "auto", **optimisation: object) -> Plan:
+    """The plan of a request for ``net`` with the given results and no others."""
+    training = {"tensorflow": {"version": "2.*", "xla": xla}}
+    wanted = {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": training, **optimisation}
+    job = {"application": {"app_tag": "net", "executable": "python3 net.py"}, "target": {"name": "hlrs-testbed"}, "optimisation": wanted}
+    facts = replace(known(None), models=fit(own), tried=tuple(tried))
+    return optimise(normalise({"job": job}).request, facts).plan
+
+
+def line(found: Plan, name: str) -> str:
+    """What the plan says of a switch."""
+    return next(text for text in found.decisions if text.startswith(f"{name}: "))
+
+
+def test_without_evidence_it_stays_off_and_says_which_run_would_decide(known: Known) -> None:
+    """One with and one without, where it would run."""
+    found = plan(known, [], [])
+    assert found.configuration.compiler is None
+    assert line(found, "xla").endswith("compare one run with it and one without it on 1 node of hlrs-testbed")
+
+
+def test_other_applications_turn_it_on_and_the_time_follows_their_ratio(known: Known) -> None:
+    """The own time without it, times what it did elsewhere, with a wider interval."""
+    found = plan(known, [epoch(60.0)], OTHERS)
+    assert found.configuration.compiler == "xla"
+    assert found.prediction.basis == "transferred"
+    assert found.prediction.value is not None
+    assert 0.8 * 60 < found.prediction.value < 60
+    assert "transferred: 2 pairs, 2 applications" in line(found, "xla")
+
+
+def test_other_applications_that_it_slowed_down_leave_it_off(known: Known) -> None:
+    """With the ratio that speaks against it."""
+    slower = [epoch(100.0, "one"), epoch(120.0, "one", "xla")]
+    found = plan(known, [epoch(60.0)], slower)
+    assert found.configuration.compiler is None
+    assert line(found, "xla").startswith("xla: off, 1.")
+
+
+def test_own_results_decide_alone(known: Known) -> None:
+    """Both were measured on the target: its own curves are compared, whatever others did."""
+    own = [epoch(60.0), epoch(66.0, compiler="xla")]
+    found = plan(known, own, [*OTHERS, *own])
+    assert (found.configuration.compiler, found.prediction.basis) == (None, "measured")
+    assert "measured" in line(found, "xla")
+
+
+def test_the_line_gives_the_ratio_of_the_own_results_that_decided(known: Known) -> None:
+    """Off by 66 s against 60 s is 1.10 times, though most others were faster with it."""
+    own = [epoch(60.0), epoch(66.0, compiler="xla")]
+    others = [epoch(seconds, name, compiler) for name in "abcdef" for seconds, compiler in ((100.0, None), (60.0, "xla"))]
+    said = line(plan(known, own, [*others, *own]), "xla")
+    assert said.startswith("xla: off, 1.10 x the time without it (90% interval ")
+    assert said.endswith("; measured: 1 result with it, 1 without)")
+
+
+def test_another_layout_is_named_once_whatever_is_switched_on_in_it(known: Known) -> None:
+    """With the faster of its times, with XLA and without."""
+    own = [
+        epoch(seconds, compiler=compiler).model_copy(update={"layout": Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=20 // ranks)})
+        for ranks, compiler, seconds in ((2, None, 60.0), (2, "xla", 50.0), (4, None, 90.0), (4, "xla", 75.0))
+    ]
+    training = {"config": {"distributed_training": True}, "tensorflow": {"version": "2.*", "xla": "auto", "distribution": "horovod"}}
+    assert line(plan(known, own, own, ai_training=training), "layout").endswith("at 1 node 4x5 takes 1.50 x as long")
+
+
+def test_another_compiler_is_no_run_without_the_switch() -> None:
+    """Beside two compilers that are left open, each is held against neither."""
+    xla, plain = Shape(1, 20, compiler="xla"), Shape(1, 20)
+    switch = OpenSwitch("xla", "compiler", "xla")
+    assert [switch.tells_apart(xla, other) for other in (plain, replace(xla, compiler="ngraph"))] == [True, False]
+
+
+def test_a_switch_that_the_request_turns_on_keeps_the_measured_layout(known: Known) -> None:
+    """Measured without it in two ranks of ten threads: that layout, with a transferred time, and no rule of thumb."""
+    key = SeriesKey(application="net", system="hlrs-testbed", framework="tensorflow", **EPOCH)
+    own = [Result(series=key, layout=Layout(nodes=n, ranks_per_node=2, threads_per_rank=10), value=60.0 / n) for n in (1, 2)]
+    found = plan(known, own, [], xla=True)
+    made = found.configuration
+    assert (made.compiler, made.ranks_per_node, made.threads_per_rank) == ("xla", 2, 10)
+    assert found.prediction.basis == "transferred"
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_the_request_says_is_not_overruled(known: Known, asked: bool) -> None:
+    """On is on and off is off; nothing is said of evidence."""
+    found = plan(known, [epoch(60.0)], OTHERS, xla=asked)
+    assert (found.configuration.compiler == "xla") is asked
+    assert not [text for text in found.decisions if text.startswith("xla: ")]
+
+
+def test_precision_can_be_left_to_the_evidence(known: Known) -> None:
+    """Mixed precision helped another network; the answer says that the program must run in it."""
+    tried = [epoch(100.0, "one", precision="fp32"), epoch(60.0, "one", precision="amp")]
+    found = plan(known, [epoch(60.0, precision="fp32")], tried, xla=False, workload={"precision": "auto"})
+    assert found.configuration.precision == "amp"
+    assert any("run the program in it" in text for text in found.advice)
+
+
+@pytest.mark.parametrize("switch", [True, "auto"])
+def test_results_that_write_a_graph_compiler_in_capitals_are_of_it(known: Known, switch: object) -> None:
+    """The time is the one that was measured, and the switch is the framework's."""
+    found = plan(known, [epoch(60.0), epoch(45.0, compiler="XLA")], [], xla=switch)
+    assert (found.configuration.compiler, found.prediction.basis) == ("xla", "measured")
+
+
+@pytest.mark.parametrize("own", [[], [epoch(60.0), epoch(45.0, compiler="xla")]])
+def test_a_graph_compiler_that_the_request_names_is_the_frameworks(known: Known, own: Sequence[Result]) -> None:
+    """As images are labelled, whether there are results or not."""
+    assert plan(known, own, [], workload={"compiler": "XLA"}).configuration.compiler == "xla"
+
+
+def test_a_precision_that_was_measured_in_another_word_is_not_told_anew(known: Known) -> None:
+    """Half precision was measured: what others gained by it is not multiplied upon that."""
+    tried = [epoch(100.0, "one", precision="fp32"), epoch(60.0, "one", precision="fp16")]
+    found = plan(known, [epoch(60.0), epoch(50.0, precision="half")], tried, xla=False, workload={"precision": "auto"})
+    assert found.prediction.value == pytest.approx(50.0)
+    assert found.prediction.basis == "measured"
+
+
+def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
+    """The published speed-ups choose an image that is built from source."""
+    key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
+    found = plan(known, [], [Result(series=key, layout=Layout(nodes=1), value=1.17)], xla=False, enable_opt_build="auto")
+    assert found.configuration.opt_build
+    assert found.image is not None
+    assert found.image["labels"]["source"] == "opt-build"
+
+
+def test_pairs_are_found_in_the_database(own_database: Path, tmp_path: Path) -> None:
+    """Other applications' results with and without are read where a request leaves the switch open, however they spell it."""
+    table = tmp_path / "pairs.csv"
+    lines = [f"one,tensorflow,{compiler},hlrs-testbed,1,epoch_time,{value},s" for compiler, value in (("", 100), ("XLA", 70))]
+    table.write_text("\n".join(["application,framework,compiler,system,nodes,metric,value,unit", *lines, ""]))
+    training = {"tensorflow": {"version": "2.*", "xla": "auto"}}
+    job = {"application": {"app_tag": "net", "executable": "python3 net.py"}, "target": {"name": "hlrs-testbed"}}
+    request = {"job": {**job, "optimisation": {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": training}}}
+    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as service:
+        assert service.optimise(request)["job"]["plan"]["configuration"].get("compiler") is None
+        service.load(tables([table]))
+        assert service.optimise(request)["job"]["plan"]["configuration"]["compiler"] == "xla"

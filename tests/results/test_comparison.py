@@ -1,0 +1,60 @@
+"""Results side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modak.results.comparison import compare, quantile
+
+
+def records(**values: list[float]) -> list[dict[str, Any]]:
+    """Runs of one application on systems, equal in all else."""
+    same = {"application": "a", "metric": "wall_time", "unit": "s", "nodes": 4}
+    return [
+        {**same, "system": system, "partition": f"{system}-main", "value": value, "repeat": k, "id": k}
+        for system, found in values.items()
+        for k, value in enumerate(found)
+    ]
+
+
+def test_two_systems_are_compared_where_all_else_is_equal() -> None:
+    """Medians, ratio, which is better; a partition belongs to its system."""
+    (pair,) = compare(records(one=[10.0, 10.2, 10.1], two=[5.0, 5.1, 5.05]), "system")
+    assert (pair.one, pair.other, pair.medians, pair.counts) == ("one", "two", (10.1, 5.05), (3, 3))
+    assert (pair.ratio, pair.better, pair.beyond_noise) == (0.5, "two", True)
+
+
+def test_a_difference_within_the_noise_says_so() -> None:
+    """Repeats that scatter by more than the difference."""
+    (pair,) = compare(records(one=[10.0, 12.0, 11.0], two=[10.5, 12.5, 11.2]), "system")
+    assert pair.beyond_noise is False
+
+
+def test_without_repeats_the_noise_is_not_known() -> None:
+    """One run each says nothing about scatter."""
+    assert compare(records(one=[10.0], two=[5.0]), "system")[0].beyond_noise is None
+
+
+def test_the_named_values_are_compared_against_the_first() -> None:
+    """In their order; others are left out."""
+    pairs = compare(records(one=[10.0], two=[5.0], three=[4.0]), "system", ["two", "one"])
+    assert [(pair.one, pair.other, pair.better) for pair in pairs] == [("two", "one", "two")]
+
+
+def test_more_is_better_for_rates_and_suspect_rows_do_not_count() -> None:
+    """Direction comes from the metric."""
+    runs = [{**run, "metric": "throughput", "unit": "samples/s"} for run in records(one=[10.0], two=[20.0, 1.0])]
+    runs[-1]["suspect"] = "odd"
+    assert [(pair.better, pair.counts) for pair in compare(runs, "system")] == [("two", (1, 1))]
+
+
+def test_what_differs_in_more_than_the_column_is_not_compared() -> None:
+    """Another number of nodes is another group."""
+    runs = records(one=[10.0], two=[5.0])
+    runs[1]["nodes"] = 8
+    assert compare(runs, "system") == []
+
+
+def test_quantiles_widen_with_fewer_repeats() -> None:
+    """Between two rows of the table the wider one holds."""
+    assert [quantile(n) for n in (1, 2, 7, 10**6)] == [12.71, 4.30, 2.45, 2.04]

@@ -1,0 +1,82 @@
+"""What looks wrong among results, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from modak.facts import Layout
+from modak.results.suspicion import Cell, doubts, middle, outlier
+
+
+def cells(costs: dict[int, float], **more: int) -> list[Cell]:
+    """Cells by number of nodes, each with one value."""
+    return [Cell(Layout(nodes=nodes, **more), cost, cost) for nodes, cost in costs.items()]
+
+
+@pytest.mark.parametrize("slip", [1000, 1e-3, 1e6, 3600])
+@pytest.mark.parametrize("at", [1, 2, 8, 32])
+def test_a_slip_in_the_unit_is_doubted_wherever_it_is(slip: float, at: int) -> None:
+    """One size of a scaling series in another unit: that one, and no other, for strong and for weak scaling."""
+    for power in (0.0, -0.5, -1.0):
+        costs = {nodes: 97.3 * nodes**power for nodes in (1, 2, 4, 8, 16, 32)}
+        found = doubts(cells(costs | {at: costs[at] * slip}), scales=True)
+        assert [place for place, reason in found.items() if "wrong unit?" in reason] == [list(costs).index(at)]
+
+
+def test_a_slip_makes_its_neighbour_no_speed_up() -> None:
+    """A size between the slip and a larger one that lost some: of three sound sizes it would not be doubted either."""
+    costs = {2: 154_500.0, 4: 86.9, 8: 65.8, 16: 40.1}
+    assert list(doubts(cells(costs), scales=True)) == [0]
+
+
+@pytest.mark.parametrize("power", [0.0, -0.3, -1.0, -1.1, 0.2])
+def test_ordinary_scaling_is_not_doubted(power: float) -> None:
+    """From 1 to 1024 nodes, dense or sparse, whatever the exponent."""
+    for sizes in ([2**k for k in range(11)], [1, 1024], [1, 8, 1000]):
+        assert doubts(cells({n: 1000.0 * n**power for n in sizes}), scales=True) == {}
+
+
+def test_a_part_in_another_unit_is_doubted() -> None:
+    """The smaller part of the sizes; of two equal ones both, since nothing tells which is right."""
+    costs = {nodes: 97.3 / nodes for nodes in (1, 2, 4, 8, 16)}
+    assert list(doubts(cells({n: cost * (1000 if n > 4 else 1) for n, cost in costs.items()}), scales=True)) == [3, 4]
+    assert list(doubts(cells({1: 97.3, 2: 48_650}), scales=True)) == [0, 1]
+
+
+def test_what_is_settled_is_believed() -> None:
+    """New sizes in another unit are doubted beside older ones, however many they are."""
+    old = [Cell(Layout(nodes=nodes), 97.3 / nodes, settled=True) for nodes in (1, 2)]
+    assert list(doubts([*old, *cells({nodes: 97_300 / nodes for nodes in (4, 8, 16)})], scales=True)) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("slip", [1000, 1e-3])
+def test_a_doubt_is_of_the_value_that_people_see(slip: float) -> None:
+    """A throughput that is a thousandth is said to be too small, not too large."""
+    values = {nodes: 97.3 * nodes * (slip if nodes == 4 else 1) for nodes in (1, 2, 4, 8, 16)}
+    (reason,) = doubts(cells({nodes: 1 / value for nodes, value in values.items()}), scales=True, rate=True).values()
+    assert reason.startswith("1/500 of" if slip < 1 else "500 times")
+
+
+def test_a_speed_up_that_the_next_size_loses_again_is_doubted() -> None:
+    """Far above linear from both sides; a lasting effect of caches is not."""
+    assert list(doubts(cells({1: 100, 2: 50, 4: 10, 8: 12.5}), scales=True)) == [2]
+    assert doubts(cells({1: 100, 2: 50, 4: 15, 8: 7.4}), scales=True) == {}
+    assert doubts(cells({1: 100, 2: 50, 4: 10, 8: 12.5}), scales=False) == {}
+
+
+def test_a_copied_value_is_doubted() -> None:
+    """The same five digits or more at the next size; a round number may come twice."""
+    assert list(doubts(cells({1: 100.125, 2: 51.375, 4: 51.375}), scales=True)) == [2]
+    assert doubts(cells({1: 100, 2: 51.3, 4: 51.3}), scales=True) == {}
+
+
+def test_layouts_of_another_kind_are_no_neighbours() -> None:
+    """Runs on GPUs or with another batch say nothing about these."""
+    assert doubts([*cells({1: 100.0, 2: 50.0}), *cells({1: 0.1, 2: 0.05}, gpus_per_node=4)], scales=True) == {}
+
+
+def test_a_value_far_from_its_own_kind_is_an_outlier() -> None:
+    """Beside the middle of the runs of one layout."""
+    assert outlier(1.2, middle([1.0, 1.1, 1200.0])) is None
+    assert "more than 30 times" in str(outlier(1200.0, middle([1.0, 1.1, 1200.0])))
+    assert all(outlier(value, middle([1.0, 1000.0])) for value in (1.0, 1000.0))

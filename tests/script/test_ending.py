@@ -1,0 +1,492 @@
+"""What a script leaves: its result, its data, nothing in its scratch; and never another status than the run's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.jobs.spec import Attributes, Copy, JobSpec, Report, Resources, Signal, Staging
+from modak.script.job import render
+from modak.text.grammar import MetricPattern
+from modak.text.words import Joined, Variable, parse
+from tests.script.test_whole import ran, stub
+
+RECORD: dict[str, str | float | bool] = {
+    "application": 'it\'s "x" %s $(id) `id` \\',
+    "dataset": "é",
+    "nodes": 1,
+    "ranks_per_node": 1,
+    "hyperthreads": False,
+}
+JOB = JobSpec(
+    parse("bash -c 'sleep 0.05; echo rate: 5; echo rate: 1.5e2 cells'"),
+    Resources(),
+    Attributes(name="ends", wall_time_s=600),
+    plan_id="abc-123",
+    report=Report(RECORD, metric="throughput", unit="cells/s", pattern="rate: ([0-9.e+]+)"),
+)
+
+
+def result(folder: Path, name: str = "modak-result-*.json") -> Any:
+    """What the script wrote about itself last."""
+    return json.loads(max(folder.glob(name), key=lambda file: file.stat().st_mtime_ns).read_text())
+
+
+def test_the_result_says_how_the_run_went(tmp_path: Path) -> None:
+    """Plan, status, time, the node's name and no other one's; the time and the last metric that was printed as records of the table."""
+    done = ran(render(JOB, "shell").text, tmp_path, HOSTNAME="login1")
+    assert (done.returncode, done.stdout) == (0, "rate: 5\nrate: 1.5e2 cells\n"), done.stderr
+    said = result(tmp_path)
+    assert (said["modak_result"], said["plan"], said["exit_status"], said["host"]) == (1, "abc-123", 0, os.uname().nodename)
+    assert 0.05 <= said["seconds"] < 20
+    time, metric = said["results"]
+    assert time | {"measured_at": ""} == RECORD | {"metric": "wall_time", "unit": "s", "value": said["seconds"], "measured_at": ""}
+    assert metric | {"measured_at": ""} == RECORD | {"metric": "throughput", "unit": "cells/s", "value": 150, "measured_at": ""}
+
+
+def test_a_flux_job_is_called_by_the_number_that_its_script_sees(tmp_path: Path) -> None:
+    """Flux takes ``FLUX_JOB_ID`` out of the environment of batch scripts, which would then be called by a process number."""
+    done = ran(render(JOB, "flux").text, tmp_path, FLUX_ENCLOSING_ID="f2aB")
+    assert (done.returncode, result(tmp_path, "modak-result-f2aB.json")["job"]) == (0, "f2aB"), done.stderr
+
+
+def test_the_results_can_be_loaded(tmp_path: Path) -> None:
+    """Each record passes the checks of the results table."""
+    from datetime import UTC, datetime
+
+    from modak.ingest.columns import batch
+    from modak.ingest.json import Json
+    from modak.ingest.sources import from_bytes
+
+    assert ran(render(JOB, "shell").text, tmp_path).returncode == 0
+    records = json.dumps(result(tmp_path)["results"]).encode()
+    for raw in Json().read(from_bytes(records, "r.json")):
+        assert len(batch(raw, "r.json", datetime(2100, 1, 1, tzinfo=UTC)).values) == 2
+
+
+@pytest.mark.parametrize(("command", "status"), [("bash -c 'exit 7'", 7), ("no-such-program", 127)])
+def test_a_failed_run_is_no_result(tmp_path: Path, command: str, status: int) -> None:
+    """It is told with its status."""
+    done = ran(render(replace(JOB, command=parse(command)), "shell").text, tmp_path)
+    assert done.returncode == status
+    assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (status, [])
+
+
+@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | None) -> None:
+    """Killed by its scheduler or at the time limit, in the foreground or watched: it did not succeed, and its time is nobody's."""
+    stub(tmp_path, "sender", 'pid=$PPID; ( while test ! -e up; do sleep 0.02; done; kill -TERM "$pid" ) >/dev/null 2>&1 &')
+    job = replace(JOB, attributes=replace(JOB.attributes, signal=signal), pre=("sender",), command=("bash", "-c", "touch up; sleep 1"))
+    done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert done.returncode in (-15, 143)
+    assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (143, [])
+
+
+def test_a_signal_that_comes_again_does_not_cut_the_report_short(tmp_path: Path) -> None:
+    """Slurm sends it twice at a time limit; on a busy node the report takes longer than that."""
+    twice = 'kill -TERM "$pid"; sleep 0.3; kill -TERM "$pid"'
+    stub(tmp_path, "sender", f"pid=$PPID; ( while test ! -e up; do sleep 0.02; done; {twice} ) >/dev/null 2>&1 &")
+    stub(tmp_path, "date", 'if test -e up; then sleep 0.6; fi; exec /bin/date "$@"')
+    job = replace(JOB, pre=("sender",), command=("bash", "-c", "touch up; sleep 1"))
+    assert ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path)).returncode in (-15, 143)
+    assert result(tmp_path)["exit_status"] == 143
+
+
+@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+def test_a_node_without_room_costs_the_metric_and_not_the_job(tmp_path: Path, signal: Signal | None) -> None:
+    """The copy of the output that the metric is read from cannot be finished: what half of it says is no result."""
+    stub(tmp_path, "tee", '/usr/bin/tee "$@"; exit 1')
+    job = replace(JOB, attributes=replace(JOB.attributes, signal=signal), post=parse("touch after"))
+    done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "rate: 5\nrate: 1.5e2 cells\n"), done.stderr
+    assert (tmp_path / "after").exists()
+    assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time"]
+
+
+def test_where_the_node_has_no_place_the_copy_lies_with_the_job(tmp_path: Path) -> None:
+    """And goes with it."""
+    done = ran(render(JOB, "shell").text, tmp_path, TMPDIR="/no/such/folder")
+    assert done.returncode == 0, done.stderr
+    assert len(result(tmp_path)["results"]) == 2
+    assert not list(tmp_path.glob("modak-notes*"))
+
+
+def test_a_run_that_never_began_has_no_time(tmp_path: Path) -> None:
+    """A check ended the job."""
+    done = ran(render(replace(JOB, storage="/proc/nowhere"), "shell").text, tmp_path)
+    assert (done.returncode, result(tmp_path)["exit_status"], result(tmp_path)["seconds"]) == (79, 79, None)
+
+
+def test_output_without_the_metric_leaves_the_time(tmp_path: Path) -> None:
+    """A number that is none is no metric either."""
+    for text in ("nothing here", "rate: ...", "rate: e+"):
+        assert ran(render(replace(JOB, command=("bash", "-c", f"sleep 0.01; echo '{text}'")), "shell").text, tmp_path).returncode == 0
+        assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time"]
+
+
+def test_a_run_nobody_named_is_no_result(tmp_path: Path) -> None:
+    """The table needs an application."""
+    assert ran(render(replace(JOB, report=Report()), "shell").text, tmp_path).returncode == 0
+    assert result(tmp_path)["results"] == []
+
+
+def test_each_task_of_an_array_writes_its_own(tmp_path: Path) -> None:
+    """By its index."""
+    text = render(replace(JOB, attributes=replace(JOB.attributes, array="1-3")), "slurm").text
+    assert ran(text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_ARRAY_TASK_ID="2", SLURM_JOB_ID="77").returncode == 0
+    assert result(tmp_path, "modak-result-77-2.json")["job"] == "77"
+
+
+def test_a_result_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
+    """The run's status stays."""
+    (tmp_path / "modak-result-77.json").mkdir()
+    done = ran(render(JOB, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="77")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_script_that_is_submitted_again_keeps_what_the_run_before_wrote(tmp_path: Path) -> None:
+    """By the job's number; brackets of an array's are none of a file's name."""
+    text = render(JOB, "pbspro").text
+    for number in ("7.server", "8.server", "9[2].server"):
+        assert ran(text, tmp_path, PBS_O_WORKDIR=str(tmp_path), PBS_JOBID=number).returncode == 0
+    assert {file.name for file in tmp_path.glob("modak-result*")} == {f"modak-result-{job}.server.json" for job in ("7", "8", "9-2-")}
+
+
+def test_a_file_that_the_request_names_is_the_one(tmp_path: Path) -> None:
+    """Below the folder that the job is submitted from, also in one that is not there yet."""
+    report = replace(JOB.report, file="runs/mine") if JOB.report else None
+    assert ran(render(replace(JOB, report=report), "shell").text, tmp_path).returncode == 0
+    assert result(tmp_path, "runs/mine.json")["plan"] == "abc-123"
+
+
+@contextmanager
+def server(status: int = 200) -> Iterator[tuple[str, list[tuple[str, str | None, bytes]]]]:
+    """A server on the loopback interface that keeps what it is sent."""
+    seen: list[tuple[str, str | None, bytes]] = []
+
+    class Keeps(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # the name is the standard library's
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            seen.append((self.path, self.headers.get("Authorization"), body))
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    listening = HTTPServer(("127.0.0.1", 0), Keeps)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{listening.server_port}", seen
+    listening.shutdown()
+    listening.server_close()
+
+
+def test_the_result_is_sent_with_a_token_from_the_environment_or_a_file(tmp_path: Path) -> None:
+    """The token is never in the script, and not among a program's words either."""
+    script = render(JOB, "shell").text
+    with server() as (address, seen):
+        assert ran(script, tmp_path, MODAK_SERVER=f"{address}/", MODAK_TOKEN="from-environment").returncode == 0
+        (tmp_path / "modak-abc-123.token").write_text("from.file\n")
+        assert ran(script, tmp_path, MODAK_SERVER=address).returncode == 0
+    assert [(path, token) for path, token, _ in seen] == [
+        ("/plans/abc-123/result", "Bearer from-environment"),
+        ("/plans/abc-123/result", "Bearer from.file"),
+    ]
+    assert json.loads(seen[1][2]) == result(tmp_path)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "file:///etc/passwd", "nonsense", ""])
+def test_a_server_that_cannot_be_reached_fails_nothing(tmp_path: Path, address: str) -> None:
+    """Nor does one that is none."""
+    done = ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_server_that_refuses_fails_nothing(tmp_path: Path) -> None:
+    """The file is there all the same."""
+    with server(500) as (address, seen):
+        assert ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address).returncode == 0
+    assert len(seen) == 1
+    assert result(tmp_path)["exit_status"] == 0
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["no group", "(a)(b)", "([0-9]+", "(?P<x>1)", "(?:1)(2)", r"(\d+)", "(a)\n", "(é)", "(" + "a" * 200 + ")", "(a{99999999999})", ""],
+)
+def test_a_pattern_is_one_that_grep_and_bash_read(pattern: str) -> None:
+    """One group, no other dialect."""
+    from pydantic import TypeAdapter, ValidationError
+
+    with pytest.raises(ValidationError):
+        TypeAdapter(MetricPattern).validate_python(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["$(touch trapped)([0-9])", "`touch trapped`([0-9])", "'; touch trapped; '([0-9])", 'x" ([0-9])', "([0-9]) && touch trapped"]
+)
+def test_a_pattern_is_never_code(tmp_path: Path, pattern: str) -> None:
+    """It is a word, wherever it goes."""
+    assert JOB.report is not None
+    job = replace(JOB, report=replace(JOB.report, pattern=pattern))
+    assert ran(render(job, "shell").text, tmp_path).returncode == 0
+    assert not (tmp_path / "trapped").exists()
+
+
+# --- the signal before the limit -----------------------------------------------------------------------------------------------
+
+UNTIL_TOLD = "trap 'echo told; exit 3' USR1; touch up; for i in $(seq 200); do test ! -e stop || exit 0; sleep 0.05; done; exit 9"
+ASKED = replace(JOB, report=None, attributes=replace(JOB.attributes, signal=Signal("USR1", 120)), command=("bash", "-c", UNTIL_TOLD))
+
+
+def signalled(job: JobSpec, folder: Path, scheduler: str = "slurm") -> Any:
+    """Run it; a program before the run sends the script its signal once the run is up."""
+    stub(folder, "sender", 'pid=$PPID; ( while test ! -e up; do sleep 0.02; done; kill -USR1 "$pid" ) >/dev/null 2>&1 &')
+    return ran(render(replace(job, pre=("sender",)), scheduler).text, folder, SLURM_SUBMIT_DIR=str(folder))
+
+
+def test_a_checkpoint_command_runs_and_the_run_goes_on(tmp_path: Path) -> None:
+    """Until it ends by itself: its status is the job's."""
+    done = signalled(replace(ASKED, checkpoint=parse("touch stop")), tmp_path)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "the time limit is near" in done.stderr
+
+
+def test_without_a_checkpoint_command_the_application_gets_the_signal(tmp_path: Path) -> None:
+    """And its own status is the job's."""
+    done = signalled(ASKED, tmp_path)
+    assert (done.returncode, done.stdout) == (3, "told\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("family", "signal", "told"),
+    [
+        ("openmpi", "TERM", False),
+        ("openmpi", "USR1", True),
+        ("mpich", "TERM", True),
+        ("mpich", "USR2", False),
+        ("intel-mpi", "TERM", False),
+    ],
+)
+def test_a_signal_that_mpirun_would_end_the_ranks_on_is_not_handed_on(family: str, signal: Any, told: bool) -> None:
+    """And a warning says so, but where a checkpoint command is there for it."""
+    asked = replace(ASKED.attributes, signal=Signal(signal, 120))
+    job = replace(ASKED, attributes=asked, launcher="mpirun", launcher_flavour=family, resources=Resources(ranks_per_node=2))
+    written = render(job, "slurm")
+    assert (f"kill -s {signal}" in written.text) == told
+    assert any("to the application" in each.message for each in written.warnings) != told
+    assert not any("to the application" in each.message for each in render(replace(job, checkpoint=("touch", "stop")), "slurm").warnings)
+
+
+@pytest.mark.parametrize(
+    ("signal", "nodes", "how"), [("USR1", 1, ""), ("USR1", 2, ""), ("TERM", 1, "kill -s TERM"), ("TERM", 2, "scancel")]
+)
+def test_a_signal_that_torchrun_would_end_on_is_not_handed_on(signal: Any, nodes: int, how: str) -> None:
+    """It would leave its ranks without what holds them together; the warning names one that they get."""
+    asked = replace(ASKED.attributes, signal=Signal(signal, 120))
+    job = replace(ASKED, attributes=asked, launcher="torchrun", resources=Resources(nodes=nodes, ranks_per_node=2))
+    written = render(job, "slurm")
+    assert any(word in written.text for word in ("kill -s", "scancel")) == bool(how)
+    assert how in written.text
+    assert any("use TERM" in each.message for each in written.warnings) != bool(how)
+
+
+def test_a_checkpoint_that_fails_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+    """The job has time left to save itself."""
+    done = signalled(replace(ASKED, checkpoint=parse("bash -c 'touch stop; exit 5'")), tmp_path)
+    assert done.returncode == 0
+    assert "the checkpoint failed with status 5" in done.stderr
+
+
+def test_a_run_that_was_told_of_the_limit_is_no_result(tmp_path: Path) -> None:
+    """It may have stopped early, so neither its time nor its metric is that of the workload; its output is whole, through a pipe."""
+    job = replace(
+        ASKED, report=JOB.report, command=("bash", "-c", f"echo rate: 4; ({UNTIL_TOLD}); echo rate: 8"), checkpoint=parse("touch stop")
+    )
+    done = signalled(job, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "rate: 4\nrate: 8\n"), done.stderr
+    assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (0, [])
+
+
+def test_a_run_that_ends_before_the_signal_is_a_result(tmp_path: Path) -> None:
+    """With its metric, which is read beside the watch for the signal."""
+    done = ran(render(replace(ASKED, report=JOB.report, command=JOB.command), "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time", "throughput"]
+
+
+def test_a_signal_after_the_run_ends_nothing(tmp_path: Path) -> None:
+    """What comes after the run has the rest of the time."""
+    stub(tmp_path, "late", 'kill -USR1 "$PPID"; touch done')
+    job = replace(ASKED, command=("true",), post=("late",))
+    done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert (done.returncode, (tmp_path / "done").exists()) == (0, True), done.stderr
+
+
+def test_the_script_s_own_timer_where_a_scheduler_sends_nothing(tmp_path: Path) -> None:
+    """Counted from its start; it leaves no process behind."""
+    attributes = replace(ASKED.attributes, wall_time_s=61, signal=Signal("USR1", 60))
+    done = ran(render(replace(ASKED, attributes=attributes, checkpoint=parse("touch stop")), "shell").text, tmp_path)
+    assert done.returncode == 0, done.stderr
+    early = replace(ASKED, attributes=replace(attributes, wall_time_s=7261), command=("true",))
+    assert ran(render(early, "shell").text, tmp_path).returncode == 0  # would not return while a sleep holds its streams
+
+
+# --- staging -------------------------------------------------------------------------------------------------------------------
+
+
+def staged(tmp_path: Path, command: str, **more: Any) -> tuple[JobSpec, Path]:
+    """A job with data in and out, and the storage that its directory lies in."""
+    (tmp_path / "my data").mkdir()
+    (tmp_path / "my data/a").write_text("1")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    place = Joined(parts=(Variable(variable="SCRATCH"),))
+    has = Staging(place=place, shared=True, into=(Copy("my data", "in/here"),), out=(Copy("results/b", "b"),))
+    return replace(JOB, report=None, plan_id="", command=parse(command), staging=replace(has, **more)), disk
+
+
+def test_data_goes_in_and_out_and_nothing_stays(tmp_path: Path) -> None:
+    """The directory is the job's own."""
+    job, disk = staged(tmp_path, 'bash -c \'stat -c %a .; cat "$1/in/here/a" >"$1/b"; stat -c %a "$1"\' - ${MODAK_SCRATCH}')
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, done.stdout.split()[-1]) == (0, "700"), done.stderr
+    assert (tmp_path / "results/b").read_text() == "1"
+    assert list(disk.iterdir()) == []
+
+
+def test_jobs_of_an_array_that_copy_to_one_place_are_warned_about(tmp_path: Path) -> None:
+    """Unless the path has the index."""
+    job, _ = staged(tmp_path, "true")
+    many = replace(job, attributes=replace(job.attributes, array="1-3"))
+    assert "SLURM_ARRAY_TASK_ID" in next(said.message for said in render(many, "slurm").warnings if said.field == "application.stage_out")
+    own = Copy(Joined(parts=("results/", Variable(variable="SLURM_ARRAY_TASK_ID"))), "b")
+    each = replace(many, staging=replace(many.staging or Staging(), out=(own,)))
+    for without in (render(each, "slurm"), render(job, "slurm")):
+        assert not any(said.field == "application.stage_out" for said in without.warnings)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "name", "warned"), [("pbspro", "PBS_JOBID", False), ("lsf", "LSB_JOBID", True), ("gridengine", "JOB_ID", True)]
+)
+def test_a_number_that_all_jobs_of_an_array_bear_keeps_none_apart(tmp_path: Path, scheduler: str, name: str, warned: bool) -> None:
+    """LSF and Grid Engine number the array; PBS and Slurm each of its jobs."""
+    job, _ = staged(tmp_path, "true")
+    own = Copy(Joined(parts=("results/", Variable(variable=name))), "b")
+    each = replace(job, attributes=replace(job.attributes, array="1-3"), staging=replace(job.staging or Staging(), out=(own,)))
+    assert any(said.field == "application.stage_out" for said in render(each, scheduler).warnings) == warned
+
+
+def test_a_second_job_leaves_its_directory_where_the_first_did(tmp_path: Path) -> None:
+    """Not within what the first one left, which would pass for the newer one; the command finds its own directory by the variable, too."""
+    job, disk = staged(tmp_path, 'sh -c \'mkdir "$MODAK_SCRATCH"/b; date +%N >"$MODAK_SCRATCH"/b/at\'')
+    first, second = (
+        (ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk)).returncode, (tmp_path / "results/b/at").read_text()) for _ in range(2)
+    )
+    assert (first[0], second[0], [each.name for each in (tmp_path / "results/b").iterdir()]) == (0, 0, ["at"])
+    assert first[1] != second[1]
+
+
+def test_what_the_first_job_left_does_not_stand_in_the_way_of_the_second(tmp_path: Path) -> None:
+    """A program that still runs cannot be written to, and a file that is read alone neither: both are replaced."""
+    job, disk = staged(
+        tmp_path, 'sh -c \'mkdir "$MODAK_SCRATCH"/b; cp /bin/sleep "$MODAK_SCRATCH"/b/wait; chmod 555 "$MODAK_SCRATCH"/b/wait\''
+    )
+    text = render(job, "shell").text
+    first = ran(text, tmp_path, SCRATCH=str(disk)).returncode
+    with subprocess.Popen([tmp_path / "results/b/wait", "60"]) as running:
+        second = ran(text, tmp_path, SCRATCH=str(disk))
+        running.kill()
+    assert (first, second.returncode) == (0, 0), second.stderr
+
+
+def test_data_behind_a_link_are_copied(tmp_path: Path) -> None:
+    """A link alone would leave them far away, or lead nowhere."""
+    (tmp_path / "real").write_text("data")
+    (tmp_path / "link").symlink_to("real")
+    job, disk = staged(tmp_path, "cp ${MODAK_SCRATCH}/in/data ${MODAK_SCRATCH}/b")
+    job = replace(job, staging=replace(job.staging or Staging(), into=(Copy("link", "in/data"),)))
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, (tmp_path / "results/b").read_text()) == (0, "data"), done.stderr
+
+
+def test_an_archive_is_unpacked_where_it_is_wanted(tmp_path: Path) -> None:
+    """Only its content is there; a file that is none ends the job."""
+    job, disk = staged(tmp_path, "cp ${MODAK_SCRATCH}/in/data/a ${MODAK_SCRATCH}/b")
+    subprocess.run(["tar", "-czf", tmp_path / "packed.tgz", "-C", tmp_path / "my data", "a"], check=True)
+    assert job.staging is not None
+    packed = replace(job, staging=replace(job.staging, into=(Copy("packed.tgz", "in/data", unpack=True),)))
+    done = ran(render(packed, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, (tmp_path / "results/b").read_text()) == (0, "1"), done.stderr
+    (tmp_path / "packed.tgz").write_text("no archive")
+    assert ran(render(packed, "shell").text, tmp_path, SCRATCH=str(disk)).returncode == 80
+
+
+def test_a_failed_run_leaves_its_results_too(tmp_path: Path) -> None:
+    """What is there is copied out, and the status is the run's."""
+    job, disk = staged(tmp_path, "bash -c 'echo 2 >\"$1/b\"; exit 4' - ${MODAK_SCRATCH}")
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, (tmp_path / "results/b").read_text(), list(disk.iterdir())) == (4, "2\n", [])
+
+
+def test_what_cannot_be_copied_out_is_not_removed(tmp_path: Path) -> None:
+    """It may be all that there is; the message says where."""
+    job, disk = staged(tmp_path, "true")
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert done.returncode == 80
+    assert len(list(disk.iterdir())) == 1
+    assert "the directory is kept" in done.stderr
+
+
+def test_a_directory_that_is_there_is_somebody_else_s(tmp_path: Path) -> None:
+    """A link that lies in wait is not followed."""
+    job, disk = staged(tmp_path, "true")
+    (disk / "modak-7-5").symlink_to(tmp_path)
+    stub(tmp_path, "date", "echo 5")
+    done = ran(render(job, "slurm").text, tmp_path, SCRATCH=str(disk), SLURM_JOB_ID="7", SLURM_SUBMIT_DIR=str(tmp_path))
+    assert done.returncode == 79
+    assert (tmp_path / "my data/a").exists()
+
+
+def test_a_second_start_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    """The first may have left one, where its node failed; the job's number is the same."""
+    job, disk = staged(tmp_path, "touch ${MODAK_SCRATCH}/b")
+    script, number = render(job, "slurm").text, {"SLURM_JOB_ID": "7", "SLURM_SUBMIT_DIR": str(tmp_path)}
+    killed = ran(script.replace("trap modak_end EXIT", ""), tmp_path, SCRATCH=str(disk), **number)
+    assert (killed.returncode, len(list(disk.iterdir()))) == (0, 1)
+    assert ran(script, tmp_path, SCRATCH=str(disk), **number).returncode == 0
+
+
+@pytest.mark.parametrize(("scheduler", "index"), [("lsf", "LSB_JOBINDEX"), ("gridengine", "SGE_TASK_ID")])
+def test_jobs_of_an_array_do_not_share_a_directory(tmp_path: Path, scheduler: str, index: str) -> None:
+    """Where all of them have one number."""
+    job, _ = staged(tmp_path, "true")
+    text = render(replace(job, attributes=replace(job.attributes, array="1-4")), scheduler).text
+    assert f'MODAK_SCRATCH="${{SCRATCH:?}}"/modak-"${{MODAK_JOB:?}}"-"${{{index}:-0}}"-' in text
+
+
+def test_an_array_that_the_scheduler_cannot_be_given_leaves_one_job(tmp_path: Path) -> None:
+    """Which has no index, and its directory all the same."""
+    job, disk = staged(tmp_path, "touch ${MODAK_SCRATCH}/b")
+    text = render(replace(job, attributes=replace(job.attributes, array="1,3")), "pbspro").text
+    done = ran(text, tmp_path, SCRATCH=str(disk), PBS_O_WORKDIR=str(tmp_path), PBS_JOBID="7.server")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_lustre_is_striped_before_anything_is_written(tmp_path: Path) -> None:
+    """Where its tool is there."""
+    job, disk = staged(tmp_path, "touch ${MODAK_SCRATCH}/b", stripes=8)
+    stub(tmp_path, "lfs", 'ls "$4"; echo "$@" >striped')
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (tmp_path / "striped").read_text().startswith("setstripe -c 8 ")

@@ -1,0 +1,216 @@
+"""Each check of a script, tripped by the thing that it is about: a status of its own, and a sentence that says what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.facts import HostMpi, RuntimePolicy
+from modak.jobs.spec import Attributes, Container, Copy, JobSpec, Resources, Staging
+from modak.script.job import render
+from modak.text import words
+from tests.script.test_whole import ran, stub
+
+JOB = JobSpec(("echo", "ran"), Resources(), Attributes(name="checked", wall_time_s=600))
+IMAGE = Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif")
+RANKS = replace(JOB, resources=Resources(ranks_per_node=2), launcher="mpirun", launcher_flavour="openmpi")
+STEP = replace(JOB, resources=Resources(ranks_per_node=2), launcher="srun", pmi="pmix")
+MPIRUN = """case "$1" in
+    --version) echo "{says}" ;;
+    *) while ! [[ "$1" =~ ^(bash|echo|apptainer)$ ]]; do shift; done; "$@" ;;
+esac"""
+SRUN = 'case "$1" in --mpi=list) echo "MPI plugin types are... none {pmi}" >&2;; --help) echo "{help}";; *) echo started;; esac'
+
+
+def charliecloud(version: str | None = None, **more: Any) -> JobSpec:
+    """The job in an image that is a directory."""
+    return replace(
+        JOB, container=replace(IMAGE, runtime="charliecloud", policy=RuntimePolicy(name="charliecloud", version=version, **more))
+    )
+
+
+def checked(job: JobSpec, folder: Path, scheduler: str = "shell", **variables: str) -> tuple[int, str]:
+    """The script's status and what it says on its error stream."""
+    done = ran(render(job, scheduler).text, folder, SLURM_SUBMIT_DIR=str(folder), **variables)
+    return done.returncode, done.stderr
+
+
+def image(folder: Path) -> None:
+    """An image as a directory, with its environment file and a place for the job's directory."""
+    for name in ("ch", "mnt/0"):
+        (folder / "y_1" / name).mkdir(parents=True)
+    (folder / "y_1/ch/environment").touch()
+
+
+def test_71_the_runtime_is_missing(tmp_path: Path) -> None:
+    """Every runtime names its program."""
+    for name, program in (("apptainer", "apptainer"), ("podman-hpc", "podman-hpc"), ("sarus", "sarus"), ("enroot", "enroot")):
+        status, said = checked(replace(JOB, container=replace(IMAGE, runtime=name)), tmp_path)
+        assert (status, f"modak: {program} is not on this node: load the module" in said) == (71, True), said
+
+
+def test_71_pyxis_is_missing(tmp_path: Path) -> None:
+    """srun has no options for containers."""
+    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="--nodes"))
+    status, said = checked(replace(STEP, container=replace(IMAGE, runtime="enroot")), tmp_path, "slurm")
+    assert (status, "Pyxis plug-in is not installed" in said) == (71, True), said
+
+
+@pytest.mark.parametrize(
+    ("runtime", "advice"), [("podman-hpc", "podman-hpc pull"), ("sarus", "sarus pull"), ("enroot", "enroot import -o")]
+)
+def test_72_the_image_is_missing(tmp_path: Path, runtime: str, advice: str) -> None:
+    """The sentence says how to get it."""
+    stub(tmp_path, runtime, 'test "$1 $2" != "image exists"')
+    status, said = checked(replace(JOB, container=replace(IMAGE, runtime=runtime)), tmp_path)
+    assert (status, advice in said) == (72, True), said
+
+
+def test_an_image_that_was_pulled_on_another_node_is_there(tmp_path: Path) -> None:
+    """Podman-HPC lists what it moved to shared storage, of which its ``image exists`` knows nothing, under the name with the registry."""
+    listed = 'test "$1" = images && echo \'docker.io/x/y  1  0123456789ab  2 days ago  6.1 GB  true\' || test "$1" = run'
+    stub(tmp_path, "podman-hpc", listed)
+    status, said = checked(replace(JOB, container=replace(IMAGE, runtime="podman-hpc")), tmp_path)
+    assert status == 0, said
+
+
+@pytest.mark.parametrize("runtime", ["apptainer", "charliecloud", "enroot", "podman-hpc", "sarus"])
+def test_72_an_image_that_only_its_owners_have_is_not_said_to_be_fetched(tmp_path: Path, runtime: str) -> None:
+    """``private://`` names no registry that a command could ask."""
+    stub(tmp_path, {"charliecloud": "ch-run"}.get(runtime, runtime), 'test "$1 $2" != "image exists"')
+    status, said = checked(replace(JOB, container=replace(IMAGE, runtime=runtime, reference="private://a/y:1")), tmp_path)
+    assert (status, "get it from its owner (private image)" in said, "pull" in said) == (72, True, False), said
+
+
+def test_72_a_runtime_is_not_said_to_fetch_what_it_cannot(tmp_path: Path) -> None:
+    """``library://`` is Apptainer's."""
+    stub(tmp_path, "ch-run", "echo 0.31")
+    directory = charliecloud().container
+    assert directory is not None
+    has = replace(directory, reference="library://a/y:1")
+    status, said = checked(replace(JOB, container=has), tmp_path)
+    assert (status, "pull" in said, "set CHARLIECLOUD_DIR to its directory" in said) == (72, False, True), said
+
+
+def test_73_the_hosts_mpi_is_missing(tmp_path: Path) -> None:
+    """Where it should be bound from."""
+    stub(tmp_path, "apptainer", "exit 0")
+    (tmp_path / "y_1.sif").touch()
+    has = replace(IMAGE, host_mpi=HostMpi(family="openmpi", library_dir="/no/such/library"))
+    status, said = checked(replace(JOB, container=has), tmp_path)
+    assert (status, "/no/such/library is not on this node" in said) == (73, True), said
+
+
+def test_75_a_rank_has_fewer_cpus_than_planned(tmp_path: Path) -> None:
+    """Counted by a program that the launcher starts; what each may use is printed."""
+    stub(tmp_path, "mpirun", MPIRUN.format(says="mpirun (Open MPI) 4.1"))
+    wide = replace(RANKS, affinity=True, resources=Resources(ranks_per_node=2, cores_per_rank=4096))
+    status, said = checked(wide, tmp_path)
+    assert (status, "a rank may use" in said, "fewer CPUs than planned" in said) == (75, True, True), said
+    status, said = checked(replace(RANKS, affinity=True), tmp_path)
+    assert (status, "a rank may use" in said) == (0, True), said
+
+
+@pytest.mark.parametrize(("says", "status"), [("HYDRA build details", 77), ("Intel(R) MPI Library", 77), ("mpirun (Open MPI) 5.0.3", 0)])
+def test_77_mpirun_is_of_another_family(tmp_path: Path, says: str, status: int) -> None:
+    """Each rank would think that it is alone."""
+    stub(tmp_path, "mpirun", MPIRUN.format(says=says))
+    done, said = checked(RANKS, tmp_path)
+    assert (done, "belongs to another MPI: the job's MPI is Open MPI" in said) == (status, status != 0), said
+
+
+def test_77_mpirun_does_not_fit_the_images_library(tmp_path: Path) -> None:
+    """The catalogue's label says what is in the image; families with one interface start each other's programs."""
+    stub(tmp_path, "apptainer", "echo ran")
+    stub(tmp_path, "mpirun", MPIRUN.format(says="mpirun (Open MPI) 4.1"))
+    (tmp_path / "y_1.sif").touch()
+    status, said = checked(replace(RANKS, container=replace(IMAGE, mpi="mpich")), tmp_path)
+    assert (status, "the image's MPI is MPICH; load its module" in said) == (77, True), said
+    stub(tmp_path, "mpirun", MPIRUN.format(says="Intel(R) MPI Library"))
+    flavour = replace(RANKS, launcher_flavour="intel-mpi", container=replace(IMAGE, mpi="mpich"))
+    assert checked(flavour, tmp_path)[0] == 0
+
+
+def test_77_an_mpi_that_nobody_named(tmp_path: Path) -> None:
+    """Open MPI's options are taken, and the sentence says where to name another."""
+    stub(tmp_path, "mpirun", MPIRUN.format(says="HYDRA build details"))
+    status, said = checked(replace(RANKS, launcher_flavour=None), tmp_path)
+    assert (status, "the MPI of this system is unknown, name it in the system file" in said) == (77, True), said
+
+
+def test_77_the_images_mpi_is_launched_where_the_hosts_is_unknown(tmp_path: Path) -> None:
+    """In its own words, by its own family's mpirun."""
+    stub(tmp_path, "apptainer", "echo ran")
+    stub(tmp_path, "mpirun", MPIRUN.format(says="HYDRA build details"))
+    (tmp_path / "y_1.sif").touch()
+    job = replace(RANKS, launcher_flavour=None, container=replace(IMAGE, mpi="mpich"))
+    assert "mpirun -n 2 -ppn 2 " in render(job, "shell").text
+    assert checked(job, tmp_path)[0] == 0
+
+
+def test_77_slurm_does_not_offer_the_process_manager(tmp_path: Path) -> None:
+    """The ranks would wait for each other."""
+    stub(tmp_path, "srun", SRUN.format(pmi="pmi2", help=""))
+    status, said = checked(STEP, tmp_path, "slurm")
+    assert (status, "this Slurm does not offer pmix" in said) == (77, True), said
+    assert checked(replace(STEP, pmi="pmi2"), tmp_path, "slurm")[0] == 0
+
+
+def test_77_jsrun_and_flux_are_missing(tmp_path: Path) -> None:
+    """Both belong to a scheduler that is not there."""
+    (tmp_path / "bin").mkdir()
+    status, said = checked(replace(STEP, launcher="jsrun"), tmp_path, "lsf", LS_SUBCWD=str(tmp_path))
+    assert (status, "jsrun is not on this node" in said) == (77, True)
+    status, said = checked(replace(STEP, launcher="flux"), tmp_path, "flux")
+    assert (status, "no Flux instance here" in said) == (77, True)
+
+
+def test_78_a_directory_that_is_bound_in_is_missing(tmp_path: Path) -> None:
+    """On the node, and in a read-only image."""
+    stub(tmp_path, "apptainer", "exit 0")
+    stub(tmp_path, "ch-run", "echo 0.31")
+    (tmp_path / "y_1.sif").touch()
+    policy = RuntimePolicy(name="apptainer", binds=("/no/such/place",))
+    status, said = checked(replace(JOB, container=replace(IMAGE, policy=policy)), tmp_path)
+    assert (status, "/no/such/place is not on this node" in said) == (78, True), said
+    named = replace(JOB, container=IMAGE, command=words.parse("echo ${SCRATCH}/x"))
+    assert checked(named, tmp_path, SCRATCH="/no/such/place")[0] == 78
+    image(tmp_path)
+    status, said = checked(charliecloud(binds=("/usr",)), tmp_path)
+    assert (status, "/usr is not in the image: create it there" in said) == (78, True), said
+    (tmp_path / "y_1/mnt/0").rmdir()
+    status, said = checked(charliecloud(), tmp_path)
+    assert (status, "/mnt/0 is not in the image: create it there" in said) == (78, True), said
+
+
+def test_79_storage_cannot_be_written(tmp_path: Path) -> None:
+    """The preferred storage, and the job's own directory in it."""
+    job = replace(JOB, storage="/proc/nowhere")
+    status, said = checked(job, tmp_path)
+    assert (status, "/proc/nowhere is not writable" in said) == (79, True), said
+    status, said = checked(replace(JOB, staging=Staging(place="/proc/nowhere", shared=True)), tmp_path)
+    assert (status, "the job could not create its directory" in said) == (79, True), said
+
+
+def test_80_data_is_not_there(tmp_path: Path) -> None:
+    """Before the run; the directory is removed."""
+    job = replace(JOB, staging=Staging(place=str(tmp_path), shared=True, into=(Copy("/no/such/data", "data"),)))
+    status, said = checked(job, tmp_path)
+    assert (status, "data could not be copied in" in said) == (80, True), said
+    assert [each.name for each in tmp_path.iterdir()] == ["job.sh"]
+
+
+def test_checks_are_left_out_on_request(tmp_path: Path) -> None:
+    """Whatever is missing: the run itself fails, or does not."""
+    job = replace(JOB, storage="/proc/nowhere", affinity=True, preflight=False, resources=Resources(cores_per_rank=4096))
+    assert checked(job, tmp_path)[0] == 0
+
+
+def test_an_image_that_knows_pmix_alone_gets_it() -> None:
+    """Whatever the site's own MPI takes."""
+    has = replace(IMAGE, mpi="openmpi", mpi_version="5.0.3")
+    assert " --mpi=pmix " in render(replace(STEP, pmi="pmi2", container=has), "slurm").text
+    assert " --mpi=pmi2 " in render(replace(STEP, pmi="pmi2", container=replace(has, mpi_version="4.1")), "slurm").text

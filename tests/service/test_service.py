@@ -1,0 +1,274 @@
+"""The use cases on a store: documents in, documents out, plans kept."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.errors import NotFound, RequestError, Unavailable
+from modak.ingest.reading import incoming
+from modak.ingest.table import PLAIN
+from modak.service import Service, open_service
+from modak.settings import Settings, read_settings
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    """The request of the demonstration."""
+    read: dict[str, Any] = json.loads(EXAMPLE.read_text())
+    return read
+
+
+@pytest.fixture
+def service(own_database: Path) -> Iterator[Service]:
+    """The use cases on a copy of the packaged knowledge, as the REST service opens them."""
+    with open_service(Settings(database_url=f"sqlite:///{own_database}"), plan_days=30) as opened:
+        yield opened
+
+
+@pytest.fixture
+def load(service: Service) -> Callable[[str], Any]:
+    """Load a table."""
+    return lambda text: service.load(incoming(["-"], PLAIN, io.BytesIO(text.encode())))
+
+
+def test_what_was_sent_is_not_changed(service: Service, document: dict[str, Any]) -> None:
+    """The answer is a copy."""
+    before = copy.deepcopy(document)
+    service.optimise(document)
+    assert document == before
+
+
+def test_the_answer_is_a_request_that_gives_the_same_configuration(service: Service, document: dict[str, Any]) -> None:
+    """Counts that were filled in are kept when they are given."""
+    first = service.optimise(document)
+    second = service.optimise(first)
+    names = ("nodes", "ranks_per_node", "threads_per_rank", "image", "runtime")
+    assert [second["job"]["plan"]["configuration"][name] for name in names] == [
+        first["job"]["plan"]["configuration"][name] for name in names
+    ]
+
+
+def test_a_plan_is_kept_until_it_expires(service: Service, document: dict[str, Any]) -> None:
+    """As it was answered, with its script; thirty days for anonymous callers."""
+    answer = service.optimise(document)
+    kept = service.store.plan(answer["job"]["plan"]["id"])
+    assert service.plan(kept.id) == answer
+    assert service.texts(kept.id).job_script == answer["job"]["job_content"]
+    assert kept.expires_at is not None
+    assert kept.expires_at - kept.created_at == pytest.approx(timedelta(days=30), abs=timedelta(minutes=1))
+
+
+def test_the_same_request_again_is_the_same_plan(service: Service, document: dict[str, Any]) -> None:
+    """On the same data, under the same id."""
+    assert service.optimise(document) == service.optimise(document)
+
+
+def test_a_question_keeps_no_plan(service: Service, document: dict[str, Any]) -> None:
+    """``keep=False`` for callers that get no id."""
+    document["job"]["job_options"]["job_name"] = "nobody-else-asks-this"
+    answer = service.optimise(document, keep=False)
+    with pytest.raises(NotFound):
+        service.plan(answer["job"]["plan"]["id"])
+
+
+def test_facts_come_from_memory_until_the_data_changes(service: Service, load: Callable[[str], Any]) -> None:
+    """And are new at the first question after that."""
+    before = service.facts("3dgan")
+    assert service.facts("3dgan") is before
+    load("application,metric,value\nmine,wall_time,10\n")
+    after = service.facts("3dgan")
+    assert after.version != before.version
+
+
+def test_swapping_the_results_of_two_layouts_swaps_the_choice(service: Service, load: Callable[[str], Any]) -> None:
+    """Nothing but the evidence decides."""
+
+    def table(application: str, fast: str, slow: str) -> str:
+        rows = [
+            f"{application},wall_time,{time / nodes},supermuc-ng,{nodes},{layout}"
+            for layout, time in ((fast, 100), (slow, 400))
+            for nodes in (1, 2, 4, 8)
+        ]
+        return "application,metric,value,system,nodes,ranks_per_node,threads_per_rank\n" + "\n".join(rows) + "\n"
+
+    def chosen(application: str) -> str:
+        sent = {
+            "application": {"app_tag": application, "executable": "./a"},
+            "target": {"name": "supermuc-ng"},
+            "job_options": {"node_count": 4},
+        }
+        configuration = service.optimise({"job": sent})["job"]["plan"]["configuration"]
+        return f"{configuration['ranks_per_node']},{configuration['threads_per_rank']}"
+
+    load(table("one", fast="8,6", slow="2,24"))
+    load(table("other", fast="2,24", slow="8,6"))
+    assert (chosen("one"), chosen("other")) == ("8,6", "2,24")
+
+
+TIMED = "application,framework,system,nodes,ranks_per_node,threads_per_rank,metric,value,unit\n" + "".join(
+    f"mine,{{framework}},supermuc-ng,{nodes},4,12,{{metric}},{800 / nodes},s\n" for nodes in (1, 2, 4, 8)
+)
+
+
+@pytest.mark.parametrize(
+    ("framework", "metric", "optimisation"),
+    [
+        ("", "wall_time", {}),
+        ("pytorch", "wall_time", {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}),
+        ("tensorflow", "wall_time", {"app_type": "ai_training", "ai_training": {"keras": {}}}),
+        ("pytorch", "epoch_time", {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}),
+    ],
+)
+@pytest.mark.parametrize("runtime", ["charliecloud", "none"])
+def test_what_a_job_tells_of_its_run_changes_the_next_answer(
+    service: Service, load: Callable[[str], Any], framework: str, metric: str, optimisation: dict[str, Any], runtime: str
+) -> None:
+    """Whatever it says beyond the table that was there, and whatever it runs in: the next time it is measured."""
+    load(TIMED.format(framework=framework, metric=metric))
+    asked: dict[str, Any] = {
+        "application": {"app_tag": "mine", "app_type": "mpi", "executable": "./mine"},
+        "target": {"name": "supermuc-ng", "container_runtime": runtime},
+        "job_options": {"node_count": 3},
+        "optimisation": {**optimisation, **({"workload": {"epochs": 10}} if metric == "epoch_time" else {})},
+    }
+    first = service.optimise({"job": asked})["job"]
+    record = json.loads("{" + first["job_content"].split("MODAK_RECORD='", 1)[1].split("'\n", 1)[0] + "}")
+    told = {**record, "metric": "wall_time", "unit": "s", "value": 2 * first["plan"]["prediction"]["value"]}
+    service.load(incoming(["-"], PLAIN, io.BytesIO(json.dumps([told]).encode())))
+    prediction = service.optimise({"job": asked})["job"]["plan"]["prediction"]
+    assert (prediction["basis"], prediction["value"]) == ("measured", pytest.approx(told["value"]))
+
+
+def test_a_row_of_another_kind_of_nodes_is_not_measured(service: Service, load: Callable[[str], Any]) -> None:
+    """Partitions of one system: the fat nodes of SuperMUC-NG have the processors of the thin ones, the T4 nodes of another one no V100."""
+    header = "application,system,partition,nodes,gpus_per_node,metric"
+    places = (("supermuc-ng", "thin", "fat", ""), ("fujitsu-primeflex-small", "rx2540-v100", "rx2540-t4", 2))
+    load(f"{header},value\n" + "".join(f"mine,{system},{name},1,{gpus},wall_time,60\n" for system, name, _, gpus in places))
+    asked = "".join(f"mine,{system},{name},1,{gpus},wall_time\n" for system, _, name, gpus in places)
+    thin, t4 = service.predict(f"{header}\n{asked}".encode(), "asked.csv")["rows"]
+    assert thin["upper"] / thin["lower"] < 2
+    assert (t4["predicted"], t4["upper"] / t4["lower"] > 5) == (pytest.approx(60 * 900 / 320), True)
+
+
+def test_strict_refuses_warnings_of_choosing_too(service: Service) -> None:
+    """Not only those of reading: an unknown system is found when the facts are known."""
+    sent = {"job": {"application": {"executable": "./a"}, "target": {"name": "nowhere"}}}
+    assert service.optimise(sent)["job"]["plan"]["warnings"]
+    with pytest.raises(RequestError, match="unknown system 'nowhere'"):
+        service.optimise(sent, strict=True)
+
+
+def test_threads_get_the_same_answers(service: Service, document: dict[str, Any]) -> None:
+    """The facts in memory are shared, nothing else is."""
+    alone = service.optimise(document)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(answer == alone for answer in pool.map(service.optimise, [document] * 12))
+
+
+def test_sections_without_the_key_job_are_answered_below_it(service: Service) -> None:
+    """A tolerated spelling; the answer has the documented one."""
+    answer = service.optimise({"application": {"executable": "./a"}, "job_options": {"Node-Count": 2}})
+    assert answer["job"]["application"]["executable"] == "./a"
+    assert answer["job"]["job_options"] == {"Node-Count": 2, "process_count_per_node": 1}
+
+
+def test_no_home_and_no_address_is_one_clear_line() -> None:
+    """The setting is named, with an example."""
+    with pytest.raises(Unavailable, match=r"MODAK_DATABASE_URL: HOME is not set.*sqlite:///modak.db"):
+        open_service(read_settings({}))
+
+
+NETWORKS = "application,params.gmacs,params.macts,metric,value,unit,system,nodes\n" + "".join(
+    f"net{n},{1 + n % 7},{2 + n * n % 11},throughput,{(900 + n * 13 % 200) / (1 + n % 7 + n * n % 11)},samples/s,zenith,1\n"
+    for n in range(50)
+)
+
+
+def network(params: Mapping[str, float], **frameworks: dict[str, str]) -> dict[str, Any]:
+    """A request for an application that was never run."""
+    work = {"application": "net-of-tomorrow", "samples": 1000, "params": params}
+    optimisation = {"workload": work} | ({"app_type": "ai_training", "ai_training": frameworks} if frameworks else {})
+    return {"job": {"application": {"executable": "./train"}, "target": {"name": "zenith"}, "optimisation": optimisation}}
+
+
+def test_an_application_that_was_never_run_is_told_from_its_parameters(service: Service, load: Callable[[str], Any]) -> None:
+    """Where fifty others were measured on the target; without parameters there is no prediction."""
+    load(NETWORKS)
+
+    def basis(params: dict[str, float]) -> str:
+        return str(service.optimise(network(params))["job"]["plan"]["prediction"]["basis"])
+
+    assert (basis({"gmacs": 3, "macts": 5}), basis({})) == ("transferred", "none")
+
+
+def test_parameters_tell_however_the_results_write_the_system(service: Service, load: Callable[[str], Any]) -> None:
+    """As measured runs do."""
+    load(NETWORKS.replace("zenith", "ZENITH"))
+    assert service.optimise(network({"gmacs": 3, "macts": 5}))["job"]["plan"]["prediction"]["basis"] == "transferred"
+
+
+def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service: Service, load: Callable[[str], Any]) -> None:
+    """An answer from memory alone would be without; where nothing is to be told there is one."""
+    load(NETWORKS)
+    for params, at_once in (({"gmacs": 3, "macts": 5}, False), ({}, True)):
+        service.settle(network(params))
+        assert (service.settle_at_once(network(params)) is not None) is at_once
+
+
+def test_sizes_and_next_runs_rest_on_parameters_too(service: Service, load: Callable[[str], Any]) -> None:
+    """On the system where other networks were measured, also where the sizing is of every system; the others stay without a time."""
+    load(NETWORKS)
+    asked = network({"gmacs": 3, "macts": 5})
+    asked["job"]["optimisation"]["objective"] = {"deadline": "24:00:00"}
+    (run, *_) = service.next_runs(asked)["runs"]
+    assert run["prediction"]["basis"] == "transferred"
+    sized = {name: service.size(with_target(asked, name))["platforms"] for name in ("zenith", None)}
+    bases = {one["system"]: one["time"]["basis"] for one in sized[None]}
+    assert bases.pop("zenith") == "transferred"
+    assert set(bases.values()) == {"none"}
+    assert "2 parameters of 50 runs" in sized["zenith"][0]["time"]["why"]
+    assert [one for one in sized[None] if one["system"] == "zenith"] == sized["zenith"]
+
+
+def with_target(document: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """The request for another system, or for none."""
+    return {"job": {**document["job"], "target": {"name": name}}}
+
+
+def test_what_is_told_names_the_results_behind_it(service: Service, load: Callable[[str], Any]) -> None:
+    """Those of the fifty others."""
+    load(NETWORKS)
+    plan = service.optimise(network({"gmacs": 3, "macts": 5}))["job"]["plan"]
+    used = service.used_by(plan["id"])["items"]
+    assert {result["application"] for result in used} == {f"net{n}" for n in range(50)}
+
+
+def test_switches_left_open_are_told_beside_parameters(service: Service, load: Callable[[str], Any]) -> None:
+    """Also where the same parameters were asked about before, with nothing left open."""
+    pairs = [f"net{n},{1 + n % 7},throughput,{(1 + on) * 100},samples/s,zenith,1,{'xla' if on else ''}" for n in range(20) for on in (0, 1)]
+    load(NETWORKS)
+    load("application,params.gmacs,metric,value,unit,system,nodes,compiler\n" + "\n".join(pairs) + "\n")
+    asked, left = ({"version": "2.1"}, {"version": "2.1", "xla": "auto"})
+    service.settle(network({"gmacs": 3, "macts": 5}, tensorflow=asked))
+    plan = service.optimise(network({"gmacs": 3, "macts": 5}, tensorflow=left))["job"]["plan"]
+    assert any(line.startswith("xla: on") for line in plan["decisions"]), plan["decisions"]
+
+
+@pytest.mark.parametrize(("nodes", "warned"), [(512, False), (100_000, True)])
+def test_rows_far_beyond_the_data_are_called_guesses(service: Service, nodes: int, warned: bool) -> None:
+    """In words, beyond four doublings; a column says how many."""
+    table = f"application,system,ranks_per_node,threads_per_rank,metric,nodes\n3dgan,supermuc-ng,1,48,epoch_time,{nodes}\n"
+    answer = service.predict(table.encode(), "asked.csv")
+    assert (answer["rows"][0]["extrapolation"] > 4) is warned
+    assert any("guesses" in warning["message"] for warning in answer["warnings"]) is warned

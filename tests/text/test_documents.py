@@ -1,0 +1,72 @@
+"""The one reader of JSON: strict where readers of JSON disagree."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.errors import BadSyntax
+from modak.text.documents import DEEPEST, strict_json
+
+BAD = [
+    (b"", "not valid JSON"),
+    (b"{", "line 1"),
+    (b"{'a': 1}", "not valid JSON"),
+    (b'{"a": NaN}', "NaN"),
+    (b"[Infinity]", "Infinity"),
+    (b"[-Infinity]", "-Infinity"),
+    (b"[1e999]", "range"),
+    (b"[-1e999]", "range"),
+    (b'{"a": 1, "a": 2}', "twice"),
+    (b'{"x": [{"a": 1, "b": 2, "a": 3}]}', "'a' appears twice"),
+    (b'["\\ud800"]', "surrogate"),
+    (b'{"\\udfff": 1}', "surrogate"),
+    (b'["\\u0000"]', "NUL"),
+    (b'{"a\\u0000": 1}', "NUL"),
+    (b'["a\x00"]', "not valid JSON"),
+    (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "levels"),
+    (b"[" * 1000 + b"]" * 1000, "levels"),
+    (b"[" * 100_000 + b"]" * 100_000, "levels"),
+    (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "levels"),
+    (b"1" * 5000, "integer"),
+    (b"[-" + b"9" * 21 + b"]", "integer"),
+    (b"\xef\xbb\xbf{}", "byte order mark"),
+    ('{"a": 1}'.encode("utf-16"), "UTF-8"),
+    ('["é"]'.encode("latin-1"), "byte 3: not valid UTF-8"),
+    (b"[1] [2]", "not valid JSON"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), BAD, ids=range(len(BAD)))
+def test_what_no_honest_client_sends_is_refused(text: bytes, says: str) -> None:
+    """With status 400, and a line that says what it is."""
+    with pytest.raises(BadSyntax, match=says) as caught:
+        strict_json(text)
+    assert caught.value.status == 400
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": [1, -2.5, 1e3, true, null, "é😀"]}', "[" * DEEPEST + "]" * DEEPEST, "99999999999999999999", ' "x" \n']
+)
+def test_honest_documents_are_read(text: str) -> None:
+    """As text and as bytes, with the value that the standard library reads."""
+    assert strict_json(text) == strict_json(text.encode()) == json.loads(text)
+
+
+def test_text_with_a_byte_order_mark_is_refused() -> None:
+    """Also where somebody else decoded it."""
+    with pytest.raises(BadSyntax):
+        strict_json("\ufeff{}")
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60))
+def test_no_other_error_comes_out(text: Any) -> None:
+    """Whatever the bytes, a value or our own error."""
+    with suppress(BadSyntax):
+        json.dumps(strict_json(text), allow_nan=False).encode()

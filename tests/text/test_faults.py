@@ -1,0 +1,71 @@
+"""What pydantic finds becomes one readable line a field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from modak.dsl import Application, Etl, JobOptions, Workload
+from modak.errors import Fault
+from modak.facts import System
+from modak.frameworks.tensorflow import TensorFlowOptions
+from modak.text.faults import faults_of, join
+
+
+def faults(model: type[BaseModel], values: Any, prefix: str = "") -> tuple[Fault, ...]:
+    """The faults of values that a model refuses."""
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate(values)
+    return faults_of(caught.value, prefix, model=model)
+
+
+def test_one_line_a_field_with_the_path_in_front() -> None:
+    """Sorted by field, below the prefix, saying what is allowed."""
+    found = faults(JobOptions, {"node_count": 0, "job_name": "a b"}, "job_options")
+    assert [fault.field for fault in found] == ["job_options.job_name", "job_options.node_count"]
+    assert found[1].message == "at least 1"
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "message"),
+    [
+        (JobOptions, {"node_count": 2.5}, "a whole number"),
+        (JobOptions, {"copy_environment": "maybe"}, "true or false"),
+        (JobOptions, {"job_name": "a b"}, "letters, digits and ._+-"),
+        (JobOptions, {"email_address": "x"}, "one address"),
+        (JobOptions, {"standard_output_file": "/x"}, "a relative path"),
+        (JobOptions, {"request_event_notification": ["x"]}, "one of 'begin'"),
+        (JobOptions, [], "an object"),
+        (Etl, {"prefetch": "x"}, "a whole number or true or false"),
+        (TensorFlowOptions, {"xla": "maybe"}, "true or false or one of 'auto'"),
+        (Application, {"executable": [1]}, "text"),
+        (Workload, {"dataset": "x" * 501}, "at most 500 characters"),
+        (Workload, {"params": {f"p{at}": 1 for at in range(101)}}, "at most 100 entries"),
+    ],
+)
+def test_messages_are_for_people(model: type[BaseModel], values: Any, message: str) -> None:
+    """What is allowed, without types of Python, patterns or addresses of manuals."""
+    (found,) = faults(model, values)
+    assert found.message.startswith(message)
+    assert all(jargon not in str(found) for jargon in ("Input should", "https://", "^(?:", "function-", "literal["))
+
+
+def test_an_unknown_key_names_the_nearest_known_one() -> None:
+    """Also deep inside a file of facts."""
+    (found,) = faults(JobOptions, {"node_cout": 1})
+    assert found == Fault("node_cout", "unknown key; did you mean 'node_count'?")
+    deep = faults(System, {"partitions": [{"node": {"sokets": 2}}]})
+    assert Fault("partitions.0.node.sokets", "unknown key; did you mean 'sockets'?") in deep
+
+
+def test_the_value_is_not_repeated() -> None:
+    """What was sent does not come back, whatever it holds; keys are made printable."""
+    found = faults(JobOptions, {"job_name": "<script>\x1b[1m", "\x1b[31m": 1})
+    assert all("script" not in fault.message and str(fault).isprintable() for fault in found)
+
+
+def test_paths_leave_out_what_is_empty() -> None:
+    """A prefix may be missing."""
+    assert join("", "a", "", "b") == "a.b"

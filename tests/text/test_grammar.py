@@ -1,0 +1,190 @@
+"""A value that matches its grammar cannot add a directive, a path or a command."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from modak.text import grammar, words
+
+BROKEN = ["n[1-2-3]", "n[-1]", "n[--]", "n[-]", "n[,]", "n[1-]", "n[]"]
+MANY = f"n[{','.join(['1-9999'] * 100)}]"
+"""Ranges that are few each, and a million nodes together: whoever reads them takes a second of the service's time."""
+HEADERS = {
+    "JobName": (["a", "3dgan_v1.2+x-y"], ["", "-a", ".a", "a b", "a\n", "a/b", "a=b", "a" * 65]),
+    "Account": (["_a", "pr12ab", "user@site"], ["-a", "a b", "a,b"]),
+    "Constraint": (["skylake&ssd", "a|b", "gpu:2"], ["a b", "&a", "a;b", "a&"]),
+    "NodeList": (["n1", "n1,n2", "n[01-12],m[3,5]"], ["n1 n2", "n[1-999999999]", "n[9-1]", "-w", "n[1-2]x", MANY, *BROKEN]),
+    "ArraySpec": (["0-15", "1,3,5", "0-99:2%10"], ["a", "1-", "1 -w", "%2", "5-1", "0-9:0"]),
+    "Dependency": (["afterok:12", "afterok:1:2,afterany:3", "singleton"], ["afterok", "afterok:1 -w", "x;y"]),
+    "Email": (["me@example.org"], ["me", "a@b,c@d", "a@b c", "@b", "a@-"]),
+    "BeginTime": (
+        ["2027-01-31", "2027-01-31T08:00", "08:00", "now+2hours"],
+        ["2027-13-01", "25:00", "now -w", "tomorrow", "2027-02-30T08:00"],
+    ),
+    "EnvironmentName": (["A", "_a1"], ["1a", "a-b", "a=b", "a b", ""]),
+    "CopiedName": (
+        ["SCENARIO", "OMP_STACKSIZE", "SINGULARITY_DIR", "OMPI_MCA_btl", "I_MPI_HYDRA_BOOTSTRAP"],
+        [
+            *("LD_PRELOAD", "PATH", "BASH_ENV", "IFS", "SINGULARITY_BIND", "PBS_X", "ENV"),
+            *("TAR_OPTIONS", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "FLUX_RC1_PATH"),
+            *("HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS"),
+        ],
+    ),
+    "ModuleName": (["intel/19.0", "gcc"], ["a b", "-a", "a;b"]),
+    "AbsolutePath": (["/", "/lustre/x-1/"], ["a", "/a/../b", "/a b", "/a$b", "//a"]),
+    "OutputPath": (["logs/%x-%j.out", "./a", "%j"], ["/a", "../a", "a/../b", "-a", "%q", "a b", "~a", "$HOME", "a\\"]),
+    "SourceText": (
+        ["https://example.org/a/b.git", "${HOME}/a/.git", "/a/b", "src"],
+        ["http://a/b", "https://u@h/x", "https://h/x?y", "$HOME/x", "${home}/a;b", "../a", "-a", "git@h:x"],
+    ),
+    "ImageReference": (
+        [
+            "docker://a/b:1",
+            "library://u/c/n:1.0",
+            "shub://u/n",
+            "private://r/n:2",
+            "oras://h:5000/a/b@sha256:" + "a" * 64,
+            "/images/a.sif",
+            "a.sqfs",
+        ],
+        ["a", "docker://-a", "docker://a/b@sha256:ab", "http://a/b", "../a.sif", "docker://a b", "docker://a/b:c;d", "docker://a/../b"],
+    ),
+    "VersionText": (["2.1", "1.14.0rc1", "12.8+cu115"], ["2.*", "a", "2.1;x", " 2.1", "2.1\n", ""]),
+    "VersionRange": (["2.1", "2.*", ">=1.14,<2"], ["latest", ">=", "2.1 or 3", "", "2.1\n", ">=1\t,<2"]),
+    "SoundText": (["a\tb\nc", "é"], ["a\0", "a\x1b[1m", "\u2028", "a\r"]),
+}
+
+
+def accepts(kind: Any, text: str) -> bool:
+    """Whether a grammar takes a text."""
+    try:
+        TypeAdapter(kind).validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("name", "good", "bad"), [(name, *rows) for name, rows in HEADERS.items()])
+def test_a_grammar_takes_what_is_documented_and_nothing_else(name: str, good: list[str], bad: list[str]) -> None:
+    """Each grammar has examples of both kinds."""
+    kind = getattr(grammar, name)
+    assert [text for text in good if not accepts(kind, text)] == []
+    assert [text for text in bad if accepts(kind, text)] == []
+
+
+IN_HEADERS = [name for name in HEADERS if name not in ("SoundText", "SourceText", "VersionRange", "Constraint")]
+
+
+@pytest.mark.parametrize("name", IN_HEADERS)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_no_grammar_lets_a_second_word_or_line_through(name: str, data: st.DataObject) -> None:
+    """A good value with something strange in any place of it is refused, or holds nothing that separates words or options."""
+    good = data.draw(st.sampled_from(HEADERS[name][0]))
+    at = data.draw(st.integers(0, len(good)))
+    text = (
+        good[:at]
+        + data.draw(st.text(max_size=3) | st.sampled_from([" --x", "\n#SBATCH --x", ";x", "$(x)", "`x`", "'", '"', "\\"]))
+        + good[at:]
+    )
+    if accepts(getattr(grammar, name), text):
+        assert not re.search(r"[\s;|&<>()`'\"\\${}*?#!~]", text)
+        assert text.isascii()
+
+
+@given(st.sampled_from(HEADERS["SourceText"][0]))
+def test_a_source_is_one_word(text: str) -> None:
+    """Sources can be parsed as one word of a command."""
+    assert len(words.parse(text)) == 1
+
+
+DURATIONS = [
+    ("12:00:00", 43_200),
+    ("30:00:00", 108_000),
+    ("1-06:00:00", 108_000),
+    ("1:00:00 ", 3600),
+    ("1:30", 5400),
+    ("90", 90),
+    ("26 h", 93_600),
+    ("90 min", 5400),
+    ("1.5h", 5400),
+    ("2d", 172_800),
+]
+
+
+@pytest.mark.parametrize(("text", "seconds"), DURATIONS)
+def test_durations(text: str, seconds: int) -> None:
+    """Every documented way to write a duration."""
+    assert grammar.duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "1 day, 2:00:00", "-1:00", "1:60:00", "1:00:00:00", "nan", "1e3", "٣:00", "1 week", "x" * 10_000])
+def test_what_is_no_duration(text: str) -> None:
+    """Everything else is refused, with a short message."""
+    with pytest.raises(ValueError, match="not a duration") as caught:
+        grammar.duration(text)
+    assert len(str(caught.value)) < 200
+
+
+@given(st.integers(0, 365 * 86_400))
+def test_a_clock_reads_back(seconds: int) -> None:
+    """What is printed for a scheduler is read as the same number of seconds."""
+    assert grammar.duration(grammar.clock(seconds)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("10 GB", 10**10), ("10G", 10**10), ("512MiB", 2**29), ("1.5 GB", 1_500_000_000), ("2gib", 2**31), ("1T", 10**12)]
+)
+def test_memory(text: str, size: int) -> None:
+    """Units without an ``i`` are powers of ten."""
+    assert grammar.memory(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1 GB", "1e3 GB", "10 XB", "10 GB x", "1i"])
+def test_what_is_no_memory(text: str) -> None:
+    """Everything else is refused."""
+    with pytest.raises(ValueError, match="not a memory size"):
+        grammar.memory(text)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "version", "holds"),
+    [
+        ("2.1", "2.1.0", True),
+        ("2.1", "2.10", False),
+        ("2.1", "2.1.1", False),
+        ("2.1.*", "2.1.1", True),
+        ("2.*", "2.10", True),
+        (">=1.14,<2", "1.15", True),
+        (">=1.14,<2", "2.0", False),
+    ],
+)
+def test_versions_are_versions(wanted: str, version: str, holds: bool) -> None:
+    """2.1 is not 2.10, nor a prefix of 2.1.1 unless asked for as 2.1.*."""
+    assert grammar.version_range(wanted).contains(version) is holds
+
+
+@pytest.mark.parametrize(
+    ("reference", "file"),
+    [
+        ("docker://tensorflow/tensorflow:2.1.0-gpu", "tensorflow_2.1.0-gpu.sif"),
+        ("library://u/c/n:1", "n_1.sif"),
+        ("shub://vsoch/hello-world", "hello-world.sif"),
+        ("docker://h:5000/a/b@sha256:" + "a" * 64, "b.sif"),
+        ("/images/a.sqfs", "a.sqfs"),
+    ],
+)
+def test_the_file_of_an_image(reference: str, file: str) -> None:
+    """Callers put an image under the last part of its name, with ``_`` for ``:``."""
+    assert grammar.image_file(reference) == file
+
+
+def test_every_pattern_is_told_in_words() -> None:
+    """A message never shows a bare regular expression."""
+    assert all(allowed and "[A-Z" not in allowed for allowed in grammar.PATTERNS.values())
