@@ -1,4 +1,4 @@
-"""How migrations reach the database: over the connection that MODAK hands in, or the one that MODAK_DATABASE_URL names."""
+"""Runs migrations: on the connection that MODAK passes in, or on the database that MODAK_DATABASE_URL names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from modak.store.schema import metadata
 
 
 def migrate(connection: Connection) -> None:
-    """Run what was asked for, in the transaction that the connection is in."""
+    """Run the migrations in the connection's transaction."""
     context.configure(
         connection=connection,
         target_metadata=metadata,
@@ -25,7 +25,7 @@ def migrate(connection: Connection) -> None:
 
 
 def main() -> None:
-    """Online only: SQL for another day would not know what the database holds."""
+    """Run the migrations online. Offline SQL is not supported: it could not depend on what the database holds."""
     if context.is_offline_mode():
         raise SystemExit("migrations run on a database; --sql is not supported")
     given = context.config.attributes.get("connection")

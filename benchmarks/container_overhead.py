@@ -1,8 +1,8 @@
-"""What a container costs: start time, and throughput of a computation, in Charliecloud and Apptainer against the same program without one.
+"""Overhead of containers: start time, and throughput of a computation, in Charliecloud and Apptainer relative to the host.
 
-``python -m benchmarks.container_overhead [--rounds 15] [--megabytes 256]`` prints ratios to native, medians over rounds in which every
-way takes its turn, so that a busy machine disturbs all alike; processor time beside wall time, because it feels the others least. The
-program is one static busybox, the same bytes inside and outside; it hashes a file that all of them see.
+``python -m benchmarks.container_overhead [--rounds 15] [--megabytes 256]`` prints medians of ratios to the host over rounds. All ways
+take turns in a round, so that other load on the machine affects all of them; processor time, which is affected least, is printed, too.
+The program is one static busybox, the same file inside and outside; it hashes a file that is visible everywhere.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import platform
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
+from benchmarks.output import say
 from tests.e2e.conftest import APPTAINER
 from tests.e2e.images import busybox, sif
 
@@ -79,9 +79,8 @@ def _run(*words: str) -> None:
 
 def _print(start: Measured, rate: Measured, megabytes: int) -> None:
     """One line a way. Throughput is that of the work alone: what starting takes is taken off."""
-    out = sys.stdout
-    out.write(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}, {len(start['native'])} rounds, medians\n")
-    out.write(f"{'way':26}{'start s':>9}{'CPU s':>8}{'more s':>8}{'MB/s':>8}{'of native':>11}{'of native, CPU':>16}\n")
+    say(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}, {len(start['native'])} rounds, medians")
+    say(f"{'way':26}{'start s':>9}{'CPU s':>8}{'more s':>8}{'MB/s':>8}{'of native':>11}{'of native, CPU':>16}")
     begun = {name: tuple(statistics.median(each[part] for each in runs) for part in (0, 1)) for name, runs in start.items()}
     for name, runs in start.items():
         more = statistics.median(ours[0] - native[0] for ours, native in zip(runs, start["native"], strict=True))
@@ -91,7 +90,7 @@ def _print(start: Measured, rate: Measured, megabytes: int) -> None:
             statistics.median((native[part] - begun["native"][part]) / (ours[part] - begun[name][part]) for ours, native in pairs)
             for part in (0, 1)
         ]
-        out.write(f"{name:26}{begun[name][0]:9.3f}{begun[name][1]:8.3f}{more:8.3f}{speed:8.0f}{ratios[0]:11.3f}{ratios[1]:16.3f}\n")
+        say(f"{name:26}{begun[name][0]:9.3f}{begun[name][1]:8.3f}{more:8.3f}{speed:8.0f}{ratios[0]:11.3f}{ratios[1]:16.3f}")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
-"""Quality of decisions on public tables: decide with part of what was measured, compare with hindsight.
+"""Quality of decisions on public tables: each is made from a part of the measurements, and compared with the best by all of them.
 
     python -m benchmarks.decision_quality --data DIR
 
 ``DIR`` holds the tables that :mod:`benchmarks.model_quality` reads. Every choice is made by the code that makes it in the
 product: candidates are scored by :func:`modak.choosing.scoring.score` and ranked by :func:`modak.choosing.objective.rank`, switches
-are told by :func:`modak.choosing.effects.effect`. Beside it stand perfect scaling and Amdahl, which know no interval, and taking
-everything.
+are decided by :func:`modak.choosing.effects.effect`. It is compared with perfect scaling and Amdahl, which have no intervals, and
+with always using the largest size.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ import numpy as np
 
 from benchmarks import switch_quality
 from benchmarks.model_quality import read_scaling
+from benchmarks.output import say
 from modak import perfmodel
 from modak.choosing import scoring
 from modak.choosing.candidates import Candidates
@@ -43,7 +43,7 @@ FASTEST_S = 5000.0
 DEADLINES = 20
 """Drawn for each task, log-uniformly between the fastest and the slowest measured time."""
 FEW = 100
-"""A part of fewer decisions than this is no figure."""
+"""Figures of fewer decisions are not printed."""
 CONFIDENCE, KEEP = 0.9, 0.75
 SYSTEM = "there"
 INSIDE: Basis = "interpolated"
@@ -51,7 +51,7 @@ INSIDE: Basis = "interpolated"
 
 @dataclass(frozen=True)
 class Case:
-    """A series of which part is hidden: what is known in hindsight, and where in it the hidden sizes stand."""
+    """A series of which a part is hidden: the task, and all its measurements."""
 
     task: Task
     whole: Series
@@ -65,7 +65,7 @@ class Case:
 
     @property
     def times(self) -> Array:
-        """What each takes in hindsight, in seconds."""
+        """The measured time of each, in seconds."""
         return np.array(self.whole.costs)
 
 
@@ -91,12 +91,7 @@ def main() -> None:
         say(("{:24}" + "{:>25}" * len(FIGURES)).format("", *FIGURES))
         for name, decider in deciders.items():
             say(f"{name:24}{judge(cases, decider)}")
-    switch_quality.report(wish.data, say)
-
-
-def say(text: str = "") -> None:
-    """One line to standard output."""
-    sys.stdout.write(text + "\n")
+    switch_quality.report(wish.data)
 
 
 def read_cases(observed: Sequence[Observed], protocol: str) -> Iterable[Case]:
@@ -173,7 +168,7 @@ def layout_of(series: Series, place: int, size: float) -> tuple[int, int]:
 
 
 def baseline(name: str) -> Decider:
-    """A model of the field: what is shown as it was measured, what is hidden as the model has it."""
+    """A decider with one of the other models: measured times where they are shown, the model's elsewhere."""
     model = BASELINES[name]
 
     def decide(case: Case) -> Scored:
@@ -191,7 +186,7 @@ def everything(case: Case) -> Scored:
 
 
 def judge(cases: Sequence[Case], decider: Decider) -> str:
-    """What the decisions were worth: deadlines at least node-hours, and the fastest size that keeps 75 % efficiency."""
+    """Figures of the decisions: deadlines with least node-hours, and the fastest size with 75 % efficiency."""
     met, hidden, declined, over, steps = [], [], [], [], []
     for case in cases:
         columns_ = decider(case)

@@ -1,11 +1,11 @@
-"""How fast results load, beside a raw loop into one flat table with the same indexes; how long the queries of `optimise` take.
+"""Speed of loading results, compared with a raw loop into one flat table with the same indexes; time of the queries of `optimise`.
 
     python -m benchmarks.load_rate [--rows 100000 1000000] [--url postgresql://USER@HOST/NAME] [--keep DIR]
 
 The raw loop is `csv.reader` and `sqlite3.executemany` (PostgreSQL: `COPY … FROM STDIN` of the file's bytes) into one flat table with
-an index on application, on system, on application with nodes, and the unique one over all columns that loading once needs. Seconds
-are those of the wall and of the process; compare processor time on a machine that does other things. Each PostgreSQL database is
-emptied of results first: name one that is there for this alone.
+an index on application, on system, on application with nodes, and the unique one over all columns that prevents duplicates. Times
+are elapsed times and processor times; compare the latter on a machine that is also used otherwise. All results in the PostgreSQL
+database are deleted first: name one that is used for this only.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from benchmarks.output import say
 
 APPLICATIONS, SYSTEMS, STARTS = 20, 5, 1_700_000_000
 COLUMNS = (
@@ -182,12 +184,6 @@ def queries(url: str) -> None:
         page = min(measured(lambda: store.results({"application": "application-1"}))[0] for _ in range(5))
     after = f"{again * 1000:.1f} ms afterwards; a page of results {page * 1000:.1f} ms"
     say(f"  facts of one application: {first:.2f} s with the fit, {after}")
-
-
-def say(text: str) -> None:
-    """One line to standard output."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
-"""What fitting and predicting cost, as ratios to an operation of the same machine.
+"""Processor time of fitting and predicting, also relative to sorting a million floats, so that machines can be compared.
 
     python -m benchmarks.model_cost
 
-Series are made up: Amdahl curves with noise. Ratios are to sorting a million floats, so that machines compare; CPU time, median.
+The series are synthetic Amdahl curves with noise. Times are medians of processor time.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from statistics import median
 
 import numpy as np
 
+from benchmarks.output import say
 from modak.perfmodel import intervals
 from modak.perfmodel.relatives import compare, pool
 from modak.perfmodel.scaling import Series, evaluate, fit_many
@@ -38,10 +38,10 @@ def main() -> None:
         f"compare with {RELATIVES} relatives": lambda: compare(series[0], series[1 : RELATIVES + 1]),
         f"pool {RELATIVES} relatives at {CANDIDATES} candidates": lambda: pool(evaluate(mixtures[0], sizes), 128.0, kin, sizes),
     }
-    sys.stdout.write(f"{'':55} {'ms':>9} {'x a sort of 10^6 floats':>24}\n")
+    say(f"{'':55} {'ms':>9} {'x a sort of 10^6 floats':>24}")
     for name, run in work.items():
         took = seconds(run)
-        sys.stdout.write(f"{name:55} {1000 * took:9.3f} {took / unit:24.4f}\n")
+        say(f"{name:55} {1000 * took:9.3f} {took / unit:24.4f}")
 
 
 def made_up(count: int) -> list[Series]:

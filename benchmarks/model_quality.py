@@ -1,11 +1,11 @@
-"""Quality of the performance models on public tables, beside the models the field uses.
+"""Errors and intervals of the performance models on public tables, compared with other models.
 
     python -m benchmarks.model_quality --data DIR [--extrap PYTHON] [--least-sizes N] [--calibrate]
 
 ``DIR`` holds the tables (CSV; columns ``dataset, series, app, p, nodes, higher_better, value``; repeats of one series and size are
-replaced by their median). ``PYTHON`` is an interpreter of an environment with ``extrap`` installed. ``--least-sizes`` judges longer
-series alone (5 sizes otherwise), and prints errors alone. ``--calibrate`` prints the constants of ``modak/perfmodel/intervals.py``
-instead. Intervals are judged leaving one collection out: those of each collection come from coefficients fitted to the others.
+replaced by their median). ``PYTHON`` is an interpreter of an environment with ``extrap`` installed. ``--least-sizes`` uses only series
+with so many sizes (5 by default), and prints errors only. ``--calibrate`` prints the constants of ``modak/perfmodel/intervals.py``
+instead. Intervals are tested by leaving one collection out: their coefficients for a collection are fitted to the others.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import argparse
 import csv
 import json
 import subprocess
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product, takewhile
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from modak.perfmodel import evaluation, intervals, parameters
+from benchmarks import parameter_quality
+from benchmarks.output import say
+from modak.perfmodel import evaluation, intervals
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed, Task
 from modak.perfmodel.forms import Array
@@ -34,14 +35,9 @@ from modak.perfmodel.scaling import Forecast, Series
 
 SCALING = ("dataset", "series", "app", "p", "higher_better", "value")
 SUSPECT = "_flagged768"
-"""Series whose name ends so hold a row that contradicts itself."""
-PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
-CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
-FOLDS, REPEATS = 5, 4
+"""Ending of the names of series that contain a contradictory row; they are left out."""
 LEAST_SHOWN = 3
 SHORT_SIZES = (1, 2, 3, 4)
-CALIBRATION = (5, 10, 20, 50, 100)
-INTERVAL = "  inside its 90 % interval"
 DOUBLINGS = (1e-9, 1.01, 2.01, 3.01)
 DISAGREEMENT = (0.02, 0.05, 0.1, 0.2)
 
@@ -64,12 +60,7 @@ def main() -> None:
     interval_quality(observed)
     signed_errors(observed)
     for table in sorted(wish.data.glob("timm_*.csv")):
-        parameter_quality(table)
-
-
-def say(text: str = "") -> None:
-    """One line to standard output."""
-    sys.stdout.write(text + "\n")
+        parameter_quality.report(table)
 
 
 def read_scaling(folder: Path) -> list[Observed]:
@@ -113,9 +104,9 @@ def scaling_quality(observed: Sequence[Observed], extrap: str | None, least_size
 
 
 def ask_extrap(python: str, todo: Sequence[Task], power: int = 0) -> list[Array]:
-    """Extra-P's answers, from another environment: models of costs, or (with ``power`` 1) of costs times sizes.
+    """Extra-P's predictions, from another environment: of models of costs, or (``power`` 1) of costs times sizes.
 
-    Both are relative to the first: its search is not free of scale.
+    Both are divided by their first value, because Extra-P's search depends on the scale.
     """
     shown = [(np.array(task.shown.sizes), np.array(task.shown.costs)) for task in todo]
     relative = [costs / costs[0] * (sizes / sizes[0]) ** power for sizes, costs in shown]
@@ -134,7 +125,7 @@ def calibrate(observed: Sequence[Observed]) -> Calibration:
 
 
 class Judged:
-    """Everything that calibration looks at: forecasts of all kinds, what they missed by, and where they come from."""
+    """The data for a calibration: forecasts of all kinds, their errors, and the collections of their series."""
 
     def __init__(self, observed: Sequence[Observed]) -> None:
         outer = evaluation.tasks(observed, "every prefix", least_sizes=3)
@@ -162,7 +153,7 @@ class Judged:
         return intervals.fit_width(rows[seen], miss[seen], weight[seen])
 
     def _table(self, observed: Sequence[Observed], todo: Sequence[Task], answers: Sequence[Forecast]) -> tuple[Array, Array, Array, Any]:
-        """Feature rows, misses, weights and collections. Series count alike, however many predictions are made of each."""
+        """Feature rows, errors, weights and collections. All series have equal weight, whatever their number of predictions."""
         per_series = Counter(place for task in todo for place in [task.place] * len(task.asked))
         rows = np.vstack([intervals.features(answer) for answer in answers])
         names = np.array([observed[task.place].collection for task in todo for _ in task.asked])
@@ -203,7 +194,7 @@ def interval_quality(observed: Sequence[Observed]) -> None:
 
 
 def short_series(observed: Sequence[Observed], unseen: Mapping[str, Calibration]) -> None:
-    """Coverage beyond one, two, … sizes, the first of longer series, by doublings: what a user with few results gets."""
+    """Coverage of predictions from the first one, two, … sizes of longer series, by doublings: for users with few results."""
     todo = evaluation.tasks(observed, "every prefix", least_sizes=3)
     answers = evaluation.forecasts(todo)
     say("\n90 % intervals beyond the first sizes of a series, by doublings: predictions, coverage, of which slower, width")
@@ -224,9 +215,9 @@ def short_series(observed: Sequence[Observed], unseen: Mapping[str, Calibration]
 
 
 def signed_errors(observed: Sequence[Observed]) -> None:
-    """Mean and median of the log of measured over forecast cost by doublings beyond three sizes or more, for each collection.
+    """Mean and median of log(measured cost / forecast cost) by doublings beyond three sizes or more, for each collection.
 
-    Every series counts alike in a mean.
+    Every series has equal weight in a mean.
     """
     todo = [task for task in evaluation.tasks(observed, "every prefix") if len(task.shown.sizes) >= LEAST_SHOWN]
     answers = evaluation.forecasts(todo)
@@ -245,131 +236,6 @@ def signed_errors(observed: Sequence[Observed]) -> None:
             mean = np.average(miss[here], weights=[1 / per_series[owner] for owner in owners[here]])
             cells.append(f"{here.sum():4d} {mean:+.3f} {np.median(miss[here]):+.3f}")
         say(f"{name:24} {'  |  '.join(cells)}")
-
-
-def parameter_quality(table: Path) -> None:
-    """Unseen networks on a known configuration, and new devices after calibration runs."""
-    with table.open(newline="") as lines:
-        rows = [row for row in csv.DictReader(lines) if all(_positive(row[name]) for name in PARAMETERS.values())]
-    by_configuration: dict[tuple[str, ...], list[dict[str, str]]] = defaultdict(list)
-    for row in rows:
-        by_configuration[tuple(row[name] for name in CONFIGURATION)].append(row)
-    for title, group in (("network", _network), ("family of networks", _family)):
-        found: dict[str, list[Array]] = defaultdict(list)
-        for members in by_configuration.values():
-            for name, errors in _unseen(members, group).items():
-                found[name].append(errors)
-        say(f"\nunseen {title} on a known configuration, {FOLDS} folds; absolute percentage error of time")
-        for name, several in found.items():
-            _line(name, np.concatenate(several))
-    _new_device(by_configuration)
-
-
-def _unseen(members: Sequence[dict[str, str]], group: Callable[[dict[str, str]], str]) -> dict[str, Array]:
-    """Errors of time on each fold, with the model fitted to the others. A network is in one fold with all its image sizes."""
-    names = sorted({group(row) for row in members})
-    place = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % FOLDS, strict=True))
-    fold = np.array([place[group(row)] for row in members])
-    columns = _columns(members)
-    target = np.log([float(row["samples_per_s"]) for row in members])
-    answers: dict[str, list[Array]] = defaultdict(list)
-    for out in range(FOLDS):
-        seen, hidden = fold != out, fold == out
-        model = parameters.fit({name: values[seen] for name, values in columns.items()}, target[seen])
-        guess = parameters.predict(model, {name: values[hidden] for name, values in columns.items()})
-        miss = target[hidden] - guess.log_throughput
-        answers["MODAK"].append(np.abs(np.expm1(miss)))
-        answers[INTERVAL].append(np.where(np.abs(miss) <= guess.half_width, guess.half_width, np.nan))
-        work = np.log(columns["operations"] + parameters.SMALLEST)
-        constant = np.median(target[seen] + work[seen]) - work[hidden]
-        answers["constant efficiency"].append(np.abs(np.expm1(target[hidden] - constant)))
-    return {name: np.concatenate(errors) for name, errors in answers.items()}
-
-
-def _new_device(by_configuration: dict[tuple[str, ...], list[dict[str, str]]]) -> None:
-    """Each configuration from those on other devices, with calibration runs of random networks."""
-    networks = sorted({_key(row) for rows in by_configuration.values() for row in rows})
-    place = {name: k for k, name in enumerate(networks)}
-    known: dict[tuple[str, ...], Array] = {}
-    first: dict[str, dict[str, str]] = {}
-    for configuration, rows in by_configuration.items():
-        known[configuration] = np.full(len(networks), np.nan)
-        for row in rows:
-            known[configuration][place[_key(row)]] = np.log(float(row["samples_per_s"]))
-            first.setdefault(_key(row), row)
-    described = {name: values for name, values in _columns([first[name] for name in networks]).items() if name != "batch"}
-    features = parameters.features(described)
-    for title, same in (("no configuration of that device known", False), ("other software on that device known", True)):
-        devices: list[tuple[Array, Array, Array]] = []
-        for configuration, target in known.items():
-            allowed = [name for name in known if name != configuration and (same or name[-1] != configuration[-1])]
-            others = np.array([known[name] for name in allowed])
-            usable = np.flatnonzero(np.isfinite(target) & (np.isfinite(others).sum(axis=0) >= max(1, len(others) // 2)))
-            devices.append((others[:, usable].T, features[usable], target[usable]))
-        for runs in CALIBRATION:
-            say(f"\nnew device after {runs} calibration runs, {title}; absolute percentage error of time")
-            found: dict[str, list[Array]] = defaultdict(list)
-            for device, repeat in product(devices, range(REPEATS)):
-                for name, errors in _calibrated(*device, runs, repeat).items():
-                    found[name].append(errors)
-            for name, parts in found.items():
-                _line(name, np.concatenate(parts))
-        _line("linear, from four fifths of all runs there", np.concatenate([_all_runs(*device) for device in devices]))
-
-
-def _calibrated(elsewhere: Array, features: Array, actual: Array, runs: int, repeat: int) -> dict[str, Array]:
-    """Errors of all runs on a device but a few, from these."""
-    order = np.random.default_rng(repeat).permutation(len(actual))
-    shown, hidden = order[:runs], order[runs:]
-    guess = parameters.transfer(elsewhere, features, shown, actual[shown])
-    miss, reach = (actual - guess.log_throughput)[hidden], guess.half_width[hidden]
-    ratio = (actual[:, None] - elsewhere)[:, np.isfinite(elsewhere[shown]).any(axis=0)]
-    nearest = int(np.argmin(np.nanmedian(np.abs(ratio[shown] - np.nanmedian(ratio[shown], axis=0)), axis=0)))
-    constant = np.abs(np.expm1(ratio[:, nearest] - np.nanmedian(ratio[shown, nearest])))[hidden]
-    return {
-        "MODAK": np.abs(np.expm1(miss)),
-        INTERVAL: np.where(np.abs(miss) <= reach, reach, np.nan),
-        "constant ratio to the nearest": constant[np.isfinite(constant)],
-    }
-
-
-def _all_runs(elsewhere: Array, features: Array, actual: Array) -> Array:
-    """Errors on each fold of a linear model (least absolute deviations) of the same columns, fitted to all other runs on the device."""
-    from sklearn.linear_model import QuantileRegressor
-    from sklearn.model_selection import cross_val_predict
-
-    known = np.where(np.isfinite(elsewhere), elsewhere, np.nanmean(elsewhere, axis=1, keepdims=True))
-    rows = np.column_stack([known, features])
-    model = QuantileRegressor(alpha=0, solver="highs")
-    return np.asarray(np.abs(np.expm1(actual - cross_val_predict(model, (rows - rows.mean(axis=0)) / rows.std(axis=0), actual, cv=FOLDS))))
-
-
-def _line(name: str, errors: Array) -> None:
-    if "90 %" in name:
-        held = np.isfinite(errors)
-        say(f"{name:44} coverage {100 * held.mean():.1f} %, median width x{np.exp(np.nanmedian(errors)):.2f}")
-    else:
-        say(f"{name:44} median {100 * np.median(errors):5.1f}  p90 {100 * np.quantile(errors, 0.9):5.1f}")
-
-
-def _columns(members: Sequence[dict[str, str]]) -> dict[str, Array]:
-    return {name: np.array([float(row[column]) for row in members]) for name, column in PARAMETERS.items()}
-
-
-def _positive(text: str) -> bool:
-    return bool(text) and float(text) > 0
-
-
-def _network(row: dict[str, str]) -> str:
-    return row["model"]
-
-
-def _family(row: dict[str, str]) -> str:
-    return "".join(takewhile(str.isalpha, row["model"]))
-
-
-def _key(row: dict[str, str]) -> str:
-    return f"{row['model']}@{row['img']}"
 
 
 def _by_collection(todo: Sequence[Task], observed: Sequence[Observed], predicted: Array, actual: Array) -> None:

@@ -1,14 +1,13 @@
-"""What the choice of constants is worth: they are chosen again without each collection, and judged on the one that was left out.
+"""Nested cross-validation of the models' constants: they are chosen again without each collection, and tested on that collection.
 
 python -m benchmarks.nested_choice --data DIR
 
-The choice is by medians and 90th percentiles of both ways to extrapolate, relative to what is aimed at, and by gross errors.
+They are chosen by the medians and 90th percentiles of the errors of two ways to extrapolate, relative to aims, and by gross errors.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -18,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.model_quality import read_scaling
-from modak.perfmodel import beyond, evaluation, nodestep, scaling
+from benchmarks.output import say
+from modak.perfmodel import evaluation, extrapolation, nodestep, scaling
 from modak.perfmodel.evaluation import Observed
 from modak.perfmodel.forms import Array
 
 GRID: Mapping[tuple[ModuleType, str], tuple[float, ...]] = {
     (scaling, "POWER"): (3.0, 4.0, 6.0),
-    (beyond, "CEILING"): (0.05, 0.1, 0.2, 9.0),
+    (extrapolation, "CEILING"): (0.05, 0.1, 0.2, 9.0),
     (nodestep, "FRESH"): (0.0, 0.5, 0.75, 1.0),
     (nodestep, "NODE_SLOPE"): (0.03, 0.06),
 }
@@ -32,7 +32,7 @@ GRID: Mapping[tuple[ModuleType, str], tuple[float, ...]] = {
 AIMS = {"largest two": (0.075, 0.32), "smaller half": (0.092, 0.39)}
 """Median and 90th percentile that are aimed at."""
 GROSS = 20.0
-"""What a part of predictions that is off by more than 100 % costs beside these."""
+"""Weight of the fraction of predictions with errors of more than 100 %, relative to these."""
 Mask = npt.NDArray[np.bool_]
 
 
@@ -48,12 +48,12 @@ def main() -> None:
     for out in sorted({one.collection for one in observed if any((owners == one.collection).any() for owners in names.values())}):
         seen = {protocol: owners != out for protocol, owners in names.items()}
         best = min(range(len(tried)), key=lambda place: _loss(errors[place], seen))
-        sys.stdout.write(f"without {out}: {', '.join(f'{name} {value:g}' for (_, name), value in tried[best].items())}\n")
+        say(f"without {out}: {', '.join(f'{name} {value:g}' for (_, name), value in tried[best].items())}")
         for protocol, mask in seen.items():
             nested[protocol][~mask] = errors[best][protocol][~mask]
     for protocol, found in nested.items():
         shipped = _errors(observed, protocol, {place: getattr(*place) for place in GRID})
-        sys.stdout.write(f"{protocol}: nested {_figures(found)}; as shipped {_figures(shipped)}\n")
+        say(f"{protocol}: nested {_figures(found)}; as shipped {_figures(shipped)}")
 
 
 def _errors(observed: Sequence[Observed], protocol: str, constants: Mapping[tuple[ModuleType, str], float]) -> Array:

@@ -1,8 +1,9 @@
-"""Recipes built for real from what is within reach: in both forms, verified by running them, and two ranks in those with an MPI library.
+"""Builds recipes in both forms, verifies the images by running them, and runs two ranks in those with an MPI library.
 
 ``python -m benchmarks.real_builds [NAME …] [--form apptainer] [--folder DIR]`` prints the rows of the table in docs/builds.md. It needs
-root, mmdebstrap, both builders, mirrors of Debian, Ubuntu and Python's index, some gigabytes, and minutes an image (from source: tens of
-minutes). No registry and no project's own server is asked: bases are bootstrapped, wheels downloaded, sources those that Debian packages.
+root, mmdebstrap, both builders, mirrors of Debian, Ubuntu and Python's index, some gigabytes, and minutes for each image (from source:
+tens of minutes). It uses no registry and no project's own server: base images are bootstrapped, wheels are downloaded, and sources are
+those of Debian's packages.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import urlopen
 
+from benchmarks.output import say
 from modak.builds import worker
 from modak.builds.order import Runtime, Site, of_recipe
 from modak.builds.service import BuildService
@@ -80,7 +82,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="modak-builds-", dir="/var/tmp") as scratch:
         folder = (asked.folder or Path(scratch)).absolute()
         os.environ.setdefault("CH_IMAGE_STORAGE", f"{folder}/ch-image")
-        _print(f"{date.today()}, {os.cpu_count()} cores\n\n{HEAD}")
+        say(f"{date.today()}, {os.cpu_count()} cores\n\n{HEAD}")
         rows = [_row(CASES[name], form, folder) for name in asked.names or CASES for form in asked.form or FORMS]
     sys.exit(not all(rows))
 
@@ -90,13 +92,13 @@ def _row(case: Case, form: Runtime, folder: Path) -> bool:
     took = (datetime.fromisoformat(told["finished_at"]) - datetime.fromisoformat(told["started_at"])).total_seconds()
     name = f"{case.framework} {case.version}, {case.variant}"
     if told["state"] != "done":
-        _print(f"| {name} | {form} | {took:.0f} | | {told['message']} | |")
+        say(f"| {name} | {form} | {took:.0f} | | {told['message']} | |")
         return False
     findings = [finding.partition(": ")[0] for finding in told["findings"] if finding.endswith(": holds")]
     others = [finding for finding in told["findings"] if not finding.endswith(": holds")]
     shown = "; ".join((f"{', '.join(findings)}: hold", *others))
     ranks = _two_ranks(case.framework, form, Path(told["image"])) if case.framework in ("openmpi", "mpich") else ""
-    _print(f"| {name} | {form} | {took:.0f} | {told['files'][0]['bytes'] / 1e9:.2f} | {shown} | {ranks} |")
+    say(f"| {name} | {form} | {took:.0f} | {told['files'][0]['bytes'] / 1e9:.2f} | {shown} | {ranks} |")
     return True
 
 
@@ -205,11 +207,6 @@ def _fetched(address: str) -> bytes:
 
 def _run(*words: str) -> None:
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 (words of ours)
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

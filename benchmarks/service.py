@@ -1,11 +1,11 @@
-"""What a request to the service costs, beside an endpoint that only validates a document and returns one of the same size.
+"""Cost of a request to the service, compared with an endpoint that only validates a document and returns one of the same size.
 
     python -m benchmarks.service [--requests 600] [--rows 10 100000] [--url postgresql://USER@HOST/NAME]
 
-Both run side by side, each a process of its own on the loopback interface, asked in turns, so that whatever else the machine does
-slows both. Processor time is that of the server and its children, from the scheduler's own count. Every request is another one
-(names, arguments, lengths, objectives, sizes), and each needs a prediction. Figures are medians over rounds; a ratio is that of two
-medians. The last table repeats the measurement with more and more rules and images in the catalogue.
+Each runs as a process of its own on the loopback interface. They are asked in turns, so that other load on the machine slows both.
+Processor time is that of the server and its children, as the kernel counts it. All requests differ (names, arguments, lengths,
+objectives, sizes), and each needs a prediction. Figures are medians over rounds; a ratio is that of two medians. The last table repeats
+the measurement with more rules and images in the catalogue.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.output import say
+
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
@@ -44,8 +46,6 @@ def no_op() -> FastAPI:
     """The service that does nothing: a request's sections are validated, a document of an answer's size comes back."""
     from fastapi import FastAPI
     from pydantic import BaseModel
-
-    globals()["Any"] = Any
 
     class Sections(BaseModel):
         job_options: dict[str, Any]
@@ -239,12 +239,6 @@ def _condition(at: int) -> dict[str, Any]:
 def _labels(at: int) -> dict[str, Any]:
     framework = ("tensorflow", "pytorch", "mxnet")[at % 3]
     return {"framework": framework, "version": f"1.{at % 97}.{at % 13}", "source": ("hub", "pip")[at % 2], "compilers": ["xla"][: at % 2]}
-
-
-def say(text: str) -> None:
-    """One line, at once."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def main() -> None:

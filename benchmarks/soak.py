@@ -1,11 +1,11 @@
-"""The service for as long as one likes at half of its capacity: does its memory grow, does anything fail?
+"""A soak test: the service at half of its capacity for a given time. Does its memory grow, does anything fail?
 
     python -m benchmarks.soak [--minutes 30] [--warm-up 60] [--clients 4] [--url postgresql://USER@HOST/NAME]
 
 `modak serve` is a process of its own on the loopback interface. In the warm-up the clients ask as fast as they can, which is the
-capacity; then they ask at half of that rate, spread evenly. A request's time counts from when it was due, so a service that
-hesitates is not spared those that wait meanwhile. Every request is another one; some are wrong and have to be refused; twice a
-minute a result is loaded, so that models are fitted and facts are read again. Memory is the resident memory of the server's processes.
+capacity; then they ask at half of that rate, spread evenly. A request's time counts from when it was due, so requests that wait
+while the service is slow are counted in full. All requests differ; some are wrong and have to be refused; twice a minute a result is
+loaded, so that models are fitted and facts are read again. Memory is the resident memory of the server's processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.service import ROOT, Server, database, requests, running, say
+from benchmarks.output import say
+from benchmarks.service import ROOT, Server, database, requests, running
 
 LOAD_S: Final = 30.0
 RESULT: Final = (

@@ -1,15 +1,16 @@
-"""Quality of switches on public tables: hide what a run does with and without, decide from the others, compare with hindsight."""
+"""Quality of decisions about switches on public tables: each pair of runs is hidden, decided from the others, and compared."""
 
 from __future__ import annotations
 
 import csv
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.output import say
 from modak.choosing.effects import Pair, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.forms import Array
@@ -22,8 +23,8 @@ FIGURES = ("runs", "median", "mean", "p95", "right", "always on", "always off", 
 Row = Mapping[str, str]
 
 
-def report(folder: Path, say: Callable[[str], None]) -> None:
-    """Regret of the decision on every switch of the tables, beside always and never."""
+def report(folder: Path) -> None:
+    """Print the regret of the decisions on every switch of the tables, and that of always on and always off."""
     say("\nswitches, each run of an application on a system hidden; regret: time over that of the better choice, per cent")
     say(("{:30}" + "{:>15}" * len(FIGURES)).format("", *FIGURES))
     found = {**read_networks(folder), **read_precision(folder), **read_hpc(folder)}

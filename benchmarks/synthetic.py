@@ -1,15 +1,15 @@
-"""What intervals hold, and in which direction forecasts miss, on made-up runs whose law and noise are known.
+"""Coverage of intervals, and bias of forecasts, on synthetic runs with a known law and noise.
 
 python -m benchmarks.synthetic
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from benchmarks.output import say
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Question, fit, predict
 from modak.perfmodel.forms import Array
@@ -48,13 +48,8 @@ def main() -> None:
         say(f"{name:24} {_row(mean, '+.2f')}   slower {_row(100 * slower, '3.0f')}   faster {_row(100 * faster, '3.0f')}")
 
 
-def say(text: str) -> None:
-    """One line to standard output."""
-    sys.stdout.write(text + "\n")
-
-
 def repeated(noise: float, own: int, other: int) -> float:
-    """The part of new runs that lie in the interval at measured sizes."""
+    """The fraction of new runs at measured sizes that are inside the interval."""
     chance = np.random.default_rng(1)
     held = []
     for _ in range(DRAWS):
@@ -66,7 +61,7 @@ def repeated(noise: float, own: int, other: int) -> float:
 
 
 def signed(law: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
-    """Mean miss, and the parts that are slower and faster than the interval, at each of :data:`AHEAD`."""
+    """Mean error, and the fractions slower and faster than the interval, at each of :data:`AHEAD`."""
     chance = np.random.default_rng(0)
     sizes = [np.exp2(np.arange(chance.integers(4, 7), dtype=np.float64)) for _ in range(DRAWS)]
     series = [Series(tuple(p), tuple(law(p) * np.exp(chance.normal(0, LAW_NOISE, len(p))))) for p in sizes]

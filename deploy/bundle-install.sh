@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs MODAK from this folder, without any network, into a virtual environment of its own.
 #
-# usage: sh install.sh FOLDER [PYTHON]      FOLDER is made; PYTHON is the interpreter that the bundle was packed with, python3 by default
+# usage: sh install.sh FOLDER [PYTHON]      FOLDER is made, or brought up to date; PYTHON is the interpreter that the bundle was packed
+#                                           with, python3 by default
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: sh install.sh FOLDER [PYTHON]" >&2; exit 2; }
@@ -12,6 +13,7 @@ case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
 cd "$(dirname "$0")"
 sha256sum --check --quiet SHA256SUMS
 "$python" -m venv "$folder"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-compile wheels/*.whl
+# Without --force-reinstall pip leaves an installed package of the same version number as it is, and says nothing.
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-compile --force-reinstall wheels/*.whl
 "$folder/bin/modak" --version
 echo "installed: $folder/bin/modak"

@@ -1,4 +1,4 @@
-"""Bounded caches that belong to an immutable value: what was computed from the value is discarded together with it."""
+"""A bounded cache. Each belongs to an immutable value, and is discarded together with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Answer = TypeVar("Answer")
 
 
 class Cache(Generic[Key, Answer]):
-    """The newest answers of a pure function, by its argument; asked from several threads, it may work one out twice."""
+    """At most ``most`` results of a pure function, by key; the oldest goes first. Thread-safe; two threads may compute the same result."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -19,7 +19,7 @@ class Cache(Generic[Key, Answer]):
         self._lock = Lock()
 
     def get(self, key: Key, work_out: Callable[[], Answer]) -> Answer:
-        """The answer for a key; the oldest makes room where there are more than ``most``."""
+        """The result for a key, from ``work_out`` if it is not stored. A result is never ``None``."""
         found = self._found.get(key)
         if found is not None:
             return found

@@ -1,4 +1,4 @@
-"""The use cases over HTTP or in-process: one interface, so the command line does not care which.
+"""The use cases over HTTP or in this process, behind one interface: the command line need not know which.
 
 :class:`Remote` uses the standard library's HTTP client: it costs a tenth of what the larger ones cost to import.
 """
@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from modak.errors import Fault, Infeasible, ModakError, Unavailable
 from modak.progress import Progress, silent
+from modak.results.filters import check
 from modak.settings import Settings
 from modak.text.numbering import Selection
 
@@ -49,25 +50,28 @@ class Client(Protocol):
         """A page of the results that a plan's prediction rests on: ``items``, and ``next`` where there are more."""
 
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
-        """A page of the results whose place others took, the last first: ``items``, each with when, by whom and from which file."""
+        """A page of the results that were replaced, the last first: ``items``, each with when, by whom and from which file."""
 
     def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
-        """All results that the filters leave: the columns, and rows of text."""
+        """All results that match the filters: the columns, and rows of text."""
 
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """Every item of ``systems``, ``images``, ``rules`` or ``models``."""
 
+    def item(self, kind: str, name: str) -> dict[str, Any]:
+        """One of them: a system or rule by its name, an image by its reference, a model by its id."""
+
     def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> dict[str, Any]:
-        """Load what was found: all rows or none. What changed."""
+        """Load the tables: all rows or none. Returns what changed."""
 
     def confirm(self, chosen: Selection) -> int:
-        """Let models rest on results that were doubted, by numbers or a file's name; how many of them were."""
+        """Let models use results that were doubted, given by numbers or a file's name; returns how many of them were doubted."""
 
     def doubt(self, chosen: Selection, why: str) -> int:
         """Exclude these results from the models until they are confirmed; returns how many had not been doubted before."""
 
     def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
-        """Add systems with their hardware, images or rules: all or none; whether anything changed."""
+        """Add systems with their hardware, images or rules: all or none; returns whether anything changed."""
 
     def audit(self, cursor: str, limit: int) -> dict[str, Any]:
         """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
@@ -80,13 +84,13 @@ class Building(Protocol):
         """Order an image: :class:`modak.builds.wanted.WantedBuild`; the state of its build."""
 
     def state(self, build_id: str) -> dict[str, Any]:
-        """How far a build is."""
+        """The state of a build."""
 
     def log(self, build_id: str) -> str:
-        """What its tools printed."""
+        """The output of a build's tools."""
 
     def cancel(self, build_id: str) -> dict[str, Any]:
-        """Stop it."""
+        """Stop a build; returns its state."""
 
     def builds(self) -> list[dict[str, Any]]:
         """The newest builds."""
@@ -102,19 +106,16 @@ def client(settings: Settings) -> Client:
 
 
 class RemoteError(ModakError):
-    """What the service answered instead of 200, with its own faults."""
+    """An error that the service answered, with its faults."""
 
     def __init__(self, status: int, title: str, faults: Sequence[Fault]) -> None:
         super().__init__(faults=faults)
         self.status = status
         self.title = title
-        self.exit_code = (
-            Infeasible.exit_code
-            if title == Infeasible.title
-            else Unavailable.exit_code
-            if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR
-            else 1
-        )
+        if title == Infeasible.title:
+            self.exit_code = Infeasible.exit_code
+        elif status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+            self.exit_code = Unavailable.exit_code
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class Remote:
 
     def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """``GET /results``."""
-        return self._call("GET", _path("/results", **filters, limit=limit, cursor=cursor))
+        return self._call("GET", _path("/results", filters, limit=limit, cursor=cursor))
 
     def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """``GET /results?used_by=ID``."""
@@ -152,7 +153,7 @@ class Remote:
 
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """``GET /results?replaced=true``."""
-        return self._call("GET", _path("/results", **filters, limit=limit, cursor=cursor, replaced=True))
+        return self._call("GET", _path("/results", filters, limit=limit, cursor=cursor, replaced=True))
 
     def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
         """``GET /results``, page by page."""
@@ -161,6 +162,10 @@ class Remote:
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """``GET /kind``, page by page."""
         return self._pages(f"/{kind}", {})
+
+    def item(self, kind: str, name: str) -> dict[str, Any]:
+        """``GET /kind/NAME``."""
+        return self._call("GET", _path(f"/{kind}/{name}"))
 
     def ask(self, document: Any) -> dict[str, Any]:
         """``POST /builds``."""
@@ -213,14 +218,14 @@ class Remote:
         return self._call("GET", _path("/audit", limit=limit, cursor=cursor))
 
     def result_token(self, plan_id: str) -> str:
-        """``POST /plans/ID/token``: what a job sends its result back with, once."""
+        """``POST /plans/ID/token``: a token with which a job can send its result once."""
         return str(self._post(f"/plans/{plan_id}/token", {})["token"])
 
-    def _pages(self, path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
-        page = self._call("GET", _path(path, **query, limit=1000))
+    def _pages(self, path: str, filters: Mapping[str, str]) -> list[dict[str, Any]]:
+        page = self._call("GET", _path(path, filters, limit=1000))
         items: list[dict[str, Any]] = page["items"]
         while "next" in page:
-            page = self._call("GET", _path(path, **query, limit=1000, cursor=page["next"]))
+            page = self._call("GET", _path(path, filters, limit=1000, cursor=page["next"]))
             items += page["items"]
         return items
 
@@ -276,7 +281,8 @@ def _connect(scheme: str, host: str, port: int | None, timeout: float) -> http.c
 
 def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
     """Results as a table of text, in the order of the results table's columns."""
-    from modak.ingest.columns import cell, header
+    from modak.ingest.columns import header
+    from modak.ingest.values import cell
 
     columns = header({name for item in items for name in item if name.startswith("params.")})
     return columns, ({name: cell(item.get(name)) for name in columns} for item in items)
@@ -286,11 +292,15 @@ def _chosen(chosen: Selection) -> dict[str, Any]:
     return {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
 
 
-def _path(path: str, **query: Any) -> str:
-    shown = {
-        name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items() if value not in (None, False, "")
-    }
-    return quote(path) + (f"?{urlencode(shown, doseq=True)}" if shown else "")
+def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any) -> str:
+    """An address below the service's: with filters of results as they are, and those options that are given.
+
+    Raises :class:`~modak.errors.RequestError` for an unknown filter, which the service could take for an option.
+    """
+    check(filters or ())
+    given = {name: str(value).lower() if value is True else value for name, value in options.items() if value not in (None, False, "")}
+    query = urlencode([*(filters or {}).items(), *given.items()], doseq=True)
+    return quote(path) + (f"?{query}" if query else "")
 
 
 def _answer(address: str, status: int, content: bytes) -> dict[str, Any]:

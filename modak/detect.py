@@ -1,7 +1,7 @@
-"""Runs the commands that describe this machine, for :mod:`modak.detected` to read. A shell room: it decides nothing.
+"""Runs the commands that describe this machine; :mod:`modak.detected` reads their output.
 
-Commands are looked up on PATH once, by absolute path, never in a relative or current folder. Each gets a clean environment, no
-input, a time limit and a limit on what it may say; what it starts ends with it.
+Commands are found in the absolute folders of PATH only. Each gets a clean environment, no input, and limits on time and output.
+Processes that it started end with it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PASSED: Final = (
     "MODULEPATH",
     "LMOD_CMD",
 )
-"""What commands are given of the environment, besides PATH and LC_ALL=C."""
+"""Environment variables that commands get, besides PATH and LC_ALL=C."""
 MACHINE: Final[Mapping[str, tuple[str, ...]]] = {
     "lscpu": ("lscpu", "-J"),
     "numactl": ("numactl", "-H"),
@@ -52,7 +52,7 @@ MACHINE: Final[Mapping[str, tuple[str, ...]]] = {
     "nvidia-smi-capability": ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"),
     "meminfo": ("/proc/meminfo",),
 }
-"""What is asked of one machine: this one, or with ``--probe`` a node of each partition. A path is a file to read."""
+"""Commands for one machine: this one, or with ``--probe`` a node of each partition. A path is a file to read."""
 SLURM: Final[Mapping[str, tuple[str, ...]]] = {
     "scontrol-config": ("scontrol", "show", "config"),
     "scontrol-partition": ("scontrol", "show", "partition", "--oneliner"),
@@ -64,7 +64,7 @@ WITHOUT_SCONTROL: Final[Mapping[str, tuple[str, ...]]] = {
     "qstat": ("qstat", "-Qf"),
     "qstat-server": ("qstat", "-Bf"),
 }
-"""Asked where ``scontrol`` is not there or says nothing."""
+"""Commands that run if ``scontrol`` is missing or prints nothing."""
 ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "srun-mpi": ("srun", "--mpi=list"),
     **MACHINE,
@@ -74,11 +74,11 @@ ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     **{program: (program, "version" if program == "enroot" else "--version") for program in RUNTIMES},
 }
 ON_STDERR: Final = frozenset({"modules", "srun-mpi", *RUNTIMES})
-"""Commands that answer, in some versions, on standard error."""
+"""Commands that, in some versions, write to standard error."""
 
 
 class Output(NamedTuple):
-    """What a command wrote, as far as it is kept, and what went wrong (empty: nothing)."""
+    """The output of a command, as far as it is kept, and why it failed (empty: it did not)."""
 
     stdout: bytes
     stderr: bytes
@@ -93,12 +93,12 @@ def detect(
     name: str | None = None,
     probe: bool = False,
 ) -> Description:
-    """This machine as a system, with the hardware of it that is not among the known.
+    """This machine as a system, with its hardware that is not among the known.
 
-    ``probe`` asks a node of each open Slurm partition as well: a job of one task for each, which waits for at most half a minute.
+    ``probe``: also run the commands on a node of each open Slurm partition, by a job of one task that waits for at most 30 s.
 
-    :raises modak.errors.DataError: where nothing can be described.
-    :raises modak.errors.RequestError: for a probe where there is no Slurm.
+    Raises :class:`modak.errors.DataError` where nothing can be described, and :class:`modak.errors.RequestError` for a probe
+    without Slurm.
     """
     path, own = environment.get("PATH", ""), _passed(environment)
     first = _answers(SLURM, path, own)
@@ -111,13 +111,13 @@ def detect(
 
 
 def find(program: str, path: str) -> Path | None:
-    """The program's file in the absolute folders of a PATH; others, such as the current one, are passed over."""
+    """The program's file in the absolute folders of a PATH; relative ones, such as the current folder, are ignored."""
     folders = (Path(folder) for folder in path.split(os.pathsep) if folder.startswith("/"))
     return next((file for folder in folders if (file := folder / program).is_file() and os.access(file, os.X_OK)), None)
 
 
 def run(words: Sequence[str | Path], environment: Mapping[str, str], *, timeout_s: float, longest: int) -> Output:
-    """Run a command for at most ``timeout_s`` and ``longest`` bytes of output. Whatever it started is ended."""
+    """Run a command for at most ``timeout_s`` seconds and ``longest`` bytes of output, then end all that it started."""
     try:
         process = subprocess.Popen(  # noqa: S603 - words of our own, the program by its absolute path
             [str(word) for word in words],
@@ -181,7 +181,7 @@ def _file(path: Path) -> Answer:
 
 
 def _probes(answers: Mapping[str, Answer], path: str, own: Mapping[str, str]) -> Mapping[str, Mapping[str, Answer]]:
-    """What a node of each open partition says of itself; a partition whose node does not answer is left to the other ways."""
+    """The answers of a node of each open partition, by partition; those whose node does not answer are left out."""
     srun, cluster = find("srun", path), slurm.cluster(answers)
     if srun is None or cluster is None:
         raise RequestError("asks Slurm for nodes, and no Slurm answers here; run modak on a node instead", field="--probe")
@@ -190,7 +190,7 @@ def _probes(answers: Mapping[str, Answer], path: str, own: Mapping[str, str]) ->
 
 
 def _probe(srun: Path, partition: str, environment: Mapping[str, str]) -> Mapping[str, Answer]:
-    """One job of one task; each command's answer below a line with its name."""
+    """The answers of one node, from a job of one task that prints each command's name before its output."""
     asked = {key: words if not words[0].startswith("/") else ("cat", *words) for key, words in MACHINE.items()}
     script = "; ".join(f"echo {MARK}{key}; {shlex.join(words)}" for key, words in asked.items())
     job = (srun, "--job-name=modak-detect", f"--partition={partition}", "--nodes=1", "--ntasks=1", "--time=00:02:00", "--immediate=30")
@@ -202,7 +202,7 @@ def _probe(srun: Path, partition: str, environment: Mapping[str, str]) -> Mappin
 
 
 def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> Output:
-    """Both streams to their end, within the limits; never more than one chunk beyond them is held."""
+    """Both streams to their end, within the limits; at most one chunk more is kept in memory."""
     deadline = time.monotonic() + timeout_s
     held: dict[str, bytearray] = {"out": bytearray(), "err": bytearray()}
     with selectors.DefaultSelector() as waiting:
@@ -230,7 +230,7 @@ def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> O
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the session that the command leads, with all that is left of it."""
+    """Kill what is left of the command's session."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,7 +1,7 @@
-"""The request and response documents: frozen, strict models. Tolerance lives in :mod:`modak.normalise` alone.
+"""The request and response documents: frozen, strict models. Other spellings are accepted by :mod:`modak.normalise` only.
 
 A request that passes :class:`Request` is canonical: durations are seconds, memory is bytes, commands are words, names
-are those of plug-ins. ``None`` means "not said": the value is chosen, or left to the site.
+are those of plug-ins. ``None`` means "not given": the value is chosen, or left to the site.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from modak.text.grammar import (
     OptionName,
     OutputPath,
     SettableName,
+    SiteResource,
     SoundText,
     SourceText,
     VersionRange,
@@ -51,6 +52,7 @@ Bytes = Annotated[int, Field(ge=1_000_000, le=10**16, strict=True)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Amount = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
 Prose = Annotated[SoundText, Field(max_length=500)]
+MOST_RESOURCES: Final = 20
 MOST_SET: Final = 100
 """Parameters, variables or options that one request sets."""
 
@@ -81,6 +83,12 @@ class JobOptions(Document):
     """The scheduler's queue."""
     partition: Name | None = None
     """The scheduler's partition. Default: the system's default, or one that has what the job asks for."""
+    qos: Name | None = None
+    """The quality of service. Default: the system's, for a job of this size and length."""
+    reservation: Name | None = None
+    """A reservation of nodes that the job may use."""
+    site_resources: Annotated[tuple[SiteResource, ...], Field(max_length=MOST_RESOURCES)] = ()
+    """Resources that the site has named: ``filesystems=home:eagle``, ``matlab=1``."""
     wall_time_limit: Seconds | None = None
     node_count: Count | None = None
     """Number of nodes. Default: chosen."""
@@ -192,6 +200,12 @@ class Application(Document):
     def command(self) -> tuple[Word, ...]:
         """Executable and arguments."""
         return self.executable + self.arguments
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """All words in which a variable may be expanded: those of commands, and places that data are copied from and to."""
+        places = (*(copy.source for copy in self.stage_in), *(copy.to for copy in self.stage_out))
+        return (*self.command, *self.pre_execution, *self.post_execution, *self.checkpoint, *places)
 
 
 class Target(Document):
@@ -313,7 +327,7 @@ class Data(Document):
     basename: Prose | None = None
     """Common name of its files."""
     train: Amount | None = None
-    """Number of samples for training, or bytes if ``format`` says so."""
+    """Number of samples for training."""
     test: Amount | None = None
     """Number of samples for testing."""
     size_bytes: Amount | None = None
@@ -336,6 +350,11 @@ class Objective(Document):
     """Upper limit for node-hours."""
     confidence: Annotated[float, Field(ge=0.5, lt=1, allow_inf_nan=False)] = 0.9
     """One-sided: P(time <= deadline) >= confidence."""
+
+    @property
+    def constrained(self) -> bool:
+        """Whether it states any limit."""
+        return any(limit is not None for limit in (self.deadline, self.max_nodes, self.min_efficiency, self.budget_node_hours))
 
 
 class PrintedMetric(Document):
@@ -390,7 +409,7 @@ class FrameworkOptions(Document):
 
 
 class Optimisation(Document):
-    """What MODAK is to decide, and what it has to know about the application."""
+    """What MODAK has to decide, and what it needs to know about the application."""
 
     enable_opt_build: Switch = False
     """Whether to use an image built from source; ``auto``: if results show that it helps."""
@@ -562,7 +581,7 @@ class Plan(Document):
 
 @dataclass(frozen=True)
 class Texts:
-    """The files that go with a plan; empty where there is none."""
+    """The files of a plan; empty: there is none."""
 
     job_script: str
     build_script: str = ""

@@ -40,7 +40,7 @@ class RequestError(ModakError):
 
 
 class BadSyntax(ModakError):
-    """The body is no JSON document, or one that no honest client sends."""
+    """The body is not a JSON document, or one that readers of JSON understand differently."""
 
     status = 400
     title = "the document cannot be read"
@@ -54,7 +54,7 @@ class DataError(ModakError):
 
 
 class UnknownName(ModakError):
-    """A name that nothing here carries; the message lists what is known."""
+    """An unknown name; the message lists the known ones."""
 
     status = 404
     title = "unknown name"
@@ -64,21 +64,21 @@ class UnknownName(ModakError):
 
 
 class NotFound(ModakError):
-    """Something that is asked for by its id is not there, and there is no sense in listing what is."""
+    """There is nothing with this id. Known ids are not listed."""
 
     status = 404
     title = "not found"
 
 
 class Conflict(ModakError):
-    """Each value is legal, but not together, or not on that system."""
+    """Each value is valid, but not together with the others, or not on this system."""
 
     status = 409
     title = "the request does not fit the system"
 
 
 class Infeasible(ModakError):
-    """No configuration meets the constraints; the message says the closest one and what stands in the way."""
+    """No configuration meets the constraints; the message names the closest one and the constraint that it violates."""
 
     status = 409
     exit_code = 4
@@ -100,7 +100,7 @@ class Forbidden(ModakError):
 
 
 class Unavailable(ModakError):
-    """The database or the service is out of reach."""
+    """The database or the service cannot be reached."""
 
     status = 503
     exit_code = 3
@@ -109,11 +109,11 @@ class Unavailable(ModakError):
     def __init__(self, message: str = "", *, field: str = "", faults: Sequence[Fault] = (), told: str = "") -> None:
         super().__init__(message, field=field, faults=faults)
         self.told = told
-        """What callers of the service read instead, where the message names its places: hosts, users, files."""
+        """The message for callers of the service, if ``message`` contains hosts, users or files of the service."""
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """One line for an unknown name: the one that may be meant first, then all of them.
+    """One line for an unknown name: the known name that may be meant, then all known names.
 
     >>> unknown("system", "supermuc", ["hlrs-testbed", "supermuc-ng"])
     "unknown system 'supermuc'; did you mean 'supermuc-ng'? known: hlrs-testbed, supermuc-ng"
@@ -123,7 +123,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What stands between an unknown name and the list of those that are known.
+    """The text between an unknown name and the list of known ones.
 
     >>> did_you_mean("slrum", ["slurm", "lsf"]), did_you_mean("cray", ["slurm", "lsf"])
     ("; did you mean 'slurm'?", ';')
@@ -133,10 +133,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that somebody may have meant who wrote ``name``; ``None``: none is near.
+    """The known name that is probably meant by ``name``; ``None``: no known name is similar.
 
-    One that differs in case and separators alone comes first, then one with more words (``A100``), one that is spelt alike,
-    one with fewer words (``NVIDIA T4``), and one with the same number in it (``Tesla V100``).
+    First choice is a name that differs only in case and separators, then one with additional words (``A100``), one with a similar
+    spelling, one with fewer words (``NVIDIA T4``), and one that contains the same number (``Tesla V100``).
 
     >>> nearest("A100", ["a100-sxm4-40gb", "t4"]), nearest("NVIDIA T4", ["a100-sxm4-40gb", "t4"]), nearest("cray", ["slurm"])
     ('a100-sxm4-40gb', 't4', None)
@@ -145,7 +145,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     words = _words(name)
     said = set(words)
     alike = get_close_matches("-".join(words), map("-".join, told.values()), n=1, cutoff=0.6)
-    ways: tuple[Callable[[Sequence[str]], float], ...] = (  # each says how well a name fits; 0: it does not
+    ways: tuple[Callable[[Sequence[str]], float], ...] = (  # each returns how well a name fits; 0: not at all
         lambda theirs: "".join(theirs) == "".join(words),
         lambda theirs: said.issubset(theirs) / len(theirs),
         lambda theirs: ["-".join(theirs)] == alike,
@@ -166,4 +166,4 @@ def _words(name: str) -> list[str]:
 _WORD: Final = re.compile(r"[^\W_]+")
 _DIGIT: Final = re.compile(r"[0-9]")
 _LONGEST: Final = 100
-"""Letters of a name that are looked at: what others sent may be long."""
+"""Longest part of a name that is compared: names in requests may be long."""

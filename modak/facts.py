@@ -7,7 +7,7 @@ Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache
@@ -18,10 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from modak.text.grammar import (
     AbsolutePath,
     Constraint,
+    DirectiveText,
     EnvironmentName,
     ImageReference,
+    LauncherOption,
     ModuleName,
     Name,
+    ResourceText,
     VersionRange,
     VersionText,
 )
@@ -29,7 +32,6 @@ from modak.text.grammar import (
 Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Prose = Annotated[str, Field(min_length=1, max_length=2000)]
-DirectiveText = Annotated[str, Field(pattern=r"^--?[A-Za-z][A-Za-z0-9-]*([= ][A-Za-z0-9._:,/@%+=-]+)?$", max_length=200)]
 Vendor = Literal["nvidia", "amd"]
 StorageClass = Literal["default-common", "default-high", "default-ssd", "default-ultra_high"]
 
@@ -133,6 +135,14 @@ class Node(Fact):
         """Physical cores that a layout may use."""
         return self.cores - self.reserved_cores
 
+    def cores_with(self, gpus: int) -> int:
+        """Cores that go with so many of the node's GPUs: all without any, else their part of them.
+
+        >>> Node(processor="x", sockets=2, cores=48, accelerator="y", accelerators=4).cores_with(1)
+        12
+        """
+        return max(1, self.usable_cores * gpus // self.accelerators) if 0 < gpus < self.accelerators else self.usable_cores
+
     @property
     def standard_numa_domains(self) -> int:
         """NUMA domains of the standard mode; one a socket where no mode is recorded."""
@@ -146,6 +156,8 @@ class Queue(Fact):
     min_nodes: Count = 1
     max_nodes: Count
     max_wall_time_s: Count | None = None
+    qos: Name | None = None
+    """The quality of service for these jobs. Queues of one name may differ in it."""
 
 
 class Partition(Fact):
@@ -165,7 +177,12 @@ class Partition(Fact):
     """The queue's name for the scheduler, where it is not the partition's name."""
     queues: tuple[Queue, ...] = ()
     """Several queues over the same nodes, by size of the job; the first that takes a job is asked for."""
+    qos: Name | None = None
+    """The quality of service for jobs that name none."""
     constraint: Constraint | None = None
+    resource_directives: tuple[ResourceText, ...] = ()
+    """What asks for a job's nodes here, in place of MODAK's own options: ``-l select={nodes}:system=polaris``. An option with a placeholder
+    for something that the job does not ask for is left out."""
     price_per_node_hour: Positive | None = None
 
     @property
@@ -173,12 +190,18 @@ class Partition(Fact):
         """The most nodes that one job may ask for."""
         return min(self.nodes, self.max_nodes or self.nodes)
 
-    def queue_for(self, nodes: int, seconds: int | None = None) -> Queue | None:
-        """The first queue that takes a job of that many nodes for that long (not given: any time), else the one that takes it the longest;
-        ``None``: the partition has no queues by size.
-        """
-        taking = [queue for queue in self.queues if queue.min_nodes <= nodes <= queue.max_nodes]
-        enough = (queue for queue in taking if self.longest_in(queue) >= (seconds or 0))
+    @property
+    def scheduler_names(self) -> frozenset[str]:
+        """What requests may call it: its own name and those of its queues."""
+        return frozenset(name for name in (self.name, self.queue, *(queue.name for queue in self.queues)) if name)
+
+    def queues_for(self, nodes: int) -> tuple[Queue, ...]:
+        """The queues that take a job of that many nodes; empty, too, if the partition has no queues by size."""
+        return tuple([queue for queue in self.queues if queue.min_nodes <= nodes <= queue.max_nodes])
+
+    def queue_for(self, taking: Sequence[Queue], seconds: int | None = None) -> Queue | None:
+        """The first of these queues that takes a job for that long; if none does or the time is unknown, the one with the longest limit."""
+        enough = (queue for queue in taking if seconds is not None and self.longest_in(queue) >= seconds)
         return next(enough, max(taking, key=self.longest_in, default=None))
 
     def longest_in(self, queue: Queue) -> float:
@@ -212,7 +235,7 @@ class HostMpi(Fact):
     version: VersionText | None = None
     default: bool = False
     module: ModuleName | None = None
-    pmi: Literal["pmi2", "pmix", "pmi1"] | None = None
+    pmi: Literal["pmi2", "pmix", "cray_shasta"] | None = None
     """What ``srun --mpi=`` is given; not given: the site's default."""
     pmi_library: AbsolutePath | None = None
     """``I_MPI_PMI_LIBRARY`` for Intel MPI under srun."""
@@ -237,6 +260,18 @@ def mpi_family(label: str | None) -> str | None:
     """
     folded = "".join(filter(str.isalpha, (label or "").lower())).removeprefix("cray")
     return next((family for spelling, family in _MPI_SPELLINGS.items() if folded.startswith(spelling)), None)
+
+
+@lru_cache(maxsize=512)
+def same_mpi(label: str | None) -> str:
+    """Equal for labels of results that mean the same MPI library and version, however they write its name.
+
+    >>> same_mpi("Open MPI 4.1"), same_mpi("openmpi-4.1"), same_mpi("impi 2019"), same_mpi("Intel MPI 2019")
+    ('openmpi4.1', 'openmpi4.1', 'intel-mpi2019', 'intel-mpi2019')
+    """
+    folded = same_name(label).replace("-", "")
+    spelling = next((one for one in _MPI_SPELLINGS if folded.startswith(one)), "")
+    return _MPI_SPELLINGS.get(spelling, "") + folded.removeprefix(spelling)
 
 
 class FileSystem(Fact):
@@ -291,10 +326,16 @@ class System(Fact):
     filesystems: tuple[FileSystem, ...] = ()
     export_policy: Literal["ALL", "NONE", "site"] = "site"
     """What the script says about copying the submitter's environment; ``site``: nothing."""
+    partition_directive: Literal["always", "never"] | None = None
+    """Whether scripts name their partition or queue; not given: those for another one than the default. ``always``: the scheduler has no
+    default; ``never``: it finds the nodes by the job's quality of service, features or resources."""
     gpu_directive: Literal["gres", "gpus-per-node", "gpus-property"] | None = None
     mandatory_directives: tuple[DirectiveText, ...] = ()
-    """Options that every job here must carry, in the scheduler's words, for instance ``--get-user-env``."""
+    """Options that every job here must carry, in the scheduler's words, for instance ``--get-user-env``. Without a value (``--account``,
+    ``--qos``, ``-l filesystems=``) the request has to give it."""
     modules: tuple[ModuleName, ...] = ()
+    module_paths: tuple[AbsolutePath, ...] = ()
+    """Directories of modules that ``module use`` has to add before the first is loaded."""
     module_init: AbsolutePath | None = None
     """A file to source before ``module`` exists in a batch shell."""
     start_up_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -311,6 +352,11 @@ class System(Fact):
         if len(partitions) > 1 and sum(partition.default for partition in partitions) != 1:
             raise ValueError("exactly one partition is the default")
         return partitions
+
+    @property
+    def folded_names(self) -> tuple[str, ...]:
+        """The name and then the aliases, folded by :func:`same_name`: what requests and results may call the system."""
+        return tuple(dict.fromkeys(map(same_name, (self.name, *self.aliases))))
 
     @property
     def default_partition(self) -> Partition:
@@ -394,8 +440,8 @@ class Condition(Fact):
 class Rule(Fact):
     """What a site or an application adds to scripts where its condition holds.
 
-    ``environment`` are exported variables, ``arguments`` go to the launcher, ``script`` is shell text (trusted code of a
-    site's administrator, stored as it is) run at its stage; values reach it as exported variables, never as text.
+    ``environment`` are exported variables, ``script`` is shell text (trusted code of a site's administrator, stored as it is) run at its
+    stage; values reach it as exported variables, never as text.
     Of two rules that set one variable, the higher ``priority`` wins, then the one with more conditions, then the name
     that sorts first.
     """
@@ -406,6 +452,8 @@ class Rule(Fact):
     priority: Annotated[int, Field(ge=0, le=100)] = 50
     environment: Mapping[EnvironmentName, Annotated[str, Field(max_length=1000)]] = {}
     modules: tuple[ModuleName, ...] = ()
+    launcher_options: tuple[LauncherOption, ...] = ()
+    """Options behind the launcher's own, for instance ``--gpu-bind=closest``, where it starts the ranks itself."""
     stage: Literal["environment", "before", "after", "staging"] = "environment"
     script: Annotated[str, Field(max_length=20_000)] | None = None
     advice: Prose | None = None

@@ -1,4 +1,4 @@
-"""Ctrl-C: the exit status it gives, and what keeps a second one from disturbing the first. Imports nothing that takes time."""
+"""Ctrl-C: its exit status, and how further ones are ignored. Imports nothing that takes time."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ INTERRUPTED: Final = 130
 
 
 def ignore_further() -> None:
-    """Ignore Ctrl-C from now on: the command is ending in order already, and an impatient second one changes nothing."""
+    """Ignore Ctrl-C from now on: the command is ending already."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""The files of `benchmarks_db`, read into :mod:`modak.facts`. A shell room: it reads files and decides nothing.
+"""The files of `benchmarks_db`, read into :mod:`modak.facts`. It reads files and decides nothing.
 
 One file holds one system, or an array of processors, accelerators, images or rules, in TOML or JSON. What is wrong is
 reported all at once, one fault a line, as ``FILE: dotted.field: what is wrong``; items of an array go by their name.
@@ -7,19 +7,20 @@ Every figure of a system, processor or accelerator must say where it comes from.
 
 from __future__ import annotations
 
+import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from modak import plugins
+from modak.citations import label, unsourced
 from modak.errors import BadSyntax, DataError, Fault, unknown
-from modak.facts import Accelerator, Fact, Image, Processor, Rule, Source, System
+from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
 from modak.sizing.guide import Guide
 from modak.text.documents import strict_json
 from modak.text.faults import faults_of, join
@@ -27,13 +28,7 @@ from modak.text.faults import faults_of, join
 Model = TypeVar("Model", bound=BaseModel)
 Item = TypeVar("Item")
 
-
-class Sourced(Protocol):
-    """A fact that says where its figures come from."""
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """Citations, with the fields that each covers."""
+STANDARD_INPUT: Final = Path("-")
 
 
 @dataclass(frozen=True)
@@ -87,14 +82,15 @@ def read_all(root: Path) -> Knowledge:
         result_files=tuple(sorted((root / "results").glob("*.csv"))),
     )
     hardware_is_known = not (bad_processors or bad_accelerators)
+    hardware = {item.name for _, item in processors}, {item.name for _, item in accelerators}
     _complain(
         *chain(bad_systems, bad_processors, bad_accelerators, bad_images, bad_rules),
-        *_twice((path, name) for path, system in systems for name in _names(system)),
+        *_twice((path, name) for path, system in systems for name in system.folded_names),
         *_twice((path, item.name) for path, item in processors),
         *_twice((path, item.name) for path, item in accelerators),
         *_twice((path, item.reference) for path, item in images),
         *_twice((path, item.name) for path, item in rules),
-        *(fault for path, system in systems if hardware_is_known for fault in _dangling(path, system, knowledge)),
+        *(_at(path, "", fault) for path, system in systems if hardware_is_known for fault in unknown_hardware(system, *hardware)),
     )
     return knowledge
 
@@ -105,7 +101,7 @@ def read_system(path: Path) -> System:
     :raises DataError: with a fault for each thing that is wrong.
     """
     system = _validate(path, System, _load(path), at="")
-    _complain(*_unsourced(path, system, ""), *(Fault(_where(path, field), why) for field, why in unknown_variants(system)))
+    _complain(*(_at(path, "", fault) for fault in (*unsourced(system), *unknown_variants(system))))
     return system
 
 
@@ -131,7 +127,7 @@ def read_guide(path: Path) -> Guide:
     :raises DataError: with a fault for each thing that is wrong.
     """
     guide = _validate(path, Guide, _load(path), at="")
-    _complain(*_unsourced(path, guide, ""))
+    _complain(*(_at(path, "", fault) for fault in unsourced(guide)))
     return guide
 
 
@@ -152,7 +148,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
 
 
 def from_document(kind: str, document: object, name: str) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
-    """What a document adds to the ``systems``, ``images`` or ``rules``: one of them by itself, or arrays as in the files.
+    """The entries in a document for ``systems``, ``images`` or ``rules``: a single entry, or arrays as in the files.
 
     Beside ``systems`` there may be the ``processors`` and ``accelerators`` that they need. ``name`` is what faults call the document.
 
@@ -186,9 +182,11 @@ def _files(folder: Path, pattern: str = "*") -> list[Path]:
 
 
 def _load(path: Path) -> dict[str, Any]:
+    """The document in a file, or on standard input for ``-``. No TOML document begins with a brace, so that tells JSON without a suffix."""
     try:
-        content = path.read_bytes()
-        document = strict_json(content) if path.suffix == ".json" else tomllib.loads(content.decode("utf-8"))
+        content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+        is_json = path.suffix == ".json" or content.lstrip().startswith(b"{")
+        document = strict_json(content) if is_json else tomllib.loads(content.decode("utf-8"))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", field=str(path)) from None
     except BadSyntax as wrong:
@@ -216,7 +214,7 @@ def _array(path: Path, document: Mapping[str, Any], key: str, model: type[Model]
 
     def one(numbered: tuple[int, object]) -> tuple[Model, ...]:
         number, item = numbered
-        return (_validate(path, model, item, at=f"{key}.{_label(item, number)}"),)
+        return (_validate(path, model, item, at=f"{key}.{label(item, number)}"),)
 
     found, bad = _gather(one, enumerate(document[key]))
     _complain(*bad)
@@ -233,20 +231,14 @@ def _validate(path: Path, model: type[Model], data: object, *, at: str) -> Model
         return model.model_validate(data)
     except ValidationError as error:
         faults = _innermost(faults_of(error, model=model))
-        raise DataError(faults=[Fault(_where(path, join(at, fault.field)), fault.message) for fault in faults]) from None
+        raise DataError(faults=[_at(path, at, fault) for fault in faults]) from None
 
 
 def _innermost(faults: Sequence[Fault]) -> Iterator[Fault]:
-    """Without those about an array that only came up short because its items are wrong."""
+    """The faults without those about an array that is too short only because its items are wrong."""
     for fault in faults:
         if not any(other.field.startswith(f"{fault.field}.") for other in faults):
             yield fault
-
-
-def _label(item: object, step: str | int) -> str:
-    if not isinstance(step, int) or not isinstance(item, Mapping):
-        return str(step)
-    return next((str(item[key]) for key in ("name", "reference", "family") if isinstance(item.get(key), str)), str(step))
 
 
 def _where(path: Path, at: str) -> str:
@@ -254,7 +246,7 @@ def _where(path: Path, at: str) -> str:
 
 
 def _gather(read: Callable[[Item], tuple[Model, ...]], given: Iterable[Item]) -> tuple[list[tuple[Item, Model]], list[Fault]]:
-    """What could be read, each with what it was read from, and the faults of what could not."""
+    """Everything that could be read, each with its origin, and the faults of the rest."""
     found: list[tuple[Item, Model]] = []
     faults: list[Fault] = []
     for one in given:
@@ -265,65 +257,24 @@ def _gather(read: Callable[[Item], tuple[Model, ...]], given: Iterable[Item]) ->
     return found, faults
 
 
+def _sourced(path: Path, key: str, items: tuple[Model, ...]) -> tuple[Model, ...]:
+    """The items of an array, all of whose figures have a source."""
+    labels = (f"{key}.{label(item.model_dump(), number)}" for number, item in enumerate(items))
+    _complain(*(_at(path, at, fault) for item, at in zip(items, labels, strict=True) for fault in unsourced(item)))
+    return items
+
+
+def _at(path: Path, at: str, fault: Fault) -> Fault:
+    """A fault with the file and the place in it."""
+    return Fault(_where(path, join(at, fault.field)), fault.message)
+
+
 def _complain(*faults: Fault) -> None:
     if faults:
         raise DataError(faults=faults)
 
 
-# --- every figure has a source
-
-
-def _sourced(path: Path, key: str, items: tuple[Model, ...]) -> tuple[Model, ...]:
-    labels = (f"{key}.{_label(item.model_dump(), number)}" for number, item in enumerate(items))
-    _complain(*chain.from_iterable(_unsourced(path, item, at) for item, at in zip(items, labels, strict=True)))
-    return items
-
-
-def _unsourced(path: Path, item: BaseModel, at: str) -> Iterator[Fault]:
-    """Figures that no source covers, and sources that cover nothing (a slip in a field's name)."""
-    leaves = tuple(_leaves(item.model_dump(exclude={"sources"}, exclude_unset=True)))
-    patterns = [tuple(pattern.split(".")) for source in _sources(item) for pattern in source.fields]
-    for steps, value in leaves:
-        if _is_figure(value) and not any(_covers(pattern, steps) for pattern in patterns):
-            where = _where(path, join(at, *steps))
-            yield Fault(where, "no source covers this figure; name it in the fields of one of 'sources'")
-    for pattern in patterns:
-        if not any(_covers(pattern, steps) for steps, _ in leaves):
-            known = {".".join(steps[: len(pattern)]) for steps, _ in leaves}
-            yield Fault(_where(path, join(at, "sources")), unknown("field", ".".join(pattern), known))
-
-
-def _sources(item: Any) -> tuple[Source, ...]:
-    sourced: Sourced = item
-    return sourced.sources
-
-
-def _leaves(value: object, steps: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _leaves(inner, (*steps, str(key)))
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for number, inner in enumerate(value):
-            yield from _leaves(inner, (*steps, _label(inner, number)))
-    else:
-        yield steps, value
-
-
-def _is_figure(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _covers(pattern: tuple[str, ...], steps: tuple[str, ...]) -> bool:
-    """Whether a field's path is at or below the pattern's; ``*`` in a pattern stands for any text within one step."""
-    return len(pattern) <= len(steps) and all(map(fnmatchcase, steps, pattern))
-
-
 # --- between files
-
-
-def _names(system: System) -> set[str]:
-    """The system's name and aliases; case, underscores and hyphens do not tell systems apart."""
-    return {name.lower().replace("_", "-") for name in (system.name, *system.aliases)}
 
 
 def _twice(named: Iterable[tuple[Path, str]]) -> Iterator[Fault]:
@@ -334,22 +285,21 @@ def _twice(named: Iterable[tuple[Path, str]]) -> Iterator[Fault]:
         first.setdefault(name, path)
 
 
-def unknown_variants(system: System) -> Iterator[tuple[str, str]]:
+def unknown_variants(system: System) -> Iterator[Fault]:
     """Fields that name a scheduler, launcher or runtime which neither MODAK nor another installed package offers, and what is known."""
     named = [("schedulers", "scheduler", system.scheduler), ("launchers", "launcher", system.launcher)]
     named += [("runtimes", "runtimes", policy.name) for policy in system.runtimes]
     for kind, field, name in named:
         known = plugins.names(kind)
         if name and name not in known:
-            yield field, unknown(plugins.TITLES[kind], name, known)
+            yield Fault(field, unknown(plugins.TITLES[kind], name, known))
 
 
-def _dangling(path: Path, system: System, knowledge: Knowledge) -> Iterator[Fault]:
-    """Nodes whose processor or accelerator no hardware file describes."""
+def unknown_hardware(system: System, processors: Collection[str], accelerators: Collection[str]) -> Iterator[Fault]:
+    """Nodes whose processor or accelerator is none of these names."""
     for partition in system.partitions:
-        at = f"partitions.{partition.name}.node"
-        processors, accelerators = ({item.name for item in items} for items in (knowledge.processors, knowledge.accelerators))
-        if partition.node.processor not in processors:
-            yield Fault(_where(path, f"{at}.processor"), unknown("processor", partition.node.processor, processors))
-        if partition.node.accelerator and partition.node.accelerator not in accelerators:
-            yield Fault(_where(path, f"{at}.accelerator"), unknown("accelerator", partition.node.accelerator, accelerators))
+        node, at = partition.node, f"partitions.{partition.name}.node"
+        if node.processor not in processors:
+            yield Fault(f"{at}.processor", unknown("processor", node.processor, processors))
+        if node.accelerator and node.accelerator not in accelerators:
+            yield Fault(f"{at}.accelerator", unknown("accelerator", node.accelerator, accelerators))

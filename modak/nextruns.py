@@ -1,9 +1,9 @@
-"""A request and the known facts -> the next runs worth measuring, by how much they would improve the request's decision.
+"""The next runs worth measuring for a request, by how much they would improve its decision.
 
-The decision is drawn many times: in each draw every layout's times lie together somewhere in their interval, and the request's
-own objective and constraints choose. How often a configuration is chosen is how likely it is to be the right one. *The
-interval of the decision* is the mean half-width of the predicted times, each configuration counted by that probability;
-runs are ranked by how far they are expected to narrow it per node-hour (:mod:`modak.perfmodel.planning`).
+The times are drawn many times from their intervals (those of one layout move together), and each time the request's objective and
+constraints choose a configuration. How often a configuration is chosen is the probability that it is the right one. The *interval of
+the decision* is the mean half-width of the predicted times, weighted with these probabilities. Runs are ranked by how far they are
+expected to narrow it per node-hour (:mod:`modak.perfmodel.planning`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from modak import plugins
 from modak.choosing.candidates import enumerate_candidates
 from modak.choosing.decision import Decision, choice_of
+from modak.choosing.nodes import node_power
 from modak.choosing.objective import FAR, START_UP_S, Ranking, Scored, rank
-from modak.choosing.scoring import Floats, columns, node_power, question, score, usable_curves
-from modak.choosing.shapes import Shape
+from modak.choosing.scoring import Floats, columns, question, score, usable_curves
 from modak.choosing.unmeasured import with_unmeasured
 from modak.choosing.wishes import is_build, switches
 from modak.choosing.workload import with_problem
@@ -36,35 +36,35 @@ from modak.perfmodel.predict import NOISE
 from modak.target import resolve
 
 DRAWS = 256
-"""One less than a prime."""
+"""Number of draws; one less than a prime, as the lattice rule needs."""
 GENERATOR = 63
-"""Of all the one under which any two of 24 columns are least alike (correlation 0.21; of 6 columns 0.08)."""
+"""Generator of the lattice: of all, the one with the smallest correlation between any two of 24 columns (0.21; of 6 columns 0.08)."""
 LIKELY = 0.01
-"""Layouts that are chosen in a smaller part of the draws have no say."""
+"""Layouts that are chosen in a smaller part of the draws are ignored."""
 TILT = 1e-7
-"""Between sizes of equal node-hours the smaller one is taken."""
+"""Makes the smaller of two sizes with equal node-hours the better one."""
 NOTHING = "there is no usable result of this application: these runs give a first look at how it scales"
 ENOUGH = "no run narrows the interval of the decision by 2 % or more"
 
 
 @dataclass(frozen=True)
 class Likely:
-    """A layout with the probability that it is the right one: ``choice`` has the nodes in the middle of what was drawn."""
+    """A layout with the probability that it is the right one. ``choice`` has the median of the drawn node counts."""
 
     choice: Choice
     probability: float
     nodes: tuple[int, int]
-    """Between these lie nine tenths of the draws."""
+    """5 % and 95 % quantiles of the drawn node counts."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A run to measure: the candidate's index, and half-widths of the decision's interval in log of time (``None``: unknown)."""
+    """A run to measure: the candidate's index, and the half-width of the decision's interval (in log time) before and after it."""
 
     index: int
     choice: Choice
     node_hours: float | None
-    """With the start of the job counted."""
+    """Including the start of the job."""
     before: float | None = None
     after: float | None = None
     per_node_hour: float | None = None
@@ -72,12 +72,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Programme:
-    """What might be the right choice, the most probable first, and what to measure, in this order."""
+    """Layouts that may be the right choice, the most probable first, and runs to measure, in this order."""
 
     decision: Decision
     likely: tuple[Likely, ...]
     half_width: float | None
-    """Of the decision's interval, as things stand."""
+    """Of the decision's interval today, in log time; ``None``: nothing is predicted."""
     proposals: tuple[Proposal, ...]
     notes: tuple[str, ...]
     warnings: tuple[Notice, ...]
@@ -86,7 +86,7 @@ class Programme:
 def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | None = None) -> Programme:
     """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours.
 
-    Raises :class:`modak.errors.Infeasible` where no configuration could meet the constraints, however the runs came out.
+    Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints in any draw.
     """
     target = resolve(request, facts)
     found = enumerate_candidates(request, target, facts.models)
@@ -109,8 +109,8 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
 
 
 def measurement(request: Request, facts: Facts, programme: Programme, proposal: Proposal) -> Answer:
-    """The plan and the script that measure a proposal: the request with its counts and switches fixed, without constraints."""
-    shape, nodes = _shape(programme.decision, proposal.index), proposal.choice.configuration.nodes
+    """Plan and script of a proposed run: those of the request with the run's counts and switches, without constraints."""
+    shape, nodes = programme.decision.shape_at(proposal.index), proposal.choice.configuration.nodes
     gpus = shape.gpus_per_node if programme.decision.target.node else shape.gpus_per_node or None
     counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
     ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
@@ -130,19 +130,19 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
 
 
 def _result_file(request: Request, decision: Decision, index: int) -> str | None:
-    """One for each run, where the request names one: they may be submitted together.
+    """A name of its own for each run, since runs may be submitted together; ``None`` if the request names no result file.
 
-    The last number tells variants of the same counts apart.
+    The last number distinguishes variants with the same counts.
     """
     if request.application.result_file is None:
         return None
     name = request.application.result_file.removesuffix(".json")
-    shape, nodes, variant = _shape(decision, index), int(decision.scored.nodes[index]), int(decision.scored.shape[index])
+    shape, nodes, variant = decision.shape_at(index), int(decision.scored.nodes[index]), int(decision.scored.shape[index])
     return f"{name}-{nodes}x{shape.ranks_per_node}x{shape.threads_per_rank}-{variant}"
 
 
 def as_json(programme: Programme) -> dict[str, Any]:
-    """Plain values. Intervals are factors; ``narrower`` is the part of today's interval (in log of time) that a run takes away."""
+    """The programme as JSON. Intervals are factors; ``narrower`` is the part of today's half-width (in log time) that a run removes."""
     likely = [{**_plain(one.choice), "probability": one.probability, "nodes": list(one.nodes)} for one in programme.likely]
     runs = [_plain(one.choice) | _effect(one, programme.half_width) for one in programme.proposals]
     total = sum(one.node_hours or 0.0 for one in programme.proposals)
@@ -167,14 +167,14 @@ def _effect(one: Proposal, today: float | None) -> dict[str, Any]:
 
 
 def one_run(request: Request, compiler: str | None) -> dict[str, Any]:
-    """What the request wishes of one run: no constraints, and its compiler: a build by its name, graph compilers on or off."""
+    """Changes to ``optimisation`` for a single run: no constraints, and the run's compiler (a build by name, graph compilers on or off)."""
     work = request.optimisation.workload
     build = {"workload": work.model_copy(update={"compiler": compiler})} if is_build(compiler) else {}
     return {"objective": Objective(), "options": _switched(request, compiler), **build}
 
 
 def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
-    """The framework's options with every compiler that was left to the evidence off, but for the one given."""
+    """The framework's options with every compiler set to ``auto`` turned off, except ``compiler``."""
     options, said = request.optimisation.options, switches(request)
     update: dict[str, Any] = {"scaling_efficiency": None} if hasattr(options, "scaling_efficiency") else {}
     if request.optimisation.framework is not None:
@@ -184,7 +184,7 @@ def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
 
 
 def _enough(found: int, most: int, budget: float | None) -> tuple[str, ...]:
-    """Why there are fewer runs than were asked for."""
+    """A note if fewer than ``most`` runs were found."""
     if found >= most:
         return ()
     within = "" if budget is None else f" within {budget:g} node-hours"
@@ -192,7 +192,7 @@ def _enough(found: int, most: int, budget: float | None) -> tuple[str, ...]:
 
 
 def _chances(request: Request, scored: Scored) -> Floats:
-    """For each candidate the probability that it is the right choice: the part of the draws in which it is chosen."""
+    """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen."""
     objective, least = request.optimisation.objective, least_efficiency(request)
     counts = np.zeros(len(scored.nodes))
     for draw in _normal_draws(int(scored.shape.max()) + 1):
@@ -215,9 +215,9 @@ def _chances(request: Request, scored: Scored) -> Floats:
 
 
 def _drawn(scored: Scored, draw: Floats) -> Floats:
-    """Times of one draw: those of a layout move together, by one number in standard deviations.
+    """Times of one draw. Those of a layout move together, by ``draw[layout]`` standard deviations.
 
-    No draw scales better than perfectly where the prediction does not: what is unknown far out is how much is lost.
+    No draw scales superlinearly unless the prediction does.
     """
     drawn = draw[scored.shape]
     time = scored.time * np.exp(drawn * np.where(drawn < 0, scored.below, scored.spread) / NORMAL)
@@ -230,7 +230,7 @@ def _drawn(scored: Scored, draw: Floats) -> Floats:
 
 
 def _normal_draws(columns: int) -> Floats:
-    """Standard normal numbers, ``[draw, column]``, the same every time: a lattice rule (Korobov 1959), each column all of 256 strata."""
+    """Standard normal numbers ``[draw, column]``, always the same: a lattice rule (Korobov 1959) with one point in each of 256 strata."""
     from scipy.special import ndtri
 
     multipliers = [pow(GENERATOR, column, DRAWS + 1) for column in range(columns)]
@@ -238,7 +238,7 @@ def _normal_draws(columns: int) -> Floats:
 
 
 def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) -> Width:
-    """The half-width of the decision's interval as a function of the curves that are known."""
+    """The half-width of the decision's interval as a function of the known curves."""
     power, scored = node_power(facts), decision.scored
     spots = []
     for place in np.flatnonzero(np.bincount(scored.shape, chances) >= LIKELY):
@@ -254,9 +254,9 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) 
 
 
 def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
-    """Candidates that could be measured: sizes in powers of two, and those most likely chosen, of every layout that may be right.
+    """Indices of candidates to consider: of every likely layout the powers of two and the two most probable sizes.
 
-    None lies beyond both what is near the evidence and what may be chosen.
+    Powers of two that are far from the measured sizes are left out, unless a larger size may be chosen.
     """
     scored = decision.scored
     found: list[int] = []
@@ -270,10 +270,10 @@ def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
 
 
 def _run(request: Request, decision: Decision, index: int) -> Run:
-    """A candidate as a point of the curve that is its own, or would be."""
-    scored, shape, own = decision.scored, _shape(decision, index), _own(decision, index)
+    """A candidate as a point of its curve, or of the curve that it would begin."""
+    scored, shape, own = decision.scored, decision.shape_at(index), _own(decision, index)
     nodes = int(scored.nodes[index])
-    curve = decision.evidence.predictions[int(scored.shape[index])].curve
+    curve = decision.predictions_at(index).curve
     assert curve is not None  # noqa: S101 (its time is known)
     asked = question(request, decision.target, shape).attributes
     hours = nodes * (float(scored.time[index]) + START_UP_S) / 3600
@@ -291,19 +291,15 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
 
 
 def _series(like: SeriesKey, asked: Mapping[str, Any]) -> SeriesKey:
-    """The series that a run would found: what is asked for, of the application and in the metric of its relative."""
+    """The series that a run would begin: the attributes asked for, with application and metric of the curve behind the prediction."""
     software = dict.fromkeys(("compiler", "mpi", "mpi_from", "hyperthreads", "numa_mode", "image", "runtime", "partition"))
     return like.model_copy(update={**software, **asked})
 
 
 def _own(decision: Decision, index: int) -> Curve | None:
-    """The curve of the very kind of run; ``None``: the prediction rests on others."""
-    found = decision.evidence.predictions[int(decision.scored.shape[index])]
-    return found.curve if found.curve and found.curve.told is None and not found.differences else None
-
-
-def _shape(decision: Decision, index: int) -> Shape:
-    return decision.candidates.shapes[int(decision.scored.shape[index])]
+    """The curve measured in exactly this configuration; ``None``: the prediction rests on other ones."""
+    found = decision.predictions_at(index)
+    return found.curve if found.curve and found.curve.estimated is None and not found.differences else None
 
 
 def _likely(decision: Decision, chances: Floats) -> tuple[Likely, ...]:
@@ -324,6 +320,6 @@ def _proposal(decision: Decision, index: int, run: Run, step: Step) -> Proposal:
 
 
 def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
-    """The sizes of the first layout, from the smallest."""
+    """The smallest sizes of the first layout."""
     places = np.flatnonzero(decision.scored.shape == 0)[:most]
     return tuple(Proposal(int(place), choice_of(decision, int(place)), None) for place in places)

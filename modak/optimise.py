@@ -9,19 +9,18 @@ the answer.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from modak import __version__
 from modak.advice import sentences
 from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.choosing.chosen import Chosen
-from modak.choosing.decision import Decision, choice_of
+from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
 from modak.choosing.essence import OUTFIT, counts_key, essence, key_of_any_size, outfit_key, without_counts
-from modak.choosing.objective import Ranking, Scored, nearest, pareto, rank
+from modak.choosing.objective import Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Columns, columns, score
 from modak.choosing.software import Software, choose_software
 from modak.choosing.switching import with_switches
@@ -29,29 +28,25 @@ from modak.choosing.workload import nearest_lengths, unsaid, with_problem
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Infeasible, UnknownName
 from modak.facts import Facts
-from modak.jobs.assembly import Job, build_of, choose_launcher, definition_of, job_of
+from modak.jobs.assembly import Job, choose_launcher, job_of
+from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
+from modak.jobs.walltime import beyond_limit, wall_time_of
 from modak.perfmodel.matching import SPREAD
 from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.target import Target, place_of, resolve
-from modak.text.amounts import counted
-from modak.text.grammar import clock
 from modak.tuning.hint import hint
 
 MOST_ALTERNATIVES = 6
 MOST_ON_FRONT = 10
-START_UP_S = 120
-"""Added to a wall time where the system's file does not say what starting a job takes: what results tell begins with the run, after the
-script's checks, copies and images."""
-WALL_TIME_STEP_S = 300
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The plan, and the files that go with it."""
+    """The plan, and the texts of its files."""
 
     plan: Plan
     texts: Texts
@@ -59,20 +54,20 @@ class Answer:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Ranked configurations, best first, and what the reader should know."""
+    """Ranked configurations, best first, with reasons, advice and warnings."""
 
     choices: tuple[Choice, ...]
     warnings: tuple[Notice, ...]
     decisions: tuple[str, ...] = ()
-    """Why the first is the first."""
+    """Why the first one was chosen."""
     advice: tuple[str, ...] = ()
     missed: str | None = None
-    """Where nothing meets the constraints and the closest was asked for: what stands in the way."""
+    """If nothing meets the constraints and the closest configuration was asked for: which constraint is not met."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """All that is decided for a request, and the texts: what is left is to say why."""
+    """All decisions for a request, and its texts; only the reasons are missing."""
 
     request: Request
     decision: Decision
@@ -86,33 +81,31 @@ class Settled:
 
 
 def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Answer:
-    """The plan for a request; ``warnings`` are those that normalising it gave.
+    """The plan for a request; ``warnings`` are those of its normalisation.
 
-    Raises :class:`modak.errors.Infeasible` where no configuration meets the constraints, and
-    :class:`modak.errors.RequestError` where something cannot be expressed safely.
+    Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints, and
+    :class:`modak.errors.RequestError` if something cannot be written safely into a script.
     """
     settled = settle(request, facts, warnings)
     return Answer(plan_of(settled), settled.texts)
 
 
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
-    """Steps 1 to 8: the texts for a request, and the decisions that they rest on. Raises as :func:`optimise` does."""
+    """Steps 1 to 8: the texts for a request, and the decisions behind them. Raises the errors of :func:`optimise`."""
     known = prepared(facts)
     decision = decide(request, known)
     target, shape, nodes = decision.target, decision.shape, decision.nodes
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
     software = known.software.get(
         (*decision.asked, *outfit_key(request), shape, nodes if known.names_images else nodes > 1, launcher),
-        lambda: choose_software(
-            with_problem(without_counts(essence(request, OUTFIT)), decision.candidates.problem), known, target, shape, nodes, launcher
-        ),
+        lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher),
     )
-    wall_time, why_wall_time = _wall_time(request, decision)
+    wall_time, why_wall_time = wall_time_of(request, decision)
     plan_id = _plan_id(request, known)
     job = job_of(request, target, shape, nodes, software, wall_time_s=wall_time, plan_id=plan_id)
     script = jobscript.render(job.spec, target.scheduler)
     definition, definition_name = definition_of(software, target)
-    build = build_of(request, job.spec, definition)
+    build = build_of(request, target, job.spec, definition)
     build_script = render_build(job.spec, build, target.scheduler) if build else None
     return Settled(
         request,
@@ -128,8 +121,9 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             target.warnings,
             decision.candidates.warnings,
             _without_figures(request, target),
-            _beyond_limit(request, decision),
+            beyond_limit(request, decision),
             decision.unsaid,
+            decision.relaxed,
             software.warnings,
             job.warnings,
             script.warnings,
@@ -137,8 +131,14 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     )
 
 
+def _for_software(request: Request, decision: Decision, known: Prepared) -> Request:
+    """The part of the request on which image and rules depend."""
+    lengths = nearest_lengths(request.optimisation.workload, known.lengths)
+    return with_problem(without_counts(essence(request, OUTFIT, lengths)), decision.candidates.problem)
+
+
 def plan_of(settled: Settled) -> Plan:
-    """Step 9: the answer, with its reasons, alternatives and advice."""
+    """Step 9: the answer, with reasons, alternatives and advice."""
     request, decision, software, job = settled.request, settled.decision, settled.software, settled.job
     choice = _as_run(choice_of(decision, decision.best, software), job.spec)
     return Plan(
@@ -161,16 +161,16 @@ def plan_of(settled: Settled) -> Plan:
 
 
 def _recipe(software: Software, texts: Texts) -> Mapping[str, Any] | None:
-    """The recipe with the file that is built from it."""
+    """The recipe together with its definition file."""
     shown = software.recipe_summary
     return {**(shown or {}), "file": texts.definition_name, "content": texts.definition} if texts.definition else shown
 
 
 def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recommendation:
-    """The best of the objective, then the best of each other layout, then some of the front of time against node-hours.
+    """The best configuration, then the best of each other layout, then some of the Pareto front of time and node-hours.
 
-    Raises :class:`modak.errors.UnknownName` for a system of which neither facts nor results are known, and
-    :class:`modak.errors.Infeasible` where nothing meets the constraints; with ``closest`` what comes closest is the one choice then.
+    Raises :class:`modak.errors.UnknownName` for a system that is neither described nor measured, and :class:`modak.errors.Infeasible` if
+    nothing meets the constraints; with ``closest`` the configuration that comes closest is returned instead.
     """
     try:
         return _recommended(request, facts, decide(request, facts))
@@ -184,16 +184,16 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
     target = decision.target
     if target.name and target.system is None and not decision.evidence.known:
         raise UnknownName("system", target.name, facts.systems, field="target.name")
-    first = (decision.best, *_best_of_other_shapes(decision, (decision.best,)))
-    choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *_front(decision, MOST_ON_FRONT))))
-    figures = (*_without_figures(request, target), *decision.unsaid)
+    first = (decision.best, *best_of_other_shapes(decision))
+    choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *pareto_front(decision, MOST_ON_FRONT))))
+    figures = (*_without_figures(request, target), *decision.unsaid, *decision.relaxed)
     warnings = _each_once(target.warnings, decision.candidates.warnings, figures)
     counsel = (*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]]))
     return Recommendation(choices, warnings, (*target.decisions, *why(request, decision)), counsel)
 
 
 def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, float | None], Ranking] = rank) -> Decision:
-    """Steps 1 to 4: where it runs, what can run there, how long each takes, and which is best."""
+    """Steps 1 to 4: where the job runs, what can run there, how long each configuration takes, and which is best."""
     known = prepared(facts)
     place = place_of(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
@@ -203,19 +203,40 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
         (asked, *counts_key(request)), lambda: _predicted(essence(request, lengths=lengths), target, known, asked)
     )
     scored, evidence = score(request, target, predicted)
-    ranking = ranked(scored, request.optimisation.objective, least_efficiency(request))
+    ranking, relaxed = _ranking(request, scored, ranked)
     missing = () if evidence.known else unsaid(request, known.needing_more)
-    return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing)
+    return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing, relaxed)
+
+
+def _ranking(
+    request: Request, scored: Scored, ranked: Callable[[Scored, Objective, float | None], Ranking]
+) -> tuple[Ranking, tuple[Notice, ...]]:
+    """The ranking under the constraints of the request, or under those of its objective alone, with a notice.
+
+    The published fields for an efficiency cap the counts where they are left open; callers send them with counts that do not reach it.
+    """
+    objective, least = request.optimisation.objective, least_efficiency(request)
+    try:
+        return ranked(scored, objective, least), ()
+    except Infeasible:
+        if least is None or objective.constrained:
+            raise
+    ranking = ranked(scored, objective, None)
+    reached = scored.efficiency[ranking.best]
+    told = f"not reached: {reached:.2f} is predicted for the counts given" if math.isfinite(reached) else "not known to be reached"
+    message = f"a parallel efficiency of {least:g} is {told}; the counts are kept (leave them out to have them chosen)"
+    name = "application.minimal_efficiency" if request.application.minimal_efficiency else "optimisation.options.scaling_efficiency"
+    return ranking, (Notice(field=name, message=message),)
 
 
 def _predicted(request: Request, target: Target, facts: Prepared, asked: Hashable) -> Columns:
-    """Every configuration that can run there, and what a unit of the workload takes on it; ``asked`` as in :class:`Decision`."""
+    """Every configuration that can run there, with the predicted time of one unit of the workload; ``asked`` as in :class:`Decision`."""
     candidates = _candidates(request, target, facts, asked)
     return columns(with_problem(request, candidates.problem), target, candidates, facts, asked)
 
 
 def _candidates(request: Request, target: Target, facts: Prepared, asked: Hashable) -> Candidates:
-    """What can run there, with what switches may do; for a given number of nodes it is what it was for another one."""
+    """What can run there, including switches. The candidates for a given number of nodes follow from those for another number."""
 
     def found() -> Candidates:
         each = enumerate_candidates(request, target, facts.models)
@@ -229,77 +250,29 @@ def _candidates(request: Request, target: Target, facts: Prepared, asked: Hashab
 
 
 def least_efficiency(request: Request) -> float | None:
-    """The parallel efficiency that the request asks for outside its objective."""
+    """The minimum parallel efficiency that the request gives outside its objective."""
     return request.application.minimal_efficiency or getattr(request.optimisation.options, "scaling_efficiency", None)
 
 
 def _as_run(choice: Choice, spec: JobSpec) -> Choice:
-    """The choice with what only the job says of it."""
+    """The choice completed from the job: container runtime and total number of ranks."""
     runtime = spec.container.runtime if spec.container else "none"
     configuration = choice.configuration.model_copy(update={"runtime": runtime, "total_ranks": spec.resources.total_ranks})
     return choice.model_copy(update={"configuration": configuration})
 
 
 def alternatives(decision: Decision) -> tuple[Choice, ...]:
-    """What else was close: the next smaller size that misses, the front of time against node-hours, the other layouts."""
+    """Other close configurations: the next smaller size if it is infeasible, the best of each other layout, points of the Pareto front."""
     if not decision.evidence.known:
         return ()
-    others = _best_of_other_shapes(decision, (decision.best,))
-    picked = dict.fromkeys(index for index in (*missed(decision), *others, *_front(decision, 3)) if index != decision.best)
+    others = best_of_other_shapes(decision)
+    picked = dict.fromkeys(index for index in (*missed(decision), *others, *pareto_front(decision, 3)) if index != decision.best)
     return tuple(choice_of(decision, index, why_not=why_not(decision, index)) for index in list(picked)[:MOST_ALTERNATIVES])
-
-
-def _best_of_other_shapes(decision: Decision, taken: Sequence[int]) -> tuple[int, ...]:
-    """The best feasible candidate of each shape that is not among ``taken``."""
-    order = np.array(decision.ranking.order, dtype=np.int64)
-    shapes, first = np.unique(decision.scored.shape[order], return_index=True)
-    seen = decision.scored.shape[list(taken)]
-    return tuple(int(order[at]) for at, shape in sorted(zip(first, shapes, strict=True)) if shape not in seen)
-
-
-def _front(decision: Decision, most: int) -> tuple[int, ...]:
-    """Points of the Pareto front of time against node-hours, fastest first, spread evenly over it."""
-    if not decision.evidence.known:
-        return ()
-    front = pareto(decision.scored, decision.ranking.order)
-    return front[:: max(1, -(-len(front) // most))]
-
-
-def _wall_time(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:
-    """The wall time in seconds: the request's, else the prediction's upper bound plus start-up, within the partition's limit."""
-    partition = decision.target.partition
-    limit = decision.target.longest(decision.nodes)
-    asked = request.job_options.wall_time_limit
-    if asked:
-        return asked, (f"wall time: {clock(asked)}, as requested",)
-    upper = decision.evidence.upper(decision.scored, decision.best)
-    if upper is None:
-        default = partition.default_wall_time_s if partition else None
-        taken = f"{clock(default)}, the partition's default" if default else "left to the scheduler"
-        return default, (f"wall time: {taken}, because there is no prediction",)
-    start_up = 0 if decision.target.system and decision.target.system.start_up_s else START_UP_S
-    wanted = -(-int(upper + start_up) // WALL_TIME_STEP_S) * WALL_TIME_STEP_S
-    if limit and wanted > limit:
-        return limit, (
-            f"wall time: {clock(limit)}, the partition's limit; the upper bound of the prediction plus start-up is {clock(wanted)}",
-        )
-    return wanted, (f"wall time: {clock(wanted)}, the upper bound of the prediction plus start-up",)
-
-
-def _beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:
-    """A warning where the scheduler runs no job for as long as the request asks for."""
-    target, asked = decision.target, request.job_options.wall_time_limit
-    limit = target.longest(decision.nodes)
-    if not (asked and limit and asked > limit):
-        return ()
-    where = f"{target.title}, queue {target.scheduler_partition}" if target.scheduler_partition else target.title
-    text = f"{clock(asked)} requested, but a job of {counted(decision.nodes, 'node')} on {where} may run for at most {clock(limit)}"
-    return (Notice(field="job_options.wall_time_limit", message=text),)
 
 
 def _chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
     prediction = decision.evidence.prediction(decision.scored, decision.best)
-    found = decision.evidence.predictions[int(decision.scored.shape[decision.best])]
+    found = decision.predictions_at(decision.best)
     unlike = tuple(name for name in found.differences if name in SPREAD)
     unsaid = bool(decision.unsaid)
     image, version = (software.reference, software.framework_version) if software else (None, None)
@@ -307,7 +280,7 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
-    """Objectives that need a figure which the system's file does not have."""
+    """A warning if the objective needs a figure that the system's file does not have."""
     minimise, node, partition = request.optimisation.objective.minimise, target.node, target.partition
     missing = {"energy": node is None or node.power_w is None, "cost": partition is None or partition.price_per_node_hour is None}
     if minimise is None or not missing.get(minimise):
@@ -322,6 +295,6 @@ def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:
 
 
 def _plan_id(request: Request, facts: Facts) -> str:
-    """The same request on the same data gives the same plan, under the same name."""
+    """Identifies a plan: the same for the same request, data and version of MODAK."""
     content = f"{__version__} {facts.version} {request.model_dump_json(exclude_none=True)}"
     return hashlib.sha256(content.encode()).hexdigest()[:20]

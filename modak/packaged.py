@@ -1,6 +1,6 @@
-"""What a newer MODAK brings along, held against what a database has: the site's own stays, whatever the package says.
+"""Differences between the knowledge that comes with MODAK and that in a database. What a site has changed stays.
 
-A database is filled once. From then on an entry is the package's for as long as nobody replaced it, which its row tells: who added it.
+A database is filled once. An entry counts as the package's for as long as nobody has replaced it: its row says who added it.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from typing import Final, Literal
 
 from modak.errors import UnknownName
 from modak.facts import Fact, Image, System
-from modak.perfmodel.matching import same_name
 
 PRINCIPAL: Final = "packaged"
-"""Who added what came with MODAK."""
+"""The principal of entries that came with MODAK."""
 
 Standing = Literal["new", "newer", "changed here", "name taken", "no longer packaged"]
 
 
 @dataclass(frozen=True)
 class Held:
-    """An entry of a database: since when, and from whom."""
+    """An entry of a database: who added it, and when."""
 
     value: Fact
     by: str
@@ -31,7 +30,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Difference:
-    """An entry in which the package and the database differ; of one that is new, or no longer packaged, one side is missing."""
+    """An entry in which package and database differ. If it is new or no longer packaged, one side is missing."""
 
     kind: str
     """``system``, ``processor``, ``accelerator``, ``image`` or ``rule``."""
@@ -39,34 +38,34 @@ class Difference:
     standing: Standing
     packaged: Fact | None
     held: Held | None
-    """Where the ``name`` is ``taken``: the system that has it."""
+    """For the standing ``name taken``: the system that has the name."""
 
     def taken(self, *, replace: bool) -> bool:
-        """Whether the package's entry is taken in; with ``replace`` also where it was changed here."""
+        """Whether the package's entry is stored; with ``replace`` also if the entry was changed here."""
         return self.standing in ("new", "newer") or (replace and self.standing == "changed here")
 
 
 def name_of(value: Fact) -> str:
-    """What an entry is found by: an image's reference, else the name."""
+    """The key of an entry: the reference of an image, otherwise the name."""
     return str(value.reference if isinstance(value, Image) else getattr(value, "name", ""))
 
 
 def kind_of(value: Fact) -> str:
-    """What people call its kind."""
+    """``system``, ``processor``, ``accelerator``, ``image`` or ``rule``."""
     return type(value).__name__.lower()
 
 
 def differences(packaged: Iterable[Fact], held: Iterable[Held]) -> tuple[Difference, ...]:
-    """Where the two differ: in the package's order, and then what it no longer has. Entries of the site's own making are none."""
+    """The entries that differ, in the package's order, then those that it no longer has. Entries that a site added are no differences."""
     there = {(kind_of(one.value), name_of(one.value)): one for one in held}
-    names = {name: one for one in there.values() for name in _names(one.value)}
+    names = {name: one for one in there.values() for name in _folded_names(one.value)}
     found = []
     for value in packaged:
         kind, name = key = kind_of(value), name_of(value)
         old = there.pop(key, None)
         if old is not None and old.value == value:
             continue
-        other = next((names[each] for each in _names(value) if each in names and names[each] is not old), None)
+        other = next((names[each] for each in _folded_names(value) if each in names and names[each] is not old), None)
         standing: Standing = "new" if old is None else "newer" if old.by == PRINCIPAL else "changed here"
         found.append(Difference(kind, name, "name taken", value, other) if other else Difference(kind, name, standing, value, old))
     gone = (Difference(*key, "no longer packaged", None, one) for key, one in there.items() if one.by == PRINCIPAL)
@@ -74,13 +73,13 @@ def differences(packaged: Iterable[Fact], held: Iterable[Held]) -> tuple[Differe
 
 
 def chosen(found: Sequence[Difference], names: Sequence[str]) -> tuple[Difference, ...]:
-    """Those with these names; all of them where none is given. Raises :class:`~modak.errors.UnknownName` where one differs in nothing."""
+    """The differences with these names; without names, all. Raises :class:`~modak.errors.UnknownName` if nothing differs in one."""
     for name in names:
         if name not in {one.name for one in found}:
             raise UnknownName("entry that differs", name, {one.name for one in found}, field="NAME")
     return tuple(one for one in found if not names or one.name in names)
 
 
-def _names(value: Fact) -> tuple[str, ...]:
-    """All that a system is called by; other entries cannot be mistaken for each other."""
-    return tuple(map(same_name, (value.name, *value.aliases))) if isinstance(value, System) else ()
+def _folded_names(value: Fact) -> tuple[str, ...]:
+    """All names of a system; other entries cannot be mistaken for each other."""
+    return value.folded_names if isinstance(value, System) else ()

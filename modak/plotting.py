@@ -1,7 +1,7 @@
-"""Pictures of scaling curves, drawn by matplotlib where it is installed (``pip install 'modak[plot]'``).
+"""Plots of scaling curves, drawn by matplotlib if it is installed (``pip install 'modak[plot]'``).
 
-One picture has one pair of axes: sizes against values, both by logarithm, so that perfect scaling is a straight line. Figures are
-made without matplotlib's global state, and the same data gives the same bytes.
+A plot has one pair of axes, values over sizes, both logarithmic, so that perfect scaling is a straight line. Figures are made without
+matplotlib's global state, and the same data gives the same bytes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("png", "svg")
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f", "#000000")
-"""Told apart by colour-blind readers, too (Okabe and Ito 2008)."""
+"""Colours that colour-blind readers can tell apart (Okabe and Ito 2008)."""
 MARKERS: Final = "osD^vP>X"
 MOST: Final = len(COLOURS)
 """More lines than this cannot be told apart."""
 STYLE: Final[dict[Any, Any]] = {"svg.hashsalt": "modak", "svg.fonttype": "none", "font.family": "DejaVu Sans", "font.size": 10}
 INK, PALE = "#333333", "#dddddd"
 SHORT, LONGEST = 45, 100
-"""Letters of labels that stand side by side, and of any label."""
+"""Longest labels, in characters: in two columns, and in one."""
 NEAR: Final = 1.19
 """Labels of sizes closer than this ratio would touch; ..."""
 NEAR_PART: Final = 0.07
@@ -35,7 +35,7 @@ NEAR_PART: Final = 0.07
 
 
 def picture(lines: Sequence[Line], kind: str, title: str, level: float = 0.9) -> bytes:
-    """The picture as PNG or SVG (``kind``). All lines must be of one metric and over one kind of size.
+    """The plot as PNG or SVG (``kind``). All lines must have the same metric and kind of size.
 
     Raises :class:`~modak.errors.Unavailable` where matplotlib is not installed.
     """

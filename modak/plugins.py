@@ -1,7 +1,7 @@
 """Find a plug-in by name: a scheduler, launcher, container runtime, framework, or format of result files.
 
-The built-ins of ``modak.<kind>.BUILTIN`` come first, then what installed packages offer under the entry point group
-``modak.<kind>``: an object that keeps the Protocol of that kind. Two variants of one name are an error, never a silent override.
+The built-ins of ``modak.<kind>.BUILTIN`` come first, then those that installed packages register under the entry point group
+``modak.<kind>``: objects that implement the Protocol of that kind. Two plug-ins of the same name are an error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find(kind: str, name: str) -> Any:
 
 
 def named(kind: str, name: str) -> Any | None:
-    """The variant with that name or alias; ``None``: nobody offers it."""
+    """The variant with that name or alias; ``None``: there is none."""
     return _by_name(kind).get(name)
 
 
@@ -70,7 +70,7 @@ def _by_name(kind: str) -> dict[str, Any]:
 
 
 def joined(kind: str, builtin: Iterable[Any], installed: Iterable[Any]) -> tuple[Any, ...]:
-    """Both together. Raises :class:`modak.errors.Conflict` where two variants have one name."""
+    """Both together. Raises :class:`modak.errors.Conflict` if two variants have the same name."""
     found: dict[str, Any] = {}
     variants = (*builtin, *installed)
     for variant in variants:
@@ -88,14 +88,13 @@ def called(variant: Any) -> tuple[str, ...]:
 
 @cache
 def _installed(kind: str) -> tuple[Any, ...]:
-    """What other packages offer; what is installed does not change while a program runs."""
+    """Plug-ins of other packages; cached, because what is installed does not change while a program runs."""
     found = sorted(entry_points(group=f"modak.{kind}"), key=lambda point: (point.name, point.value))
     return tuple(map(loaded, found))
 
 
 def loaded(point: EntryPoint) -> Any:
-    """The object that an entry point names. Raises :class:`modak.errors.Conflict` where its package fails, which code of others may do
-    in any way."""
+    """The object that an entry point names. Raises :class:`modak.errors.Conflict` if its package fails to load, with any exception."""
     try:
         return point.load()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Prepared facts: indexes of images and rules, and cached results of computations. Created once for each version of the data."""
+"""Facts with indexes of images and rules and with caches of results. Created once for each version of the data."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from modak.cache import Cache
-from modak.facts import Facts, Result
+from modak.facts import Facts, Result, same_name
 from modak.images.selection import Catalogue, catalogue
 from modak.perfmodel import startup
-from modak.perfmodel.matching import same_name
 from modak.results.metrics import Metric, counted, metric
 from modak.rules import Rulebook, rulebook
 
@@ -28,76 +27,76 @@ MOST_TARGETS, MOST_CANDIDATES, MOST_COLUMNS, MOST_BLOCKS, MOST_SOFTWARE = 512, 5
 
 @dataclass(frozen=True)
 class Prepared(Facts):
-    """Facts, and what is worked out of them when it is first asked for."""
+    """Facts, with what is computed from them on first use."""
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The images, to be chosen from."""
+        """The images, indexed for selection."""
         return catalogue(self.images)
 
     @cached_property
     def rulebook(self) -> Rulebook:
-        """The rules, to be looked up."""
+        """The rules, indexed for lookup."""
         return rulebook(self.rules)
 
     @cached_property
     def ran_on_gpus(self) -> frozenset[tuple[str, str | None]]:
-        """Systems on which each run of the evidence had GPUs, by folded name, with the partitions that it ran in."""
-        measured = [curve for curve in self.models if curve.told is None and curve.on_gpus is not None]
+        """Systems on which all measured runs used GPUs: pairs of the system's folded name and the partition of a run."""
+        measured = [curve for curve in self.models if curve.estimated is None and curve.on_gpus is not None]
         without = {same_name(curve.series.system) for curve in measured if not curve.on_gpus}
         places = ((same_name(curve.series.system), curve.series.partition) for curve in measured)
         return frozenset(place for place in places if place[0] not in without)
 
     @cached_property
     def names_images(self) -> bool:
-        """Whether results say in which images they ran."""
+        """Whether any results name the image that they ran in."""
         return any(curve.series.image for curve in self.models)
 
     @cached_property
     def lengths(self) -> Mapping[str, Sequence[float]]:
-        """How long whole runs were, by what counts, where those of several lengths were measured."""
-        told = [startup.lengths(curve.series) for curve in self.models if curve.told is None and startup.is_whole(curve.series)]
-        known = {name: sorted({one[name] for one in told if name in one}) for name in {name for one in told for name in one}}
+        """Lengths of measured whole runs in ascending order, by unit (``epochs``, ``steps``, …); only units with several lengths."""
+        measured = [startup.lengths(curve.series) for curve in self.models if curve.estimated is None and startup.is_whole(curve.series)]
+        known = {name: sorted({one[name] for one in measured if name in one}) for name in {name for one in measured for name in one}}
         return {name: lengths for name, lengths in sorted(known.items()) if len(lengths) > 1}
 
     @cached_property
     def needing_more(self) -> tuple[Metric, ...]:
-        """Metrics that were measured and tell a time only where the request says how much there is to do, by their names."""
-        measured = {metric(curve.series.metric, curve.series.unit) for curve in self.models if curve.told is None}
-        asking = (one for one in measured if one.per == "sample" or (one.per is None and counted(one)))
-        return tuple(sorted(asking, key=attrgetter("name", "unit")))
+        """Measured metrics that give a time only if the request states its amount of work, sorted by name."""
+        measured = {metric(curve.series.metric, curve.series.unit) for curve in self.models if curve.estimated is None}
+        needing = (one for one in measured if one.per == "sample" or (one.per is None and counted(one)))
+        return tuple(sorted(needing, key=attrgetter("name", "unit")))
 
     @cached_property
     def targets(self) -> Cache[Hashable, Target]:
-        """Targets that were resolved."""
+        """Resolved targets."""
         return Cache(MOST_TARGETS)
 
     @cached_property
     def candidates(self) -> Cache[Hashable, Candidates]:
-        """What can run, for requests that give their number of nodes."""
+        """Candidates of requests that give their number of nodes."""
         return Cache(MOST_CANDIDATES)
 
     @cached_property
     def columns(self) -> Cache[Hashable, Columns]:
-        """Predictions that were asked for."""
+        """Predictions of all candidates of a request."""
         return Cache(MOST_COLUMNS)
 
     @cached_property
     def blocks(self) -> Cache[Hashable, Shaped]:
-        """Predictions of a shape at neighbouring sizes, for requests that give their own."""
+        """Predictions of one shape for a block of node counts, for requests that give their number of nodes."""
         return Cache(MOST_BLOCKS)
 
     @cached_property
     def software(self) -> Cache[Hashable, Software]:
-        """Images and rules that were chosen."""
+        """Chosen images and rules."""
         return Cache(MOST_SOFTWARE)
 
     def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = ()) -> Prepared:
-        """The same knowledge with other evidence (as in :class:`Facts`); the indexes are shared."""
+        """The same knowledge with other results and models (as in :class:`Facts`); the indexes are shared."""
         return self._with({"models": tuple(models), "tried": tuple(tried)})
 
     def as_of(self, version: str) -> Prepared:
-        """The same knowledge, without evidence, where it is still what is known at another version of the data."""
+        """The same knowledge, without results and models, for a later version of the data in which it has not changed."""
         return self._with({"version": version, "models": (), "tried": ()})
 
     def _with(self, changed: dict[str, Any]) -> Prepared:
@@ -107,7 +106,7 @@ class Prepared(Facts):
 
 
 def prepared(facts: Facts) -> Prepared:
-    """The facts as they are, if they are prepared; else prepared for this once."""
+    """The facts themselves if they are prepared already, else new prepared ones."""
     if isinstance(facts, Prepared):
         return facts
     return Prepared(**{each.name: getattr(facts, each.name) for each in fields(Facts)})

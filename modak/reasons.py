@@ -39,7 +39,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
 
 
 def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
-    """What the run's own curves say of a switch at the chosen size; ``None`` where it was not measured with and without."""
+    """The effect of a switch at the chosen size by the application's own curves; ``None`` if it was not measured both on and off."""
     scored, best, shapes = decision.scored, decision.best, decision.candidates.shapes
     rivals = np.array([switch.tells_apart(decision.shape, each) for each in shapes])
     found = np.flatnonzero(rivals[scored.shape] & (scored.nodes == scored.nodes[best]) & np.isfinite(scored.time)).tolist()
@@ -71,7 +71,7 @@ def _layout_line(decision: Decision, shape: Shape) -> str:
 
 
 def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:
-    """Of which build of the application the results are, and how long others take at the same size, each in its best layout."""
+    """Which build of the application was measured, and how long others take at the same size, each in its best layout."""
     if not is_build(shape.compiler):
         return
     if request.optimisation.workload.compiler:
@@ -79,7 +79,7 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
         return
     scored, best, fastest = decision.scored, decision.best, dict[str, float]()
     for index in np.flatnonzero((scored.nodes == decision.nodes) & np.isfinite(scored.time)).tolist():
-        compiler = decision.candidates.shapes[int(scored.shape[index])].compiler
+        compiler = decision.shape_at(index).compiler
         if compiler is not None and compiler != shape.compiler:
             fastest[compiler] = min(fastest.get(compiler, math.inf), float(scored.time[index] / scored.time[best]))
     others = [f"{name} takes {ratio:.2f} x as long" for name, ratio in sorted(fastest.items(), key=lambda one: one[1])[:3]]
@@ -88,14 +88,14 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
 
 
 def _described(decision: Decision, index: int) -> str:
-    """A candidate in words: its nodes, its layout, and what is switched on."""
-    shape, nodes = decision.candidates.shapes[int(decision.scored.shape[index])], int(decision.scored.nodes[index])
+    """A candidate in words: nodes, layout, and switches that are on."""
+    shape, nodes = decision.shape_at(index), int(decision.scored.nodes[index])
     on = [text for text in (shape.compiler, shape.precision, "opt-build" if shape.opt_build else None) if text]
     return f"{counted(nodes, 'node')} x {_shape_text(decision, index)}{' with ' if on else ''}{', '.join(on)}"
 
 
 def _shape_text(decision: Decision, index: int) -> str:
-    shape = decision.candidates.shapes[int(decision.scored.shape[index])]
+    shape = decision.shape_at(index)
     return f"{shape.ranks_per_node}x{shape.threads_per_rank}{_mpi_text(shape)}"
 
 
@@ -118,11 +118,11 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
 
 
 def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
-    """What of the time is start-up, and how that is known."""
+    """How much of the time is start-up, and the source of that figure."""
     seconds = choice.prediction.start_up
     if seconds is None:
         return
-    curve = decision.evidence.predictions[int(decision.scored.shape[decision.best])].curve
+    curve = decision.predictions_at(decision.best).curve
     if curve is None or curve.start_up is None:
         yield f"start-up: {span(seconds)} of the predicted time, as the file of {decision.target.title} says"
         return
@@ -132,7 +132,7 @@ def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
 
 
 def why_not(decision: Decision, index: int) -> str:
-    """What speaks against a candidate that was not chosen."""
+    """Why a candidate was not chosen."""
     scored, best = decision.scored, decision.best
     if index not in decision.ranking.order:
         return "does not meet the constraints"
@@ -142,8 +142,6 @@ def why_not(decision: Decision, index: int) -> str:
 
 
 def missed(decision: Decision) -> tuple[int, ...]:
-    """The candidate of the chosen shape with the next fewer nodes, if the constraints excluded it."""
-    scored, best = decision.scored, decision.best
-    smaller = np.flatnonzero((scored.shape == scored.shape[best]) & (scored.nodes < scored.nodes[best]))
-    nearest = smaller[-1:].tolist()
-    return tuple(index for index in nearest if index not in decision.ranking.order)
+    """The candidate of the chosen shape with the next smaller number of nodes, if it does not meet the constraints; else empty."""
+    smaller = decision.scored.next_smaller(decision.best)
+    return () if smaller is None or smaller in decision.ranking.order else (smaller,)

@@ -39,13 +39,13 @@ def filled(document: Mapping[str, Any], plan: Plan, texts: Texts, address: str =
 
 
 def locations(address: str, plan_id: str, *, built: bool) -> Json:
-    """Where a service at that address gives the texts of a plan; ``built``: a build job is one of them."""
+    """Addresses at which a service provides the texts of a plan; ``built``: whether there is a build job."""
     place = f"{address}/plans/{plan_id}"
     return {"job_script": f"{place}/script"} | ({"build_script": f"{place}/build"} if built else {})
 
 
 def with_image(document: Mapping[str, Any], image: str | None) -> tuple[str, Json]:
-    """The key and the content of the document's job, with ``application.container_runtime`` set where an image is given."""
+    """Key and content of the document's job, with ``application.container_runtime`` set if an image is given."""
     top, job = job_of(document)
     if image:
         _fill(job, "application", {"container_runtime": image})
@@ -53,7 +53,7 @@ def with_image(document: Mapping[str, Any], image: str | None) -> tuple[str, Jso
 
 
 def without_preflight(document: Any) -> Any:
-    """The request for a script without checks; what is no object is left for the reader of requests to refuse."""
+    """The request for a script without checks. A document that is not an object is returned as it is: reading it reports the error."""
     if not isinstance(document, Mapping):
         return document
     top, job = job_of(document)
@@ -62,13 +62,13 @@ def without_preflight(document: Any) -> Any:
 
 
 def job_of(document: Mapping[str, Any]) -> tuple[str, Json]:
-    """The key that the job stands under and a copy of it; a document of bare sections is a job itself."""
+    """The key of the job and a copy of it; a document without that key is the job itself."""
     top = _key(document, "job")
     return (top, dict(document[top])) if top in document else ("job", dict(document))
 
 
 def _fill(job: Json, name: str, values: Mapping[str, Any]) -> None:
-    """Put ``values`` into one section of ``job``, which is our copy; ``None`` leaves what is there."""
+    """Put ``values`` into one section of ``job``, a copy; ``None`` leaves a value unchanged."""
     key = _key(job, name)
     own = as_object(job.get(key), "").value
     section = dict(own) if isinstance(own, Mapping) else {}
@@ -77,10 +77,10 @@ def _fill(job: Json, name: str, values: Mapping[str, Any]) -> None:
 
 
 def _key(given: Mapping[str, Any], name: str) -> str:
-    """The key that ``given`` writes ``name`` as."""
-    return name if name in given else next((key for key in given if fold(key[:100]) == fold(name)), name)
+    """The key of ``given`` that is a spelling of ``name``; ``name`` if there is none."""
+    return name if name in given else next((key for key in given if fold(key) == fold(name)), name)
 
 
 def _text(value: Any) -> str:
-    """JSON as it is sent; a number that is none would be a fault of ours and fails here."""
+    """JSON as it is sent. Raises :class:`ValueError` for NaN and infinity."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

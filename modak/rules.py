@@ -1,15 +1,15 @@
-"""Which rules of sites, applications and features hold, and what they add to a script.
+"""Rules: which ones hold for a job, and what they add to its script.
 
-A rule holds where every key of its condition matches; what is unknown of a situation matches nothing, so a rule for one
-site, application or version never leaks to another. Where two set one variable, the stronger one wins: the higher
-priority, then the one with more conditions, then the name that sorts first. Who lost is said.
+A rule holds if every key of its condition matches the situation. An unknown property of a situation matches no condition, so that a
+rule for one site, application or version is not applied to another. If two rules set the same variable, the stronger one wins: the
+higher priority, then the one with more conditions, then the name that sorts first. A decision reports the one that lost.
 
-A rulebook holds each rule under the rarest of its conditions, so that a situation looks at the few rules that may hold,
-however many there are.
+A rulebook is an index: each rule stands under its rarest condition, so that only few rules are compared with a situation.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +26,7 @@ from modak.jobs.spec import RuleText
 from modak.script.parts import allowed
 from modak.script.shelltext import rule_fault
 from modak.text.grammar import sound, version_range
+from modak.text.words import Word, parse
 
 EXCLUSIVE: Final = (frozenset({"KMP_AFFINITY"}), frozenset({"GOMP_CPU_AFFINITY"}), frozenset({"OMP_PROC_BIND", "OMP_PLACES"}))
 """Ways to bind threads, of which one script uses one: Intel's OpenMP runtime lets KMP_AFFINITY override OpenMP's own."""
@@ -34,7 +35,7 @@ _SAME_RUNTIME: Final[Mapping[str, str]] = {"singularity": "apptainer"}
 
 @dataclass(frozen=True)
 class Situation:
-    """What a job is and where it runs, as far as rules can ask. ``None`` and empty: unknown or not there."""
+    """The properties of a job and its target that conditions of rules refer to. ``None`` or empty: unknown, or not applicable."""
 
     application: str | None = None
     application_version: str | None = None
@@ -43,7 +44,7 @@ class Situation:
     framework_version: str | None = None
     """The version inside the image."""
     compilers: tuple[str, ...] = ()
-    """Graph compilers that are switched on."""
+    """Graph compilers that are on."""
     distribution: str | None = None
     system: str | None = None
     system_aliases: tuple[str, ...] = ()
@@ -65,12 +66,13 @@ class Situation:
 
 @dataclass(frozen=True)
 class Applied:
-    """What the rules that hold add, and why."""
+    """What the rules that hold add, and the decisions that say so."""
 
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     modules: tuple[str, ...] = ()
+    launcher_options: tuple[Word, ...] = ()
     texts: tuple[RuleText, ...] = ()
-    """Shell texts, the strongest rule's last, so that what it sets stands."""
+    """Shell texts, the strongest rule's last, so that its settings remain."""
     names: tuple[str, ...] = ()
     """Names of the rules that hold, the strongest first."""
     held: tuple[Rule, ...] = ()
@@ -80,13 +82,13 @@ class Applied:
 
 @dataclass(frozen=True)
 class Rulebook:
-    """Rules, made ready to be looked up."""
+    """An index of rules by the names in their conditions."""
 
     strongest_first: tuple[Rule, ...] = ()
     wants: tuple[Mapping[str, frozenset[str]], ...] = ()
-    """The names that each rule asks for, folded, by the key of its condition."""
+    """The names in each rule's condition, folded, by key."""
     places: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
-    """Where to find the rules that ask for a name; each rule stands under one key, those without a name under none."""
+    """Positions of the rules by key and name. Each rule stands under the names of one key; rules without names under :data:`_ANYWHERE`."""
     cache: Cache[tuple[int, ...], Applied] = field(default_factory=lambda: Cache(256), compare=False)
 
 
@@ -121,11 +123,18 @@ def _applied(strongest_first: Sequence[Rule]) -> Applied:
     return Applied(
         environment=MappingProxyType({name: rule.environment[name] for name, rule in sorted(set_by.items())}),
         modules=tuple(dict.fromkeys(module for rule in strongest_first for module in rule.modules)),
+        launcher_options=tuple(word for rule in reversed(strongest_first) if rule.launcher_options for word in _option_words(rule)),
         texts=tuple(RuleText(rule.name, rule.stage, rule.script) for rule in reversed(strongest_first) if rule.script),
         names=tuple(rule.name for rule in strongest_first),
         held=tuple(strongest_first),
         decisions=(*(line for rule in strongest_first if (line := _line(rule, set_by))), *lost),
     )
+
+
+def _option_words(rule: Rule) -> tuple[Word, ...]:
+    """A rule's options for the launcher as words; the rule may expand any variable."""
+    text = " ".join(rule.launcher_options)
+    return parse(text, field=f"rules.{rule.name}.launcher_options", names=re.findall(r"\$\{([A-Za-z0-9_]+)\}", text))
 
 
 def holds(when: Condition, situation: Situation) -> bool:
@@ -156,21 +165,21 @@ NAMES: Final = (
 
 
 def _wanted(when: Condition) -> Mapping[str, frozenset[str]]:
-    """The names that a condition asks for, folded, by key."""
+    """The names in a condition, folded, by key."""
     return {key: frozenset(map(_folded, names)) for key in NAMES if (names := getattr(when, key))}
 
 
 def _known(situation: Situation) -> Mapping[str, frozenset[str]]:
-    """The names of a situation, folded, by key of a condition; several compilers, and a system's aliases, are any of them."""
+    """The names in a situation, folded, by key of a condition; several for compilers, and for a system with aliases."""
     several = {"compiler": situation.compilers, "system": (situation.system, *situation.system_aliases) if situation.system else ()}
     return {key: frozenset(_folded(name) for name in several.get(key) or (getattr(situation, key, None),) if name) for key in NAMES}
 
 
 def check(rule: Rule) -> tuple[Fault, ...]:
-    """What is wrong with a rule beyond its schema: names a script may not set, text that is no bash, nothing to add."""
+    """Faults of a rule that its schema does not find: variables that scripts may not set, text that is not bash, no effect."""
     found = [*_bad_variables(rule.environment), *_bad_script(rule.script)]
-    if not (rule.environment or rule.modules or rule.script or rule.advice):
-        found.append(Fault("", "the rule adds nothing: give environment, modules, script or advice"))
+    if not (rule.environment or rule.modules or rule.launcher_options or rule.script or rule.advice):
+        found.append(Fault("", "the rule adds nothing: give environment, modules, launcher_options, script or advice"))
     return tuple(found)
 
 
@@ -185,7 +194,7 @@ def _conditions(when: Condition) -> int:
 
 
 def _settled(strongest_first: Iterable[Rule]) -> tuple[Mapping[str, Rule], tuple[str, ...]]:
-    """Which rule sets each variable, and one line for each that lost one."""
+    """The rule that sets each variable, and a line for each rule whose value is not used."""
     set_by: dict[str, Rule] = {}
     lost: list[str] = []
     for rule in strongest_first:
@@ -203,7 +212,7 @@ def _settled(strongest_first: Iterable[Rule]) -> tuple[Mapping[str, Rule], tuple
 
 
 def _rivals(name: str) -> tuple[str, ...]:
-    """Variables that must not be set beside this one."""
+    """Variables that must not be set together with this one."""
     if not any(name in family for family in EXCLUSIVE):
         return ()
     return tuple(sorted(other for family in EXCLUSIVE if name not in family for other in family))
@@ -220,6 +229,7 @@ def _line(rule: Rule, set_by: Mapping[str, Rule]) -> str:
     """What a rule adds; empty for one that only has advice."""
     exported = [f"{name}={value}" for name, value in sorted(rule.environment.items()) if set_by.get(name) is rule]
     added = [f"sets {', '.join(exported)}" if exported else "", f"loads {', '.join(rule.modules)}" if rule.modules else ""]
+    added.append(f"gives the launcher {' '.join(rule.launcher_options)}" if rule.launcher_options else "")
     added.append(f"adds its text to the stage {rule.stage!r}" if rule.script else "")
     said = ", ".join(part for part in added if part)
     return f"rule {rule.name}: {said} ({rule.title})" if said else ""

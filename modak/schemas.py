@@ -1,7 +1,7 @@
-"""JSON Schemas (2020-12) of everything that users write or read: for editors, for clients, for the OpenAPI document.
+"""JSON Schemas (2020-12) of all documents: for editors, for clients, for the OpenAPI document.
 
-``schema("request")`` is the document as it is sent, in its documented spellings: what it accepts, ``--strict`` accepts.
-The other kinds follow from the models.
+``schema("request")`` describes requests in their documented spellings: what it accepts, ``--strict`` accepts. The other kinds are
+generated from the models.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def schema(kind: str) -> Schema:
     Raises :class:`modak.errors.UnknownName` for another kind.
     """
     if kind not in KINDS:
-        raise UnknownName("schema", kind, (*KINDS, "openapi"))  # which the service makes of its addresses
+        raise UnknownName("schema", kind, (*KINDS, "openapi"))  # the service generates the latter
     main, parts = KINDS[kind](LOCAL)
     return {"$schema": DIALECT, **main, "title": f"MODAK {kind}", **({"$defs": parts} if parts else {})}
 
@@ -42,7 +42,7 @@ def components(*kinds: str) -> dict[str, Schema]:
 
 
 COMPONENTS: Final[Mapping[str, str]] = {"request": "request_document", "response": "response_document"}
-"""What kinds are called there: libraries of HTTP clients have a Request and a Response of their own."""
+"""Other names of kinds there: HTTP client libraries have classes called Request and Response."""
 
 
 def request_schema() -> Schema:
@@ -144,7 +144,7 @@ def _as_written(part: Schema) -> Schema:
 
 
 def _nullable(part: Schema) -> Schema:
-    """A model's schema that takes ``null`` for whatever may be left out, and names no default that is an object of a model's own."""
+    """A model's schema that accepts ``null`` for optional fields, without defaults that are objects."""
     required = part.get("required", ())
     fields = part.get("properties", {})
     told = {name: field if name in required else _or_null(field) for name, field in fields.items()}
@@ -185,7 +185,7 @@ _FILLED: Final[Mapping[str, tuple[str, Mapping[str, Schema]]]] = {
         },
     ),
 }
-"""Sections that are filled in: the name of their schema, and the fields."""
+"""Sections that the answer fills in: the name of their schema, and the fields."""
 _TEXTS_OF_PLAN: Final[Mapping[str, str]] = {
     "job_content": "text of the job script",
     "job_script": "where the job script is: an address to download it from, a file's path under `-o`",
@@ -208,7 +208,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "library": "the MPI library",
     "compiler": "its name",
 }
-"""Options that several frameworks have, for those that do not describe them themselves."""
+"""Descriptions of options that several frameworks have, for frameworks that do not describe them themselves."""
 
 
 def _described(options: Schema) -> Schema:
@@ -217,7 +217,7 @@ def _described(options: Schema) -> Schema:
 
 
 def _response(refs: str) -> tuple[Schema, dict[str, Schema]]:
-    """What the caller wrote stays as it was written, in any spelling: only what is filled in can be described."""
+    """The request stays as the caller wrote it, in any spelling: only what is filled in can be described."""
     plan, more = _model(dsl.Plan)(refs)
     parts = {f"Filled{name}": _filled_section(fields) for name, fields in _FILLED.values()}
     sections = {section: {"$ref": refs.format(model=f"Filled{name}")} for section, (name, _) in _FILLED.items()}
@@ -239,7 +239,7 @@ def _filled_section(fields: Mapping[str, Schema]) -> Schema:
 
 
 def _model(model: type[BaseModel]) -> Callable[[str], tuple[Schema, dict[str, Schema]]]:
-    """A model's schema and those of the models below it, with references as the place where it stands wants them."""
+    """A function that returns a model's schema and those of the models in it, for a template of references."""
 
     def made(refs: str) -> tuple[Schema, dict[str, Schema]]:
         main = model.model_json_schema(ref_template=refs)
@@ -283,10 +283,11 @@ def _record(required: tuple[str, ...]) -> Callable[[str], tuple[Schema, dict[str
     """A row of a results table as a JSON record; ``params`` may also be an object."""
 
     def made(refs: str) -> tuple[Schema, dict[str, Schema]]:
-        from modak.ingest.columns import COLUMNS, NUMBERS, PARAMETER  # numpy is not needed for other kinds
+        from modak.ingest.columns import COLUMNS, PARAMETER  # numpy is not needed for other kinds
+        from modak.ingest.values import COUNTS
 
         text, count = {"type": ["string", "null"]}, {"type": ["integer", "null"], "minimum": 0}
-        kinds: dict[str, Schema] = {name: dict(count if name in (*NUMBERS, "numa_mode") else text) for name in COLUMNS}
+        kinds: dict[str, Schema] = {name: dict(count if name in (*COUNTS, "numa_mode") else text) for name in COLUMNS}
         kinds |= {
             "value": {"type": ["number", "null"], "exclusiveMinimum": 0},
             "hyperthreads": {"type": ["boolean", "null"]},

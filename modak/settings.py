@@ -20,7 +20,7 @@ from modak.errors import DataError, Fault, unknown
 
 PREFIX = "MODAK_"
 DATABASE_DEFAULT = "SQLite in the user's data folder"
-"""What the tables of settings say; :func:`default_database` says where that is."""
+"""The default as the table of settings shows it; :func:`default_database` returns the path."""
 IMAGES_DEFAULT = "images in the user's data folder"
 
 
@@ -41,7 +41,7 @@ def _address(text: str) -> str:
 
 
 def _has_port(parts: SplitResult) -> bool:
-    """Whether the port, if any is named, is one: what is wrong shows when it is asked for."""
+    """Whether the port, if there is one, is valid: ``urlsplit`` checks it only when it is read."""
     try:
         return parts.port != 0
     except ValueError:
@@ -156,7 +156,7 @@ def default_database(environment: Mapping[str, str]) -> str:
 
 
 def default_images(environment: Mapping[str, str]) -> str:
-    """The folder of images in the user's data folder, likewise."""
+    """The folder of images in the user's data folder; empty likewise."""
     folder = _data(environment)
     return str(folder / "images") if folder else ""
 
@@ -186,7 +186,7 @@ def table() -> tuple[tuple[str, str, str], ...]:
 
 
 def _shown(default: Any) -> str:
-    """A default as the environment would say it."""
+    """A default as one would write it in the environment."""
     if isinstance(default, SecretStr):
         return ""
     return f"{default:g}" if isinstance(default, float) else str(default).lower()

@@ -6,13 +6,12 @@ all raises.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from modak.dsl import Notice, Request
 from modak.errors import unknown
-from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, RuntimePolicy, System, mpi_family
-from modak.perfmodel.matching import same_name
+from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, Queue, RuntimePolicy, System, mpi_family, same_name
 from modak.prepared import prepared
 from modak.text.amounts import counted
 
@@ -35,6 +34,8 @@ class Target:
     """The container runtime and the site's policy on it; ``None``: no containers here."""
     scheduler_partition: str | None = None
     """What the script asks the scheduler for; ``None``: the site's default."""
+    qos: str | None = None
+    """The quality of service that the request names."""
     on_gpus: bool = False
     """Whether all results of the application here are of GPUs, and the request does not say otherwise."""
     decisions: tuple[str, ...] = field(default=())
@@ -47,22 +48,39 @@ class Target:
 
     def asks_for(self, nodes: int, seconds: int | None = None) -> str | None:
         """The partition that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
-        queue = self.partition.queue_for(nodes, seconds) if self.partition else None
-        return self.scheduler_partition or (queue.name if queue else None)
+        queue = self._queue(nodes, seconds)
+        name = self.scheduler_partition or (queue.name if queue else None)
+        never = self.system is not None and self.system.partition_directive == "never"
+        return None if never and self.partition and name in self.partition.scheduler_names else name
+
+    def qos_for(self, nodes: int, seconds: int | None = None) -> str | None:
+        """The quality of service that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
+        queue = None if self.qos else self._queue(nodes, seconds)
+        return self.qos or (queue.qos if queue else None) or (self.partition.qos if self.partition else None)
+
+    def _queue(self, nodes: int, seconds: int | None) -> Queue | None:
+        return self.partition.queue_for(self._queues(nodes), seconds) if self.partition else None
+
+    def _queues(self, nodes: int) -> Sequence[Queue]:
+        """The queues for a job of that many nodes: those that the request names, even if they do not take it, else all that do."""
+        if self.partition is None:
+            return ()
+        taking = self.partition.queues_for(nodes)
+        if not (self.scheduler_partition or self.qos):
+            return taking
+        meant = [queue for queue in self.partition.queues if queue.name == self.scheduler_partition or (self.qos and queue.qos == self.qos)]
+        return [queue for queue in meant if queue in taking] or meant or taking
 
     def longest(self, nodes: int) -> int | None:
         """Seconds that a job of that many nodes may run, in the queue that is asked for or any that takes it; ``None``: unknown."""
         if self.partition is None:
             return None
-        queues = self.partition.queues
-        named = [queue for queue in queues if queue.name == self.scheduler_partition]
-        taking = named or [queue for queue in queues if queue.min_nodes <= nodes <= queue.max_nodes]
-        queue = max(taking, key=self.partition.longest_in, default=None)
+        queue = max(self._queues(nodes), key=self.partition.longest_in, default=None)
         return (queue.max_wall_time_s if queue else None) or self.partition.max_wall_time_s
 
     @property
     def names(self) -> frozenset[str]:
-        """All names of the place, folded: see :func:`modak.perfmodel.matching.same_name`."""
+        """All names of the place, folded: see :func:`modak.facts.same_name`."""
         known = (self.system.name, *self.system.aliases) if self.system else (self.name,)
         return frozenset(same_name(name) for name in known if name)
 
@@ -94,7 +112,7 @@ class Target:
 def place_of(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     """What the target of a request depends on, beside what is known of systems: the same for requests that have one target."""
     options = request.job_options
-    asked = (request.target, options.partition, options.queue, options.request_gpus, request.optimisation.opt_build.acc_type)
+    asked = (request.target, options.partition, options.queue, options.qos, options.request_gpus, request.optimisation.opt_build.acc_type)
     return *asked, prepared(facts).ran_on_gpus
 
 
@@ -105,7 +123,8 @@ def resolve(request: Request, facts: Facts) -> Target:
     scheduler = _scheduler(request, system, notes)
     if system is None:
         runtime, why = _runtime_without_facts(request)
-        return Target(scheduler=scheduler, name=request.target.name, runtime=runtime, decisions=why, warnings=tuple(notes))
+        qos = request.job_options.qos
+        return Target(scheduler=scheduler, name=request.target.name, runtime=runtime, qos=qos, decisions=why, warnings=tuple(notes))
     partition, asked, why_there = _partition(request, system, facts, notes)
     runtime, why = _runtime(request.target.container_runtime, system, notes)
     return Target(
@@ -117,6 +136,7 @@ def resolve(request: Request, facts: Facts) -> Target:
         accelerator=facts.accelerators.get(partition.node.accelerator or ""),
         runtime=runtime,
         scheduler_partition=asked,
+        qos=request.job_options.qos,
         on_gpus=request.optimisation.opt_build.acc_type is None and bool(_ran_on_gpus(system, facts)),
         decisions=(*why_there, *why),
         warnings=tuple(notes),
@@ -175,7 +195,7 @@ def _partition(request: Request, system: System, facts: Facts, notes: list[Notic
         return _not_named(request, system, facts)
     for partition in system.partitions:
         if asked in (partition.name, partition.queue):
-            return partition, partition.queue or (None if partition.queues else asked), ()
+            return partition, _called(partition), ()
         if asked in [queue.name for queue in partition.queues]:
             return partition, asked, ()
     default = system.default_partition
@@ -195,17 +215,24 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
     able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
     if default in able:
+        if system.partition_directive == "always":
+            return default, _called(default), ()
         return default, (default.queue if not default.default else None), ()
     found = min(able, key=lambda partition: partition.name not in measured)
     reason = f"all its results on {system.name} used GPUs" if asked is None and kind is None else "the job requests GPUs"
     gpus_there = counted(default.node.accelerators, "GPU")
     why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
-    return found, found.queue or (None if found.queues else found.name), (why,)
+    return found, _called(found), (why,)
+
+
+def _called(partition: Partition) -> str | None:
+    """What the scheduler calls a partition; ``None``: that depends on the size of the job."""
+    return partition.queue or (None if partition.queues else partition.name)
 
 
 def _ran_on_gpus(system: System, facts: Facts) -> set[str | None]:
     """Partitions of the application's results on a system, where all of them had GPUs."""
-    names = {same_name(name) for name in (system.name, *system.aliases)}
+    names = system.folded_names
     return {partition for name, partition in prepared(facts).ran_on_gpus if name in names}
 
 

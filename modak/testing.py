@@ -1,8 +1,7 @@
 """Contracts of the plug-ins, for authors of schedulers, launchers and runtimes: ``modak.testing.check_scheduler(obj)`` and so on.
 
-Each check raises :class:`AssertionError` with a sentence where the object breaks an invariant: no line break in a directive,
-the command survives, what a line does is what it says it does, same input same text. They run over every variant that is
-installed, and need no test framework.
+Each check raises :class:`AssertionError` with a sentence if the object breaks an invariant: no line break in a directive,
+the command's words unchanged, lines that do what their events say, the same text for the same job. The checks need no test framework.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ COMMAND: Final[tuple[Word, ...]] = (
     "*",
     words.Joined(parts=(words.Variable(variable="SCRATCH"), "/in put")),
 )
-"""A command whose words a careless variant would break."""
+"""A command whose words need correct quoting."""
 
 ONE: Final = JobSpec(command=COMMAND, resources=Resources(), attributes=Attributes(name="contract", wall_time_s=3600))
 _MANY: Final = Resources(
@@ -55,6 +54,9 @@ SAID: Final = Attributes(
     account="project1",
     queue="main",
     partition="main",
+    qos="debug",
+    reservation="course",
+    site_resources=("matlab=2",),
     wall_time_s=108000,
     constraint="ssd&fast",
     node_list="n[01-04]",
@@ -71,15 +73,15 @@ SAID: Final = Attributes(
     copy_environment=True,
     copy_variables=("ONE", "TWO"),
 )
-"""Everything that a scheduler can be told."""
+"""All attributes of a job."""
 
 _SIZES: Final[Mapping[str, Any]] = {"memory_per_node": 10**10, "memory_per_core": 10**9, "gpus_per_node": 2, "nodes": 3}
 _SPARED: Final = {"wall_time_s", "name"}
-"""Fields that every plan fills, so that a plain shell says nothing about them."""
+"""Fields that every plan sets: a plain shell does not warn about them."""
 
 
 def check_scheduler(scheduler: Scheduler) -> None:
-    """A header is made of whole words; every field of a job gives an option or a warning that names it."""
+    """A header consists of whole words; every field of a job gives an option, or a warning that names it."""
     _check_names(scheduler)
     _claim(bool(scheduler.submit), "submit holds the command that takes a script")
     _claim(not scheduler.prefix or scheduler.prefix.startswith("#"), "a header line is a comment of the shell")
@@ -99,7 +101,7 @@ def check_scheduler(scheduler: Scheduler) -> None:
 
 
 def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
-    """Where it says that it fits, the command's words come out as they went in, last; its lines do what they say."""
+    """Unless ``unfit`` says why not: the command's words are last and unchanged; its lines do what their events say."""
     _check_names(launcher)
     for scheduler in schedulers:
         for job in JOBS:
@@ -120,7 +122,7 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
 
 
 def check_runtime(runtime: Runtime) -> None:
-    """The command's words come out last and in order; its lines do what they say; ``MODAK_IMAGE`` is set where it is used."""
+    """The command's words are last and unchanged; its lines do what their events say; variables that it uses are set."""
     _check_names(runtime)
     plain: tuple[Word, ...] = ("./solve", "it's", "a b", "", "$HOME", "*")
     for job in JOBS:
@@ -138,10 +140,10 @@ def check_runtime(runtime: Runtime) -> None:
 
 
 def check_format(form: Any, samples: Iterable[Any]) -> None:
-    """It recognises its samples and nothing empty, and gives the same texts each time, as many cells in a column as rows.
+    """It recognises its samples and no empty file; reading a file twice gives the same rows; each column has a cell for each row.
 
-    ``form`` is a :class:`modak.ingest.Format`, ``samples`` are files of it (``modak.ingest.sources.from_path``). What the cells
-    say is checked by loading, not here.
+    ``form`` is a :class:`modak.ingest.Format`, ``samples`` are files of it (``modak.ingest.sources.from_path``). The values of
+    cells are checked when they are loaded, not here.
     """
     _check_names(form)
     _claim(not form.recognises(b"", "results"), "an empty file is of no format")
@@ -166,7 +168,7 @@ def _check_names(variant: Scheduler | Launcher | Runtime | Any) -> None:
 
 
 def _check_field(scheduler: Scheduler, field: str) -> None:
-    """The field alone changes the header, or is answered with a warning that names it (one that no scheduler is needed for may pass)."""
+    """The field alone changes the header or gives a warning that names it. A plain shell needs neither for what it does anyway."""
     bare = replace(ONE, attributes=Attributes(name="contract"))
     without = scheduler.directives(bare)
     headers = [scheduler.directives(said) for said in _with_field(bare, field)]
@@ -177,7 +179,7 @@ def _check_field(scheduler: Scheduler, field: str) -> None:
 
 
 def _with_field(bare: JobSpec, field: str) -> list[JobSpec]:
-    """Jobs that say one thing more: each of its values where there are two."""
+    """Jobs with this field in addition, one for each value to try."""
     if field in _SIZES:
         has = replace(bare.resources, gpu_vendor="nvidia" if field == "gpus_per_node" else None)
         size: dict[str, Any] = {field: _SIZES[field]}
@@ -193,6 +195,6 @@ def _check_lines(lines: Iterable[Line]) -> None:
 
 
 def _claim(holds: bool, sentence: str) -> None:
-    """Assert, also where Python runs with ``-O``."""
+    """Assert, also if Python runs with ``-O``."""
     if not holds:
         raise AssertionError(f"broken: {sentence}")

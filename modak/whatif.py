@@ -27,14 +27,14 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "compiler": ("optimisation", "workload", "compiler"),
     "opt_build": ("optimisation", "enable_opt_build"),
 }
-"""Short names of what is changed most, and where it stands in the job; other fields go by their dotted path."""
+"""Short names of the fields that are changed most, with their paths in the job; other fields are given by their dotted path."""
 WORDS: Final[Mapping[str, bool]] = {"true": True, "on": True, "false": False, "off": False}
 
 
 def changed(document: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The request with ``NAME=VALUE[,NAME=VALUE...]`` put into its job.
+    """The request with each ``NAME=VALUE`` of the comma-separated text set in its job.
 
-    Raises :class:`modak.errors.RequestError` for text that is none, naming it and what is allowed.
+    Raises :class:`modak.errors.RequestError` for text of another form and for unknown names.
 
     >>> changed({"job": {}}, "nodes=8,system=zenith")
     {'job': {'job_options': {'node_count': 8}, 'target': {'name': 'zenith'}}}
@@ -51,20 +51,20 @@ def changed(document: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
-    """``document`` with ``value`` at ``path``; what is no object on the way cannot take it."""
+    """``document`` with ``value`` at ``path``. Raises :class:`modak.errors.RequestError` if something on the path is not an object."""
     if not path:
         return value
     if document is not None and not isinstance(document, Mapping):
         raise RequestError("an object", field=path[0])
-    told = document or {}
-    return {**told, path[0]: with_value(told.get(path[0]), path[1:], value)}
+    section = document or {}
+    return {**section, path[0]: with_value(section.get(path[0]), path[1:], value)}
 
 
 def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """How the second choice compares with the first: time with the interval of the ratio, node-hours, the global batch.
+    """How the second choice compares with the first: ratio of times with its interval, ratio of node-hours, number of workers.
 
-    Choices are as ``recommend`` answers them. The two intervals are taken as independent, so that of the ratio is wide enough where
-    both predictions err alike.
+    Choices are those of ``recommend``, as JSON. The two predictions are taken to err independently; if they err alike, the interval is
+    wider than necessary.
     """
     times = [choice["prediction"].get("value") for choice in (one, other)]
     if None in times:
@@ -84,12 +84,16 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def _value(text: str) -> Any:
-    """A switch, a number, or the text as it is."""
+    """A switch, a number, or the text as it is.
+
+    Text that a number would not be written as stays text: version 2.10 is not 2.1, and partition 007 is not 7.
+    """
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     for kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
             continue
+        return number if str(number) == text else text
     return text

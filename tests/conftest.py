@@ -51,6 +51,13 @@ def tool(component: str, name: str, *folders: Path) -> Path:
     return Path(shutil.which(name, path=path) or missing(component))
 
 
+def free_port() -> int:
+    """A port of the loopback interface on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
 def as_user(user: str) -> list[str]:
     """Words that run what follows as a user, where we are root; daemons such as PostgreSQL refuse to be."""
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] if os.geteuid() == 0 else []
@@ -67,12 +74,11 @@ class Postgres:
     control: Callable[..., None]
     """``pg_ctl`` for this server: ``control("restart")``."""
 
-    def new_database(self) -> str:
-        """SQLAlchemy URL of a database that is empty and nobody else's."""
+    def new_database(self, options: str = "") -> str:
+        """SQLAlchemy URL of a database that is empty and nobody else's, made with these options of ``CREATE DATABASE``."""
         name = f"test_{next(self._names)}"
-        subprocess.run(
-            [self.psql, "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-qc", f"CREATE DATABASE {name}"], check=True, timeout=60
-        )
+        create = f"CREATE DATABASE {name} {options}"
+        subprocess.run([self.psql, "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-qc", create], check=True, timeout=60)
         return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{name}"
 
 
@@ -81,9 +87,7 @@ def running_postgres() -> Iterator[Postgres]:
     """A server from its making to the end of the block; it forgets everything on a crash, which makes it fast."""
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     initdb, pg_ctl, psql = (tool("PostgreSQL", name, *folders) for name in ("initdb", "pg_ctl", "psql"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix="modak-pg-") as folder:
         user = as_user("postgres")
         if user:

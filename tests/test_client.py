@@ -68,8 +68,26 @@ def test_lists_and_results_are_the_same(local: Service, remote: Client) -> None:
     """However many pages they take."""
     for kind in ("systems", "images", "rules", "models"):
         key = {"images": "reference", "models": "id"}.get(kind, "name")
-        assert remote.listing(kind) == sorted(local.listing(kind), key=lambda item, key=key: item[key])  # type: ignore[misc]
+        every = local.listing(kind)
+        assert remote.listing(kind) == (every if kind == "models" else sorted(every, key=lambda item, key=key: item[key]))  # type: ignore[misc]
+        assert remote.item(kind, every[-1][key]) == local.item(kind, every[-1][key]) == every[-1]
     assert remote.results({"system": "supermuc-ng"}, limit=3) == local.results({"system": "supermuc-ng"}, limit=3)
+
+
+@pytest.mark.parametrize("name", ["limit", "cursor", "used_by", "replaced", "path"])
+def test_an_option_of_the_address_is_no_filter(local: Service, remote: Client, name: str) -> None:
+    """It is refused as any unknown filter is, and not passed on as the option."""
+    told = set()
+    for which in (local, remote):
+        with pytest.raises(ModakError, match=f"unknown filter '{name}'") as wrong:
+            which.results({name: "1"})
+        told.add(wrong.value.faults)
+    assert len(told) == 1
+
+
+def test_an_empty_filter_is_a_filter(local: Service, remote: Client) -> None:
+    """No result has an empty text in a column, so none is found."""
+    assert remote.results({"system": ""}) == local.results({"system": ""}) == {"items": []}
 
 
 def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Service, remote: Client) -> None:

@@ -35,6 +35,11 @@ def test_the_proxy_passes_on_what_the_service_takes_and_says() -> None:
     assert int(found(r"write ([0-9]+)s\b")) > settings.request_s
 
 
+def test_a_body_that_comes_too_slowly_is_refused_by_the_service() -> None:
+    """Caddy's own limit ends such a request as if its sender had left: with an empty 200, which a script takes for a stored result."""
+    assert not re.search(r"^\s*read_body\b", COMPOSE, re.MULTILINE)
+
+
 def test_docker_waits_until_a_service_that_stops_has_stopped() -> None:
     """As long as systemd does; ten seconds, its default, are what requests alone may take."""
     unit = ConfigParser(strict=False, interpolation=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from modak.knowledge import (
     read_system,
 )
 
+PAGE = (Path(__file__).parent.parent / "docs/systems.md").read_text()
 SYSTEM = """\
 name = "small"
 title = "Small"
@@ -510,6 +512,21 @@ def test_a_broken_hardware_file_is_the_only_fault(tmp_path: Path) -> None:
     write(tmp_path, "hardware/processors.toml", HARDWARE.replace("cores = 10", "cores = 1.5"))
     write(tmp_path, "systems/a.toml", SYSTEM)
     assert complaint(read_all, tmp_path) == ["hardware/processors.toml: processors.p1.cores: a whole number"]
+
+
+@pytest.mark.parametrize("directives", re.findall(r"^resource_directives = \[.*?\]$", PAGE, re.DOTALL | re.MULTILINE))
+def test_the_documented_resource_directives_are_accepted(tmp_path: Path, directives: str) -> None:
+    """Those of real sites."""
+    document = SYSTEM.replace("[[partitions]]\n", f"[[partitions]]\n{directives}\n", 1)
+    assert read_system(write(tmp_path, "systems/a.toml", document)).partitions[0].resource_directives
+
+
+def test_a_resource_directive_with_an_unknown_placeholder_is_refused(tmp_path: Path) -> None:
+    """The message has those that there are."""
+    write(tmp_path, "systems/a.toml", SYSTEM.replace("[[partitions]]\n", '[[partitions]]\nresource_directives = ["-l n={node}"]\n', 1))
+    [line] = complaint(read_all, tmp_path)
+    assert line.startswith("systems/a.toml: partitions.0.resource_directives.0: an option, ")
+    assert "NAME is nodes, ranks, ranks_per_node" in line
 
 
 def test_an_empty_folder_is_empty_knowledge(tmp_path: Path) -> None:

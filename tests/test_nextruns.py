@@ -99,7 +99,7 @@ def test_every_run_narrows_the_interval_of_the_decision(known: Known) -> None:
 
 
 def test_the_budget_holds(known: Known) -> None:
-    """All runs together, starts counted; a budget too small for any is said to be."""
+    """For all runs together, including their starts; a note if the budget is too small for any."""
     programme = next_runs(request(), shortened(known, 16), 5, 50.0)
     assert 0 < sum(one.node_hours or 0 for one in programme.proposals) <= 50
     assert "within 1 node-hours" in next_runs(request(), shortened(known, 16), 5, 1.0).notes[0]

@@ -137,7 +137,7 @@ def test_what_parameters_tell_is_one_number(service: Service) -> None:
 
 
 def test_without_a_compiler_is_not_with_any(service: Service) -> None:
-    """A row whose compiler is ``none`` is told from other runs where all results have one; an empty cell is open."""
+    """A row whose compiler is ``none`` is predicted from other runs if all results have one; an empty cell is open."""
     row = {"application": "net", "dataset": "cifar10", "system": "zenith", "framework": "tensorflow", "nodes": 1, "gpus_per_node": 4}
     open_, without = ({**row, "metric": "throughput", "unit": "images/s", "compiler": word} for word in ("", "none"))
     answers = service.predict(_table([open_, without]), "rows.csv")["rows"]

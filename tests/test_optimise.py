@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from modak.choosing.scoring import node_power
+from modak.choosing.nodes import node_power
 from modak.dsl import Request
 from modak.errors import Infeasible, UnknownName
 from modak.facts import Facts, Layout, Result, SeriesKey
@@ -109,11 +109,28 @@ def test_the_gpus_of_a_run_are_not_held_against_processors_of_the_default_partit
     gpu = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"name": "gpu", "default": False})
     mixed = facts.systems["zenith"].model_copy(update={"name": "mixed", "partitions": (cpu, gpu)})
     power = node_power(replace(facts, systems={**facts.systems, "mixed": mixed}))
-    assert list(power("mixed", None, 8, None)) == list(power("dgx-1-v100", None, 8, None)) == pytest.approx([7200, 125.6])
+    assert power("mixed", None, 8, None) == power("dgx-1-v100", None, 8, None) == (pytest.approx(7200), pytest.approx(125.6), None)
+
+
+def test_processors_of_which_one_peak_is_not_known_are_compared_by_their_cores(known: Known) -> None:
+    """48 cores of SuperMUC-NG are not what 12 cores of a slow processor are."""
+    power = node_power(known(None))
+    there, here = (power(system, None, 0, None) for system in ("supermuc-ng", "skylake-bronze-1080ti"))
+    assert (there[1], here[1]) == (None, None)
+    assert (there[2], here[2]) == (48, 12)
+
+
+@pytest.mark.parametrize(("measured", "asked"), [("supermuc-ng", "dgx-1"), ("dgx-1", "supermuc-ng")])
+def test_a_program_of_nodes_without_gpus_needs_none_elsewhere(known: Known, measured: str, asked: str) -> None:
+    """48 and 40 cores; the eight GPUs of one of them have no part in it, though no column says so."""
+    key = SeriesKey(application="solver", system=measured, metric="wall_time", unit="s")
+    curves = fit([Result(series=key, layout=Layout(nodes=1), value=240.0)])
+    found = predict(curves, Question({"system": asked}), [1], node_power(known(None))).value[0]
+    assert found == pytest.approx(288 if asked == "dgx-1" else 200)
 
 
 def test_runs_over_gpus_ran_where_nodes_have_as_many_as_they_used(known: Known) -> None:
-    """Of four V100 in a node, told for V100: not held against the one T4 of the partition before."""
+    """A curve of four V100 per node, predicted for V100: not compared with the single T4 of the first partition."""
     facts, key = known(None), SeriesKey(application="net", system="site", metric="throughput", unit="samples/s")
     lent = facts.systems["fujitsu-primeflex-large"]
     _, t4, v100 = lent.partitions
@@ -142,6 +159,30 @@ def test_efficiency_is_against_the_smallest_size_that_was_measured(known: Known,
     assert largest.node_hours is not None
     assert smallest.efficiency == 1.0
     assert largest.efficiency == pytest.approx(smallest.node_hours / largest.node_hours, abs=1e-4)
+
+
+@pytest.mark.parametrize("field", ["application.minimal_efficiency", "optimisation.options.scaling_efficiency"])
+def test_counts_that_miss_the_published_efficiency_are_kept(known: Known, field: str) -> None:
+    """Its callers make an empty script of a refusal."""
+    given = {"mpi": {"scaling_efficiency": 0.99}} if "scaling" in field else {}
+    application = {"app_tag": "3dgan", "app_type": "mpi", "executable": "./3dgan", "mpi_ranks": 512}
+    job = {
+        "application": application | ({} if given else {"minimal_efficiency": 0.99}),
+        "target": {"name": "supermuc-ng"},
+        "job_options": {"node_count": 128},
+        "optimisation": {"app_type": "hpc", "hpc": given},
+    }
+    plan = answer(normalise({"job": job}).request, known).plan
+    assert plan.configuration.nodes == 128
+    (message,) = (notice.message for notice in plan.warnings if notice.field == field)
+    assert message.startswith("a parallel efficiency of 0.99 is not reached")
+
+
+@pytest.mark.parametrize("counts", [{}, {"job_options__node_count": 128}])
+def test_an_objective_that_is_missed_is_refused(known: Known, counts: dict[str, int]) -> None:
+    """It states limits, for which nothing else is an answer."""
+    with pytest.raises(Infeasible, match=r"efficiency of 0\.99|together"):
+        answer(example("3dgan-supermuc-ng", optimisation__objective={"min_efficiency": 0.99, "deadline": 7200}, **counts), known)
 
 
 @pytest.mark.parametrize(
@@ -225,11 +266,38 @@ def test_the_wall_time_covers_the_upper_bound(training: Answer) -> None:
     assert training.plan.wall_time_s >= training.plan.prediction.upper + 120
 
 
+@pytest.mark.parametrize(("ranks", "nodes", "per_node", "at_least"), [(10, 1, 10, 300.0), (50, 2, 25, 75.0), (96, 2, 48, 52.0)])
+def test_a_total_of_ranks_is_predicted_as_it_runs(known: Known, ranks: int, nodes: int, per_node: int, at_least: float) -> None:
+    """Measured were full nodes of 48 ranks: ten ranks on a node take far longer than these, and 50 ranks are 25 on each of two nodes."""
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    measured = ((1, 100.0), (2, 52.0), (4, 28.0))
+    models = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=48, threads_per_rank=1), value=s) for n, s in measured])
+    application = {"app_tag": "solver", "app_type": "mpi", "executable": "./solver", "mpi_ranks": ranks}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "application": application}}).request
+    plan = optimise(request, replace(known(None), models=models)).plan
+    assert (plan.configuration.nodes, plan.configuration.ranks_per_node) == (nodes, per_node)
+    assert plan.prediction.value is not None
+    assert plan.prediction.value >= at_least
+    assert (plan.prediction.basis == "measured") == (ranks == 96)
+
+
+@pytest.mark.parametrize(("start_up", "seconds", "wall_time"), [(0.1, 0.5, 300), (None, 200.0, 600), (0.0, 200.0, 300)])
+def test_a_wall_time_is_the_upper_bound_rounded_up(known: Known, start_up: float | None, seconds: float, wall_time: int) -> None:
+    """Never 0, which would be no limit. Time to start is only added if the system's file does not give it; 0 is given, too."""
+    facts = known(None)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"start_up_s": start_up})
+    series = SeriesKey(application="tiny", system="hlrs-testbed", metric="wall_time", unit="s")
+    models = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=seconds)])
+    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
+    plan = optimise(request, replace(facts, systems={"hlrs-testbed": system}, models=models)).plan
+    assert plan.wall_time_s == wall_time
+
+
 def test_a_signal_that_would_come_before_the_job_is_left_out(known: Known) -> None:
     """It would end the script at its start."""
     for limit, kept in ((700, True), (600, False)):
-        options = {"signal": "USR1@600", "wall_time_limit": limit}
-        found = answer(example("mpi-solver", **{f"job_options__{name}": value for name, value in options.items()}), known)
+        options = {"job_options__signal": "USR1@600", "job_options__wall_time_limit": limit, "application__checkpoint": "touch stop"}
+        found = answer(example("mpi-solver", **options), known)
         assert ("modak_signal" in found.texts.job_script) == kept
         told = [each.message for each in found.plan.warnings if each.field == "job_options.signal"]
         assert any("does not fit a time limit" in each for each in told) == (not kept)

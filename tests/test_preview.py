@@ -59,9 +59,9 @@ def test_a_rule_that_does_not_hold_changes_nothing(service: Service, asked: str)
 
 def test_a_preview_stores_nothing(service: Service, asked: str) -> None:
     """Neither rule nor plan; the data keep their version."""
-    before = service.store.version(), service.store.plan(asked), service.store.last_plans(10)
+    before = service.store.version(), service.store.plans.get(asked), service.store.plans.newest(10)
     service.preview([ONE])
-    assert before == (service.store.version(), service.store.plan(asked), service.store.last_plans(10))
+    assert before == (service.store.version(), service.store.plans.get(asked), service.store.plans.newest(10))
 
 
 def test_a_stored_rule_is_previewed_against_itself(service: Service, asked: str) -> None:
@@ -83,7 +83,7 @@ def test_the_last_requests_are_looked_at_the_newest_first(service: Service, aske
 
 def test_a_request_that_can_no_longer_be_answered_is_said_and_hinders_no_other(service: Service, asked: str) -> None:
     """With its reason."""
-    service.store.save_plan("old", {"job": {"target": 7}}, "{}", service.texts(asked), data_version="0")
+    service.store.plans.save("old", {"job": {"target": 7}}, "{}", service.texts(asked), data_version="0")
     seen = {plan["id"]: plan for plan in service.preview([ONE])["plans"]}
     assert "target" in seen["old"]["error"]
     assert seen[asked]["diff"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from modak import knowledge
 from modak.facts import Condition, Rule
 from modak.rules import EXCLUSIVE, Applied, Situation, apply, check, holds, rulebook
+from modak.text.words import line
 
 
 def rule(name: str, *, when: dict[str, Any] | None = None, **values: Any) -> Rule:
@@ -276,6 +277,23 @@ def test_the_fabric_of_omni_path_follows_the_mpi(
     """psm2 with the host's Intel MPI, TMI only before 2019, TCP where the container has no psm2, nothing where the version is unknown."""
     found = apply(rulebook(packaged), replace(HERE, mpi_from=mpi_from, mpi_version=version)).environment
     assert {name: value for name, value in found.items() if name.startswith(("I_MPI", "FI_"))} == expected
+
+
+def test_the_stronger_rules_options_come_last() -> None:
+    """Of two options that say one thing, launchers take the last."""
+    usual = rule("usual", launcher_options=["--cpu-bind=cores", "-hostfile ${SGE_JOB_HOSTLIST}"])
+    masks = rule("masks", when={"launcher": ["srun"]}, launcher_options=["--cpu-bind=mask_cpu:fe,fe00"])
+    found = apply(rulebook([masks, usual]), HERE)
+    assert line(found.launcher_options) == '--cpu-bind=cores -hostfile "${SGE_JOB_HOSTLIST:?}" --cpu-bind=mask_cpu:fe,fe00'
+    assert "rule masks: gives the launcher --cpu-bind=mask_cpu:fe,fe00 (masks)" in found.decisions
+    assert check(masks) == ()
+
+
+@pytest.mark.parametrize("option", ["gpu-bind=closest", "--gpu-bind=closest; id", "-o a b", "--x=$(id)", "--x='a'"])
+def test_a_launchers_option_is_one_option(option: str) -> None:
+    """Not a command, nor several."""
+    with pytest.raises(ValueError, match="launcher_options"):
+        rule("odd", launcher_options=[option])
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from modak.choosing.candidates import enumerate_candidates
-from modak.facts import Facts, HostMpi, Layout, Queue, Result, SeriesKey
+from modak.facts import Facts, HostMpi, Layout, Node, Partition, Queue, Result, SeriesKey
 from modak.normalise import normalise
 from modak.perfmodel import Curve, fit
 from modak.target import Target, find_system, resolve
 
 Known = Callable[[str | None], Facts]
+ONE = Partition(name="one", nodes=8, node=Node(processor="xeon-gold-6148", sockets=2, cores=40))
 
 
 def place(known: Known, target: Mapping[str, Any] | None = None, **options: Any) -> Target:
@@ -64,7 +65,7 @@ def test_queues_follow_the_size_of_the_job(nodes: int, queue: str, known: Known)
 @pytest.mark.parametrize(
     ("asked", "seconds", "queue", "longest"),
     [
-        (None, None, "short", 7200),
+        (None, None, "long", 7200),
         (None, 3600, "short", 7200),
         (None, 3601, "long", 7200),
         (None, 9000, "long", 7200),
@@ -72,12 +73,64 @@ def test_queues_follow_the_size_of_the_job(nodes: int, queue: str, known: Known)
     ],
 )
 def test_queues_follow_the_time_of_the_job(known: Known, asked: str | None, seconds: int | None, queue: str, longest: int) -> None:
-    """The first that takes it so long, else the one that takes it longest; the one that is asked for stays."""
+    """The first that takes it so long; if none does or the time is unknown, the one that takes it longest. The requested one stays."""
     found = place(known, {"name": "supermuc-ng"}, queue=asked and "general")
     queues = (Queue(name="short", max_nodes=32, max_wall_time_s=3600), Queue(name="long", max_nodes=64, max_wall_time_s=7200))
     assert found.partition is not None
     found = replace(found, partition=found.partition.model_copy(update={"queues": queues}), scheduler_partition=asked)
     assert (found.asks_for(4, seconds), found.longest(4)) == (queue, longest)
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "named"),
+    [
+        (None, None, None),
+        ("always", None, "cpu"),
+        ("never", None, None),
+        (None, "gpu", "gpu"),
+        ("always", "gpu", "gpu"),
+        ("never", "gpu", None),
+        ("never", "test", "test"),
+    ],
+)
+def test_the_site_decides_whether_partitions_are_named(known: Known, policy: str | None, asked: str | None, named: str | None) -> None:
+    """A scheduler without a default wants each named; where features and qualities of service decide, a name would be refused."""
+    facts = known(None)
+    partitions = (ONE.model_copy(update={"name": "cpu", "default": True}), ONE.model_copy(update={"name": "gpu"}))
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions, "partition_directive": policy})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, partition=asked)
+    assert (found.asks_for(4), found.partition and found.partition.name) == (named, "gpu" if asked == "gpu" else "cpu")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "seconds", "asked", "quality", "longest"),
+    [
+        (4, 600, None, "short", 345600),
+        (4, 1201, None, "standard", 345600),
+        (4, 90000, None, "long", 345600),
+        (2000, 600, None, "largescale", 43200),
+        (4, 600, "standard", "standard", 86400),
+        (4, 600, "lowpriority", "lowpriority", 345600),
+    ],
+)
+def test_the_quality_of_service_follows_the_job(
+    known: Known, nodes: int, seconds: int, asked: str | None, quality: str, longest: int
+) -> None:
+    """By its size and length, as queues do, in one partition; the one that the request names stays, with its limits as far as known."""
+    limits = (("short", 1, 32, 1200), ("standard", 1, 1024, 86400), ("long", 1, 64, 345600), ("largescale", 1025, 5860, 43200))
+    queues = tuple(Queue(name="main", qos=name, min_nodes=few, max_nodes=many, max_wall_time_s=most) for name, few, many, most in limits)
+    found = place(known, {"name": "supermuc-ng"}, qos=asked)
+    assert found.partition is not None
+    found = replace(found, partition=found.partition.model_copy(update={"queues": queues}))
+    assert (found.asks_for(nodes, seconds), found.qos_for(nodes, seconds), found.longest(nodes)) == ("main", quality, longest)
+
+
+def test_a_partition_has_a_quality_of_service_of_its_own(known: Known) -> None:
+    """For jobs that name none."""
+    found = place(known, {"name": "supermuc-ng"}, partition="fat")
+    assert found.partition is not None
+    found = replace(found, partition=found.partition.model_copy(update={"qos": "usual"}))
+    assert (found.qos_for(4), replace(found, qos="other").qos_for(4)) == ("usual", "other")
 
 
 def test_a_partition_of_the_request_is_that_partition(known: Known) -> None:

@@ -27,6 +27,13 @@ def test_names_stand_for_fields() -> None:
     assert found == {"job": {"target": {"name": "b"}, "job_options": {"node_count": 8}, **tensorflow}}
 
 
+@pytest.mark.parametrize("text", ["2.10", "007", "1_000"])
+def test_text_that_a_number_would_change_stays_text(text: str) -> None:
+    """As a number, version 2.10 would be 2.1, and partition 007 would be 7."""
+    found = changed({"job": {}}, f"system={text}")
+    assert found == {"job": {"target": {"name": text}}}
+
+
 def test_the_document_is_left_as_it_is() -> None:
     """A new one is made."""
     document = {"job": {"job_options": {"node_count": 1}}}

@@ -22,7 +22,7 @@ def global_batch(shape: Shape, nodes: int) -> int | None:
 
 
 def learning_rate(chosen: Chosen) -> str | None:
-    """By what factor the rate of one worker is scaled, and over how many epochs; ``None`` for one worker."""
+    """The factor by which to scale the learning rate of one worker, and the warm-up in epochs; ``None`` for one worker."""
     if chosen.workers == 1:
         return None
     epochs = chosen.request.optimisation.workload.epochs
@@ -31,13 +31,13 @@ def learning_rate(chosen: Chosen) -> str | None:
 
 
 def large(chosen: Chosen) -> str | None:
-    """The global batch, where it is beyond the largest without loss."""
+    """The global batch, if it is larger than :data:`LARGEST_WITHOUT_LOSS`."""
     batch = global_batch(chosen.shape, chosen.nodes)
     return _batch(chosen) if batch and batch > LARGEST_WITHOUT_LOSS else None
 
 
 def by_layout(chosen: Chosen) -> str | None:
-    """What several workers in a node do to the global batch."""
+    """The effect of several workers per node on the global batch; ``None`` for one worker per node."""
     many = chosen.shape.workers_per_node
     return f"with {many} workers per node it is {many} times that of one worker per node; {_batch(chosen)}" if many > 1 else None
 
@@ -52,5 +52,5 @@ def _batch(chosen: Chosen) -> str:
 
 
 def _steps(steps: float) -> str:
-    """Steps an epoch; fewer samples than a step takes are worth a word."""
+    """Steps per epoch in words, also if an epoch has fewer samples than a step."""
     return f", {counted(round(steps), 'step')} per epoch" if steps >= 1 else ", more than the samples of an epoch"

@@ -12,15 +12,15 @@ from modak.jobs.placing import SMALL_FILE_BYTES
 from modak.text.amounts import size, span
 
 BUSY: Final = 0.1
-"""A job that takes more than this part of a shared file system's bandwidth depends on what its neighbours do. Judgement."""
+"""A job that needs a larger fraction of a shared file system's bandwidth is slowed down by other jobs. Judgement."""
 LARGE: Final = 1e9
-"""Bytes from which on a packed file is worth striping: a stripe on every server of some ten holds 100 MB. Judgement."""
+"""Smallest size in bytes for which striping is advised: 100 MB on each of about ten servers. Judgement."""
 MEMORY_PART: Final = 0.5
-"""The part of a node's memory that a copy of the data set may fill. Judgement."""
+"""Fraction of a node's free memory that a copy of the data set may fill. Judgement."""
 
 
 def rate(chosen: Chosen) -> str | None:
-    """Bytes a second over all nodes and on each, with the interval of the predicted time, beside the file system's own figure."""
+    """Data rate in total and per node, with its interval, compared with the bandwidth of the shared file system."""
     data, epoch = _data(chosen), _epoch_s(chosen)
     if data is None or data.size_bytes is None or epoch is None:
         return None
@@ -40,7 +40,7 @@ def rate(chosen: Chosen) -> str | None:
 
 
 def small_files(chosen: Chosen) -> str | None:
-    """How many files of what size are opened, where they are small."""
+    """Number and mean size of the files, if they are small."""
     data = _data(chosen)
     if data is None or not data.files or not data.size_bytes or data.size_bytes / data.files >= SMALL_FILE_BYTES:
         return None
@@ -50,7 +50,7 @@ def small_files(chosen: Chosen) -> str | None:
 
 
 def local_copy(chosen: Chosen) -> str | None:
-    """Where on a node the whole data set fits, for runs that read it more than once."""
+    """Whether the data set fits the local storage or the memory of a node; ``None`` if not, or if the run reads it only once."""
     data, node, epochs = _data(chosen), chosen.target.node, chosen.request.optimisation.workload.epochs
     if data is None or data.size_bytes is None or node is None or not epochs or epochs < 2:
         return None
@@ -69,7 +69,7 @@ def local_copy(chosen: Chosen) -> str | None:
 
 
 def stripes(chosen: Chosen) -> str | None:
-    """Which Lustre to stripe on; GPFS stripes by itself."""
+    """The Lustre file system to stripe on; ``None`` for small data, or without Lustre (GPFS stripes by itself)."""
     data = _data(chosen)
     lustre = next((fs for fs in _filesystems(chosen) if fs.kind == "lustre"), None)
     if data is None or data.size_bytes is None or data.size_bytes < LARGE or lustre is None or local_copy(chosen):
@@ -82,7 +82,7 @@ def _data(chosen: Chosen) -> Data | None:
 
 
 def _epoch_s(chosen: Chosen) -> tuple[float, float, float] | None:
-    """Seconds an epoch, and the ends of its interval; ``None`` where the prediction is not about epochs."""
+    """Seconds per epoch, and the ends of its interval; ``None`` if the prediction is not per epoch."""
     told = chosen.prediction
     if told.per != "epoch" or not told.per_unit or told.value is None or told.lower is None or told.upper is None:
         return None

@@ -1,7 +1,6 @@
-"""Advice that the script does not carry out: sentences for the answer, each with its source.
+"""Advice on things that the script does not do: sentences for the answer, with their sources.
 
-The sentences are rules (``benchmarks_db/rules``) with their citation; the figures of the job at hand are added here.
-Without the rule there is no sentence.
+Most sentences are rules (``benchmarks_db/rules``) with a citation, to which figures of the job are added here.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from modak.dsl import Prediction
 from modak.facts import Rule
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.text.amounts import counted
-from modak.text.grammar import clock
+from modak.text.units import clock
 
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
-    """Sentences on the chosen configuration: what it rests on first, then what the rules that hold say of it."""
+    """Sentences on the chosen configuration: first on its prediction, then those of ``held``, the rules that apply."""
     own = (
         _pilot(chosen),
         _length(chosen),
@@ -45,7 +44,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
 
 
 def guesses(others: Sequence[Prediction]) -> Iterator[str]:
-    """How many of the alternatives are far from anything that was measured."""
+    """A sentence on how many of the alternatives are far beyond the measured sizes."""
     far = sum(other.extrapolation > FAR_DOUBLINGS for other in others)
     if far:
         lie = f"{far} of the alternatives {'lies' if far == 1 else 'lie'} more than {FAR_DOUBLINGS:g} doublings beyond the measured sizes"
@@ -53,7 +52,7 @@ def guesses(others: Sequence[Prediction]) -> Iterator[str]:
 
 
 def chain(chosen: Chosen) -> str | None:
-    """How many jobs one after the other the run may need, where one may not last long enough."""
+    """How many consecutive jobs the run may need; ``None`` if its upper bound fits into one job."""
     limit, upper = chosen.target.longest(chosen.nodes), chosen.prediction.upper
     asked = chosen.request.job_options.wall_time_limit
     limit = min(filter(None, (limit, asked)), default=None)
@@ -76,7 +75,7 @@ FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
     "stripe-large-files": inputrate.stripes,
     "checkpoint-chain": chain,
 }
-"""By a rule's name: the figures that its sentence is said with; it is not said where they are ``None``."""
+"""By the name of a rule: the figures for its sentence; ``None``: no sentence."""
 
 
 def _told(rule: Rule, chosen: Chosen) -> str | None:
@@ -101,7 +100,7 @@ def _pilot(chosen: Chosen) -> str | None:
 
 
 def _length(chosen: Chosen) -> str | None:
-    """What the time is of, where the request and the results do not speak of one length of the run."""
+    """What the predicted time covers, if request and results do not give the length of the run in the same unit."""
     work, per = chosen.request.optimisation.workload, chosen.prediction.per
     if per == "step" and stated(work, "step") is None:
         return "the predicted time is for one step: give the number of steps in workload.steps"
@@ -121,7 +120,7 @@ def _far(chosen: Chosen) -> str | None:
 
 
 def _grows(chosen: Chosen) -> str | None:
-    """In weak scaling the problem says how many nodes there are, and not the time."""
+    """In weak scaling, the number of nodes follows from the problem and not from the time."""
     if chosen.curve is None or not chosen.curve.grows or chosen.prediction.basis == "none":
         return None
     larger = "on twice the nodes the problem is twice as large, ideally in the same time"
@@ -148,7 +147,7 @@ def _source(chosen: Chosen) -> str | None:
 
 
 def _unlike(chosen: Chosen) -> Iterator[str]:
-    """Why a time is transferred: in what the evidence differs from this run, and what its results leave unsaid."""
+    """Why a time is transferred: how the results differ from this run, and what they do not state."""
     told = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
     silent = ["params.NAME" if name == "params" else name for name, value in told.items() if value is None or value == {}]
     other = [f"{name} {_said(value)}" for name, value in told.items() if value is not None and value != {}]
@@ -164,7 +163,7 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
 
 
 def _assumed(chosen: Chosen) -> str | None:
-    """A time whose results do not say how the run lay on a node holds for that layout, which may be another one than is planned."""
+    """Results that do not state their layout: the time holds for their layout, which may differ from the planned one."""
     shape = chosen.shape
     if shape.origin != ASSUMED or chosen.prediction.basis == "none":
         return None
@@ -175,7 +174,7 @@ def _assumed(chosen: Chosen) -> str | None:
 
 
 def _image(chosen: Chosen) -> str | None:
-    """An image that was chosen after the time was told, from results in another one."""
+    """The job runs in another image than the results behind the time."""
     measured = chosen.curve.series.image if chosen.curve else None
     if measured is None or chosen.image in (None, measured) or "image" in chosen.differences:
         return None
@@ -183,7 +182,7 @@ def _image(chosen: Chosen) -> str | None:
 
 
 def _version(chosen: Chosen) -> str | None:
-    """An image whose framework has another version than the results."""
+    """The image has another framework version than the results behind the time."""
     measured = chosen.curve.series.framework_version if chosen.curve else None
     carried = chosen.framework_version
     if measured is None or carried is None or _release(carried) == _release(measured) or "framework_version" in chosen.differences:
@@ -192,7 +191,7 @@ def _version(chosen: Chosen) -> str | None:
 
 
 def _release(version: str) -> str:
-    """A version as all write it: 2.1.0 is 2.1."""
+    """A version without trailing zeros: 2.1.0 is 2.1."""
     return re.sub(r"(\.0)+$", "", version)
 
 
@@ -203,7 +202,7 @@ def _said(value: object) -> str:
 
 
 def _islands(chosen: Chosen) -> str | None:
-    """Crossing islands is a difference that results below one island do not show."""
+    """The job spans several islands, and all results are from within one."""
     partition, curve = chosen.target.partition, chosen.curve
     if partition is None or partition.island_nodes is None or chosen.nodes <= partition.island_nodes:
         return None
@@ -217,7 +216,7 @@ def _islands(chosen: Chosen) -> str | None:
 
 
 def _precision(chosen: Chosen) -> str | None:
-    """A time that was measured in another precision than the request names holds only for a program that runs in it."""
+    """The time holds for a precision that the request does not name."""
     used = chosen.shape.precision
     if used is None or used == chosen.request.optimisation.workload.precision or chosen.prediction.basis == "none":
         return None
@@ -225,7 +224,7 @@ def _precision(chosen: Chosen) -> str | None:
 
 
 def _build(chosen: Chosen) -> str | None:
-    """A time that was measured of one build of the application holds for that build."""
+    """The time holds for one build of the application, which the request does not name."""
     used = chosen.shape.compiler
     if used is None or not is_build(used) or chosen.prediction.basis == "none" or chosen.request.optimisation.workload.compiler:
         return None

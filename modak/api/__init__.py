@@ -1,4 +1,4 @@
-"""The REST service: HTTP in, HTTP out, nothing decided here. :func:`create_app` makes it from settings."""
+"""The REST service: HTTP in, HTTP out; decisions are made elsewhere. :func:`create_app` makes it from settings."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from modak.service import Service, open_service
 from modak.settings import Settings, read_settings
 
 YOUNG: Final = 20_000
-"""New objects after which Python looks for cycles among them: some requests' worth. Its own 700 are reached several times in one request,
-where all are still in use."""
+"""New objects after which Python's garbage collector looks for cycles: those of several requests. Its default of 700 is reached several
+times within one request, while all of them are still in use."""
 SUMMARY: Final = "Choose container, configuration and job script from measured results."
 
 
@@ -64,13 +64,13 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
 
 
 def app_from_environment() -> FastAPI:
-    """The application as a server's worker makes it (``uvicorn --factory modak.api:app_from_environment``)."""
+    """The application for a worker of a server (``uvicorn --factory modak.api:app_from_environment``)."""
     gc.set_threshold(YOUNG)
     return create_app(read_settings(os.environ))
 
 
 class _Database:
-    """The use cases, opened at the first call that succeeds, from whichever thread."""
+    """The use cases, opened by the first call that succeeds, in any thread."""
 
     def __init__(self, settings: Settings, service: Service | None) -> None:
         self._settings, self._opened = settings, service
@@ -79,7 +79,7 @@ class _Database:
 
     @asynccontextmanager
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
-        """Until the server has answered what was asked; then what was opened here is closed."""
+        """Close what was opened here when the server has answered its last request."""
         yield
         with self._lock:
             if self._opened is not None and self._is_ours:
@@ -94,12 +94,12 @@ class _Database:
             return self._opened
 
     def is_open(self) -> bool:
-        """Whether :meth:`service`, and what it has in memory, can be asked without waiting for a database server."""
+        """Whether :meth:`service` can be used without waiting for a database server."""
         return self._opened is not None and self._opened.store.watch.local
 
 
 def _operation_id(route: APIRoute) -> str:
-    """What generated clients call an operation: its method and the words of its address."""
+    """The name of an operation in generated clients: its method and the words of its address."""
     return "_".join([min(route.methods or {""}).lower(), *re.findall(r"\w+", route.path_format)])
 
 

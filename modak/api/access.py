@@ -1,8 +1,8 @@
-"""Who may call what: before a body is read, and before anything is looked up for a caller.
+"""Authentication and authorisation, before a body is read and before anything is looked up for a caller.
 
-A request without a token is anonymous. One with a token is its principal's, wherever it goes: a token that is wrong is 401
-at an open address, too. What :func:`scope_of` does not name takes the scope ``admin``: a new address is closed until it is opened there.
-What is no address is 404 to whoever may read the list of them.
+A request without a token is anonymous. A wrong token is answered with 401, also at addresses that need none. Addresses that
+:func:`scope_of` does not name need the scope ``admin``, so a new address is closed until it is opened there. Unknown addresses are
+answered with 404 to callers who may read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from modak.store.audit import Actor
 
 LOG: Final = logging.getLogger("modak.access")
 RESULT: Final = "result"
-"""The scope of a job's token: to send that job's result."""
+"""The scope of a job's token: it may send that job's result."""
 _ALWAYS: Final = frozenset(("/health", "/ready"))
 _ASKING: Final = frozenset(
     ("/optimise", "/recommendations", "/predictions", "/sizings", "/get_image", "/get_build", "/get_optimisation", "/get_job_content")
@@ -36,7 +36,7 @@ _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 def scope_of(method: str, path: str) -> str | None:
-    """The scope that a request needs; ``None``: none at all."""
+    """The scope that a request needs; ``None`` if it needs none."""
     if method in _READING:
         logged = path == "/audit" or (path.startswith("/builds/") and path.endswith("/log"))
         return None if path in _ALWAYS else "admin" if logged else "read"
@@ -53,7 +53,7 @@ def scope_of(method: str, path: str) -> str | None:
 
 
 def guard(app: FastAPI) -> None:
-    """Put the gate before ``app``, and before the gate what limits every request."""
+    """Put the gate before ``app``, and the limits of every request before the gate."""
     settings: Settings = app.state.settings
     issuer = None
     if settings.oidc_issuer:
@@ -69,7 +69,7 @@ def guard(app: FastAPI) -> None:
 
 
 class Gate:
-    """ASGI middleware: finds the principal, counts its requests, and lets through what its scopes allow."""
+    """ASGI middleware: finds the principal, limits its rate, and lets through what its scopes allow."""
 
     def __init__(self, app: ASGIApp, settings: Settings, keys: KeyRing, issuer: oidc.Issuer | None) -> None:
         self._app, self._keys, self._issuer = app, keys, issuer
@@ -88,7 +88,7 @@ class Gate:
         await (refused or self._app)(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:
-        """What a request is answered that does not get through; else its principal is noted."""
+        """The answer to a request that is refused; ``None`` for others, whose principal is noted in ``scope["state"]``."""
         address = caller(scope["client"][0] if scope["client"] else None)
         sent = [value for name, value in scope["headers"] if name == b"authorization"]
         needed = scope_of(scope["method"], scope["path"])
@@ -116,11 +116,11 @@ class Gate:
         raise Forbidden(f"the scope {needed!r} is needed" if needed in SCOPES else "a token of that plan is needed")
 
     def _shows_nothing(self, scope: Scope, who: Principal) -> bool:
-        """Whether the address is none, for a caller who may read which there are: then the router says so."""
+        """Whether the address is unknown and the caller may read: then the router answers 404."""
         return (who.may("read") or self._anonymous.may("read")) and not routes_at(scope)
 
     async def _principal(self, token: str, path: str) -> Principal | None:
-        """Whose token it is; ``None`` for an Authorization that is no Bearer token, which may be a proxy's own affair."""
+        """The principal of a token; ``None`` for other schemes than Bearer, which may be meant for a proxy."""
         if not token:
             return None
         if token.startswith(tokens.JOB):
@@ -140,7 +140,7 @@ class Gate:
         return Principal(found, frozenset((RESULT,)))
 
     def _note_refusal(self, scope: Scope, who: Principal) -> None:
-        """Write a refusal down: in the audit trail, or in the log while the database is held by a load or out of reach."""
+        """Record a refusal in the audit trail, or in the log while the trail cannot be written."""
         actor = Actor(who.name, request_id(scope))
         try:
             self._keys.access().note(actor, f"{scope['method']} {scope['path'][:200]}"[:64], scope["path"][:200], "refused")
@@ -149,19 +149,19 @@ class Gate:
 
 
 def actor_of(request: Request) -> Actor:
-    """Whom the writes of a request are attributed to."""
+    """The actor of the writes of a request."""
     return Actor(request.scope["state"]["principal"], request_id(request.scope))
 
 
 def used_token(request: Request, plan_id: str) -> UsedToken | None:
-    """The job's token that a request came with, to be used up by its load; ``None`` for a principal who may load anyway."""
+    """The job's token of a request, which its load uses up; ``None`` for a principal who may load anyway."""
     if request.scope["state"]["caller"].may("load"):
         return None
     return UsedToken(tokens.digest(_bearer([request.headers["authorization"].encode("latin-1")])), plan_id)
 
 
 def request_id(scope: Scope) -> str:
-    """What the request is called in logs and in the audit trail."""
+    """The id of a request in logs and in the audit trail."""
     return str(scope.setdefault("state", {}).setdefault("request_id", secrets.token_hex(8)))
 
 

@@ -1,4 +1,4 @@
-"""What answers hold, for the OpenAPI document: programs make their types of it. Nothing is checked against it while the service runs."""
+"""Schemas of the answers, for the OpenAPI document. Nothing is checked against them while the service runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def page(name: str) -> Schema:
 
 
 def components() -> dict[str, Schema]:
-    """What the routes refer to, beside the kinds of :mod:`modak.schemas`."""
+    """The components that routes refer to, beside the kinds of :mod:`modak.schemas`."""
     return {
         "recommendation": RECOMMENDATION,
         "predictions": _predictions(),
@@ -101,7 +101,7 @@ def _predictions() -> Schema:
 
 
 def _measured() -> Schema:
-    """A result as it is listed: what is unknown is left out."""
+    """A result in a list; unknown columns are left out."""
     sent = schemas.components("result")["result"]
     known = {name: _without_null(field) for name, field in sent["properties"].items() if name != "params"}
     return {

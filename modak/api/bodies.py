@@ -19,7 +19,7 @@ class TooLarge(ModakError):
 
 
 class WrongType(ModakError):
-    """The body is of a type that this address does not take."""
+    """This address does not take bodies of that type."""
 
     status = 415
     title = "the body's type is wrong"
@@ -27,7 +27,7 @@ class WrongType(ModakError):
 
 @dataclass(frozen=True)
 class Raw:
-    """A body as it came: its media type in small letters, without parameters, its bytes, and the header that named the type."""
+    """A body as it was sent: media type (lower case, without parameters), bytes, and the header with the type."""
 
     kind: str
     content: bytes
@@ -52,7 +52,7 @@ async def _read_to(request: Request, limit: int) -> Raw:
     chunks, size, more = [], 0, True
     while more:
         message = await request.receive()
-        if message["type"] == "http.disconnect":  # nobody hears the answer, but the log and the counts shall not call it a fault of ours
+        if message["type"] == "http.disconnect":  # nobody gets the answer, but log and metrics shall not count it as our error
             raise BadSyntax("the body is cut off")
         chunk, more = message.get("body", b""), message.get("more_body", False)
         size += len(chunk)
@@ -66,18 +66,18 @@ async def _read_to(request: Request, limit: int) -> Raw:
 Body = Annotated[Raw, Depends(read)]
 """Read before the endpoint starts, on the event loop; parsed by the endpoint, in its thread."""
 LoadBody = Annotated[Raw, Depends(_read_load)]
-"""The same, to the larger limit of results to load."""
+"""The same, with the larger limit for results."""
 
 
 def document(body: Raw) -> Any:
-    """The JSON document of a body. Raises :class:`~modak.errors.BadSyntax` for what no honest client sends."""
+    """The JSON document of a body. Raises :class:`~modak.errors.BadSyntax` for one that cannot be read."""
     if body.kind != "application/json" and not body.kind.endswith("+json"):
         raise WrongType("send application/json")
     return strict_json(body.content)
 
 
 def table(body: Raw) -> tuple[bytes, str]:
-    """A results table and the name that faults and the recognition of its format go by: CSV, or JSON records."""
+    """A results table (CSV or JSON records) and a file name for it, from which faults and the recognition of formats start."""
     if body.kind == "text/csv":
         return body.content, "body.csv"
     if body.kind == "application/json":

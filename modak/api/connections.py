@@ -1,7 +1,7 @@
-"""Connections of slow clients: uvicorn waits for headers for as long as they take, and reads them however long they are.
+"""Limits on headers: uvicorn waits for headers for any time, and reads them however long they are.
 
-A connection is closed where a request's headers do not arrive in time, or are longer than any that would be answered; so it is
-where what stands in a body beside its content (sizes of chunks, fields behind the last one) comes to more than that.
+A connection is closed if a request's headers do not arrive in time or are too long, or if a body has too much beside its content
+(sizes of chunks, fields behind the last chunk).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from modak.settings import read_settings
 
 LONGEST: Final = LONGEST_ADDRESS + LONGEST_HEADERS
 FRAMED: Final = 8
-"""Bytes for each byte of a body's content: in chunks of one byte each takes six."""
+"""Bytes that a body may take for each byte of content: a chunk of one byte takes six."""
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's connection, with a time by which headers have to be there: from its beginning, and from a request's first byte."""
+    """uvicorn's connection with a time limit for headers, from the start of the connection and from the first byte of each request."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._deadline: asyncio.TimerHandle | None = None
         self._head = 0
-        """Bytes of headers that came."""
+        """Bytes of headers so far."""
         self._beside = 0
-        """Bytes that came behind the headers, and that no content explains."""
+        """Bytes behind the headers that are more than the content explains."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start waiting for the first request."""
@@ -38,12 +38,12 @@ class Connection(HttpToolsProtocol):
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         self._stop()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count what comes before headers are complete; between two requests, wait for the next once anything came."""
+        """Count bytes; between two requests, start the time limit at the first byte of the next."""
         if self._deadline is not None:
             self._head += len(data)
         else:
@@ -62,7 +62,7 @@ class Connection(HttpToolsProtocol):
         self._wait()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A field of the headers. One behind the body is none: whoever passed the request on did not look at it (RFC 9110, 6.5.1)."""
+        """A header field. Fields behind the body are ignored: a proxy may not have checked them (RFC 9110, section 6.5.1)."""
         if self._deadline is not None:
             super().on_header(name, value)
 
@@ -72,7 +72,7 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
-        """They are there."""
+        """The headers are complete."""
         self._stop()
         super().on_headers_complete()
 
@@ -92,5 +92,5 @@ class Connection(HttpToolsProtocol):
 
 @cache
 def _patience() -> float:
-    """Seconds for headers: uvicorn makes connections by itself, and has no room for our settings."""
+    """Seconds for headers, from the environment: uvicorn creates connections itself and cannot pass settings on."""
     return read_settings(os.environ).header_s

@@ -1,7 +1,7 @@
-"""Routes that requests take without a detour: FastAPI describes them, and looks only after those that have a query.
+"""Fast routes, which bypass FastAPI's handling of requests without a query; FastAPI still describes them.
 
-What a request costs beyond its answer is mostly the way to the endpoint: dependencies, a thread of its own. These endpoints take
-the request as it is and answer on the event loop, if that is short work on what is in memory; else in the one thread for that.
+The overhead of a request is mostly dependencies and a thread of its own. These endpoints take the request as it is, and answer on the
+event loop if that is quick (:data:`SHORT` bodies, facts in memory), otherwise in one thread for all of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from modak.service import Service
 
 SHORT: Final = 16_384
-"""Bytes of a body that is worked on at once."""
+"""Largest body, in bytes, that is answered on the event loop."""
 
 Answer = TypeVar("Answer")
 Endpoint = Callable[..., Awaitable[Response]]
@@ -48,12 +48,12 @@ def add_direct(app: FastAPI, path: str, endpoint: Endpoint, **told: Any) -> None
 
 
 def is_open(request: Request) -> bool:
-    """Whether the database is open and in this machine's files, so that asking what is in memory does not wait."""
+    """Whether the database is open and local, so that using what is in memory does not wait."""
     return bool(request.app.state.opened())
 
 
 async def one_at_a_time(request: Request, work: Callable[[Service], Answer]) -> Answer:
-    """What ``work`` answers, in a thread: one request at a time, since they would only wait for each other's turn."""
+    """The result of ``work`` in a thread: one request at a time, since Python runs one thread at a time anyway."""
     state = request.app.state
     if not hasattr(state, "turn"):
         state.turn = CapacityLimiter(1)

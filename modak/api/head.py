@@ -1,4 +1,4 @@
-"""HEAD at every address that answers GET (RFC 9110, section 9.3.2): load balancers and ``curl -I`` ask so whether a service is there."""
+"""HEAD at every address that answers GET (RFC 9110, section 9.3.2), for load balancers and ``curl -I``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Head:
-    """ASGI middleware: what GET would be answered, without its body."""
+    """ASGI middleware: answers HEAD as GET, without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Ask for the same with GET, and keep the body back."""
+        """Pass the request on as GET, and drop the body of the answer."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""The end of the service, whoever asks for it: also where Ctrl-C is pressed twice, the database is closed in order."""
+"""An orderly end of the service: the database is closed also if Ctrl-C is pressed twice."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Lifespan:
-    """ASGI middleware: a server that ends at once cancels what waits for the end; that is the end."""
+    """ASGI middleware: treats the cancellation of the lifespan by a server that ends at once as its shutdown."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on; a cancelled wait of the lifespan is a shutdown."""
+        """Pass everything on; a cancelled wait in the lifespan is a shutdown."""
 
         async def received() -> Message:
             try:

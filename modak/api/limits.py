@@ -1,6 +1,6 @@
-"""Limits that hold before anything of a request is understood: how long it may take, how long its headers are, how many may come.
+"""Limits on every request, before it is interpreted: its time, the length of its headers, the rate of requests.
 
-Plain ASGI, a few microseconds a request. What a body may hold is limited where it is read (:mod:`modak.api.bodies`).
+Plain ASGI, a few microseconds per request. The size of bodies is limited where they are read (:mod:`modak.api.bodies`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ LONGEST_ADDRESS: Final = 8192
 LONGEST_HEADERS: Final = 32_768
 MOST_HEADERS: Final = 100
 CALLERS: Final = 10_000
-"""Callers whose requests are counted; where there are more, the counts of those who come least are forgotten."""
+"""Most callers whose requests are counted; beyond that, the counts of the least active are dropped."""
 RETRY_S: Final = 5
 
 
 class RateLimit:
-    """So many requests a minute from each caller, of which up to all may come at once (a token bucket each).
+    """A limit of requests per minute for each caller, which may all come at once (a token bucket for each).
 
     Each worker counts for itself. Used on the event loop alone, so nothing is locked.
     """
@@ -37,7 +37,7 @@ class RateLimit:
         self._left: dict[str, tuple[float, float]] = {}
 
     def take(self, caller: str, cost: float = 1.0) -> int:
-        """Count a request; 0, or the seconds after which the caller may come again. An empty caller is not counted."""
+        """Count a request; returns 0, or the seconds after which to try again. An empty caller is not counted."""
         if not self._most or not caller:
             return 0
         now = self._clock()
@@ -51,7 +51,7 @@ class RateLimit:
         return 0
 
     def _forget(self, now: float) -> None:
-        """Whoever has been quiet for a minute may send as many as ever; of the others the busier half is kept."""
+        """Drop callers that sent nothing for a minute (their bucket is full), and the less active of the others."""
         recent = {caller: found for caller, found in self._left.items() if now - found[1] < 60.0}
         busiest = sorted(recent, key=lambda caller: recent[caller][0])[: CALLERS // 2]
         self._left = {caller: recent[caller] for caller in busiest}
@@ -59,7 +59,7 @@ class RateLimit:
 
 @lru_cache(maxsize=4096)
 def caller(host: str | None) -> str:
-    """What requests of an address are counted under: an IPv6 host's network, since it has 2^64 addresses; nothing for this machine.
+    """The name under which requests of an address are counted: of an IPv6 host its network, which has 2^64 addresses; empty for loopback.
 
     >>> caller("192.0.2.7"), caller("2001:db8:1:2:3::4"), caller("127.0.0.1")
     ('192.0.2.7', '2001:db8:1:2::', '')
@@ -76,7 +76,7 @@ def caller(host: str | None) -> str:
 
 
 class Limits:
-    """ASGI middleware: addresses and headers that nobody means are refused; a request that takes too long is answered without it."""
+    """ASGI middleware: refuses too long addresses and headers, and answers requests that take too long."""
 
     def __init__(self, app: ASGIApp, request_s: float) -> None:
         self._app, self._request_s = app, request_s
@@ -95,7 +95,7 @@ class Limits:
         timer = asyncio.get_running_loop().call_later(self._request_s, timed.expire)
         try:
             await self._app(scope, timed.receive, timed.send)
-        except asyncio.CancelledError:  # the server stops, and what had begun had its time
+        except asyncio.CancelledError:  # the server stops, after the time that it gives to running requests
             await timed.abandon()
         finally:
             timer.cancel()
@@ -118,9 +118,9 @@ def _has_body(scope: Scope) -> bool:
 
 
 class _Timed:
-    """One request's channel. When its time is over it answers by itself, once, and what the application says later goes nowhere.
+    """The channel of one request. When its time is over it answers by itself, and the application's later answer is dropped.
 
-    The thread that works on the request cannot be stopped: it ends its work, and its answer is dropped.
+    The thread that works on the request cannot be stopped: it finishes its work.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -129,13 +129,13 @@ class _Timed:
         self._answering: asyncio.Task[None] | None = None
 
     async def receive(self) -> Message:
-        """The next part of the request; once time is over, as if the caller had gone."""
+        """The next part of the request; after the time limit, a disconnect."""
         message = await self._receive()
         self._arrived = self._arrived or not message.get("more_body", False)
         return {"type": "http.disconnect"} if self._over else message
 
     async def send(self, message: Message) -> None:
-        """The next part of the answer, unless time is over."""
+        """Send the next part of the answer, unless the time is over."""
         if self._over:
             return
         self._started = True
@@ -148,7 +148,7 @@ class _Timed:
             self._answering = asyncio.get_running_loop().create_task(self._answer())
 
     async def abandon(self) -> None:
-        """Answer that another try is worth it, unless an answer has begun."""
+        """Answer 503, so that the caller tries again, unless an answer has begun."""
         if not self._started:
             stopping = problem(503, "stopping", [Fault("", "the service stops; ask again")], {"Retry-After": str(RETRY_S)})
             await stopping(self._scope, self._receive, self.send)

@@ -1,8 +1,10 @@
-"""MODAK's own addresses: requests in, documents out. Nothing is decided here."""
+"""MODAK's own addresses: requests in, documents out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import itemgetter
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Path, Query, Request
@@ -16,10 +18,10 @@ from modak.api.direct import add_direct, one_at_a_time
 from modak.api.problems import answer, answer_text
 from modak.api.queries import once
 from modak.api.tags import tagged, unless_known
-from modak.errors import NotFound
+from modak.errors import NotFound, RequestError
 from modak.response import job_of, locations, without_preflight
-from modak.service import Service, item_called
-from modak.store.series import FILTERS as FILTERED
+from modak.results import filters as allowed
+from modak.service import KEYS, Service
 
 Strict = Annotated[bool, Query(description="turn every warning into an error")]
 Closest = Annotated[bool, Query(description="if nothing meets the constraints: the closest choice and `missed`, instead of an error")]
@@ -30,9 +32,6 @@ Wanted = Annotated[str, Path(max_length=600)]
 UsedBy = Annotated[str, Query(max_length=600, description="id of a plan: only results that its prediction is based on")]
 Replaced = Annotated[bool, Query(description="the last results that were replaced, with `replaced_at`, `replaced_by`, `replaced_from`")]
 Level = Annotated[float, Query(gt=0, lt=1, description="probability that the interval contains the next run's value")]
-
-NAMES: Final = {"systems": "name", "images": "reference", "rules": "name", "models": "id"}
-"""What can be listed, and the key that identifies an item."""
 
 
 def add_routes(app: FastAPI) -> None:
@@ -59,8 +58,9 @@ def add_routes(app: FastAPI) -> None:
     add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
     listed = told(page_of("measured_result"))
     add("/results", results, responses=listed, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
-    for kind, key in NAMES.items():
-        add_listing(app, kind, key)
+    for kind, key in KEYS.items():
+        add_listing(app, kind, partial(_page_of, kind, key))
+    add_listing(app, "models", lambda service, cursor, limit: service.models_page(limit=limit, cursor=cursor))
     add("/schema/{kind}", schema, responses=told({"type": "object"}), methods=["GET"], tags=["about"], summary="A JSON Schema")
     add("/health", health, responses=told(HEALTH), methods=["GET"], tags=["about"], summary="Whether the service runs")
     add("/ready", ready, responses=told(READY), methods=["GET"], tags=["about"], summary="Whether the service can answer")
@@ -92,7 +92,7 @@ EXAMPLE: Final = {
         },
     }
 }
-"""A request that every address for requests answers."""
+"""A request that can be sent to every address that takes requests."""
 
 
 FILLED: Final = told(ref(schemas.COMPONENTS["response"]), "The document, filled in")
@@ -120,7 +120,7 @@ POINTS: Final = {
 FILTERS: Final = {
     "parameters": [
         {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": "exact text of that column"}
-        for name in FILTERED
+        for name in allowed.COLUMNS
     ]
 }
 
@@ -169,24 +169,23 @@ def results(request: Request, limit: Limit = 100, cursor: Cursor = "", used_by: 
         once(request, name)
     service = service_of(request)
     if used_by:
+        if filters or replaced:
+            raise RequestError("cannot be combined with other filters", field="used_by")
         return answer(service.used_by(used_by, limit=limit, cursor=cursor))
     found = service.replaced if replaced else service.results
     return answer(found(filters, limit=limit, cursor=cursor))
 
 
-def add_listing(app: FastAPI, kind: str, key: str) -> None:
-    """Add ``GET /kind`` (paged) and ``GET /kind/NAME``, for things that ``key`` identifies."""
+def add_listing(app: FastAPI, kind: str, page: Callable[[Service, str, int], Mapping[str, Any]]) -> None:
+    """Add ``GET /kind``, which answers a ``page`` of all items by cursor and limit, and ``GET /kind/NAME``."""
 
     def every(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
         """A page of `items`; `next` is left out on the last one."""
-        return unless_known(request, lambda service: page(service.listing(kind), key, cursor, limit))
+        return unless_known(request, lambda service: page(service, cursor, limit))
 
     def one(request: Request, name: Wanted) -> Response:
         """One item by its name."""
-        return unless_known(request, lambda service: found(service, name))
-
-    def found(service: Service, name: str) -> Mapping[str, Any]:
-        return item_called(name, service.listing(kind), key, kind.removesuffix("s"))
+        return unless_known(request, lambda service: service.item(kind, name))
 
     single = kind.removesuffix("s")
     for path, endpoint, summary, called, shown in (
@@ -207,13 +206,13 @@ async def health() -> Response:
 
 
 def ready(request: Request) -> Response:
-    """The version of the data; 503 where the database is out of reach."""
-    return answer({"status": "ready", "data": service_of(request).store.version()})
+    """The version of the data; 503 where the database is out of reach, or another host has upgraded it."""
+    return answer({"status": "ready", "data": service_of(request).store.ready()})
 
 
-def page(items: Sequence[Mapping[str, Any]], key: str, cursor: str, limit: int) -> dict[str, Any]:
-    """One page of items sorted by ``key``, after the one that ``cursor`` names."""
-    rest = sorted((item for item in items if item[key] > cursor), key=lambda item: str(item[key]))
+def _page_of(kind: str, key: str, service: Service, cursor: str, limit: int) -> dict[str, Any]:
+    """One page of the items sorted by ``key``, after the one that ``cursor`` names."""
+    rest = sorted((item for item in service.listing(kind) if item[key] > cursor), key=itemgetter(key))
     shown = rest[:limit]
     return {"items": shown} | ({"next": shown[-1][key]} if len(rest) > limit else {})
 
@@ -225,7 +224,7 @@ def located(filled: Mapping[str, Any], request: Request) -> dict[str, Any]:
 
 
 def address(request: Request) -> str:
-    """Where the caller reaches the service."""
+    """The address of the service as the caller sees it."""
     return str(request.app.state.settings.public_url or str(request.base_url).rstrip("/"))
 
 

@@ -1,4 +1,4 @@
-"""What operators see of each request: an id in its answer, one line in the log, a count and a duration under ``/metrics``."""
+"""Monitoring of requests: an id in each answer, one line in the log, a count and a duration under ``/metrics``."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger("modak.requests")
 HEADER: Final = b"x-request-id"
 GIVEN: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-"""Ids that a proxy may give; another is not repeated anywhere."""
+"""Ids that are accepted from a proxy; others are not repeated anywhere."""
 SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 RESERVED: Final = 1 << 20
-"""Bytes of each file of counts: as much as the library maps at first, and more than all routes fill."""
+"""Bytes of each file of counts: as much as the library maps at first, and more than all routes need."""
 METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
 class Observed:
-    """The outermost layer of the application (pure ASGI: a layer that wraps requests and answers costs ten times as much)."""
+    """The outermost layer of the application (pure ASGI: Starlette's wrapped requests would cost ten times as much)."""
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         from prometheus_client import Counter, Histogram
@@ -88,7 +88,7 @@ class Observed:
 
 
 def request_id(scope: Scope) -> str:
-    """The id that a proxy gave to the request where it is a plain word, or a new one."""
+    """The id that a proxy gave to the request if it is a plain word, otherwise a new one."""
     for key, value in scope["headers"]:
         if key == HEADER and GIVEN.fullmatch(value):
             return str(value, "ascii")
@@ -96,7 +96,7 @@ def request_id(scope: Scope) -> str:
 
 
 class Gauges:
-    """The state of the database, read when someone asks: every worker tells the same."""
+    """The state of the database, read for each scrape; every worker reports the same."""
 
     def __init__(self, app: FastAPI) -> None:
         self.app = app
@@ -127,8 +127,9 @@ class Gauges:
 
 
 def _reserved(folder: Path) -> bool:
-    """Take the room for what this process will count, while there is any: its library maps files with holes in them, and whoever
-    writes into a hole when the disk has become full is ended by the system (SIGBUS).
+    """Allocate the files of this process's counts; returns whether there was room.
+
+    The library maps sparse files: writing into a hole while the disk is full would end the process (SIGBUS).
     """
     files = [folder / f"{kind}_{os.getpid()}.db" for kind in ("counter", "histogram")]
     try:

@@ -30,18 +30,18 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def answer(content: Any, *, status: int = 200, kind: str = "application/json", headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON answer as ready bytes; a number that is none would be a fault of ours and fails here."""
+    """A JSON answer; NaN or infinity would be a bug and raises ``ValueError``."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return answer_text(text, status=status, kind=kind, headers=headers)
 
 
 def answer_document(document: Mapping[str, Any]) -> Response:
-    """A document that was read strictly, with texts of ours in it: nothing there has to be looked for, so a faster writer takes it."""
+    """A document of the caller, which was read strictly, with our texts in it: needs no checks, so a faster writer is used."""
     return Response(to_json(document), 200, {"X-Content-Type-Options": "nosniff"}, "application/json")
 
 
 def answer_text(text: str, *, status: int = 200, kind: str = "application/json", headers: Mapping[str, str] | None = None) -> Response:
-    """An answer whose JSON is there already."""
+    """An answer from JSON text."""
     return Response(text.encode("utf-8", "replace"), status, {"X-Content-Type-Options": "nosniff", **(headers or {})}, kind)
 
 
@@ -60,7 +60,7 @@ def problem(status: int, title: str, faults: Sequence[Fault], headers: Mapping[s
 
 
 def answer_to(error: ModakError, scope: Scope) -> Response:
-    """The answer to an error of ours. Why the service cannot answer is noted for its log: it may name hosts, users and files."""
+    """The answer to an error. Why the service is unavailable is noted for its log only: it may name hosts, users and files."""
     faults = error.faults
     if isinstance(error, Unavailable):
         scope.setdefault("state", {})["why"] = "; ".join(map(str, faults))
@@ -91,7 +91,7 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """What the address of a request can be called with."""
+    """The methods of a request's address."""
     methods = {method for route in routes_at(request.scope) for method in route.methods}
     return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 

@@ -1,6 +1,6 @@
-"""Queries of addresses that are asked or that change something: what is misspelt there is refused, not passed over.
+"""Query parameters of addresses other than for reading: unknown ones are refused, not ignored.
 
-A misspelt ``dry_run`` would change what it was to try. Callers of the published addresses send what they like, as ever.
+With a misspelt ``dry_run`` data would be changed. At the published addresses unknown parameters are ignored, as they always were.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from modak.errors import RequestError, unknown
 
 LOOKING: Final = frozenset(("GET", "HEAD"))
 TOLERANT: Final = "published names"
-"""The tag of addresses whose callers are older than this."""
+"""The tag of the published addresses."""
 
 
 async def only_known(request: Request) -> None:
-    """Refuse a parameter that the address of a request does not have, and one given twice that has one value."""
+    """Refuse unknown parameters, and parameters with one value that are given twice."""
     route = request.scope["route"]
     if request.method in LOOKING or TOLERANT in route.tags:
         return
@@ -31,7 +31,7 @@ async def only_known(request: Request) -> None:
 
 
 def once(request: Request, name: str) -> None:
-    """Refuse a parameter that has one value and is given twice."""
+    """Refuse a parameter that is given twice."""
     if len(request.query_params.getlist(name)) > 1:
         raise RequestError("given twice; one value", field=name)
 

@@ -57,13 +57,13 @@ def scripts(rule: Rule) -> Iterator[Json]:
 
 
 def scaling_model(curve: Curve) -> Json | None:
-    """A curve that is Amdahl's law over workers: ``F`` is the parallel fraction; ``None`` for any other curve.
+    """A curve that is Amdahl's law over workers: ``F`` is the parallel fraction; ``None`` for any other curve, and for a single size.
 
     With T(p) = a + b/p, efficiency is T(1) / (p T(p)) = 1 / (p (1 - F) + F) for F = b / (a + b).
     """
     per_worker = curve.scale in ("ranks", "gpus") or curve.layout.ranks_per_node == 1
     serial, parallel = curve.amdahl
-    if not per_worker or serial + parallel <= 0:
+    if not per_worker or len(curve.sizes) < 2 or serial + parallel <= 0:
         return None
     series = curve.series
     code = "_".join(filter(None, [series.application, series.framework, series.framework_version, series.compiler, series.system]))

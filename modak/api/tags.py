@@ -1,4 +1,4 @@
-"""Facts that a caller has already are not sent again (RFC 9110, section 13: ``ETag`` and ``If-None-Match``)."""
+"""Conditional requests: facts that a caller has already are not sent again (RFC 9110, section 13: ``ETag``, ``If-None-Match``)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ def tagged(schema: dict[str, Any]) -> Responses:
 
 
 def unless_known(request: Request, find: Callable[[Service], Any]) -> Response:
-    """What ``find`` finds, or 304 where the caller names the tag of today's data."""
+    """The answer of ``find``, or 304 if the caller names the tag of the facts that answer now.
+
+    While new facts are still being read, the older ones answer, under their own tag. It is read first: what is found is as new or newer.
+    """
     service: Service = request.app.state.service()
-    tag = f'"{__version__}-{service.store.version()}"'
+    tag = f'"{__version__}-{service.facts().version}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     given = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
     if given & {tag, "*"}:

@@ -1,4 +1,4 @@
-"""Tables that come as a body: CSV, JSON, any text that a format recognises, or files of a multipart form. All of it stays in memory."""
+"""Tables in a body: CSV, JSON, any text that a format recognises, or files of a multipart form. They are kept in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_FILES: Final = 1000
 
 
 def sources(body: Raw) -> list[Source]:
-    """The tables of a body, by names that faults go by. Packed ones are refused: a small one can hold gigabytes."""
+    """The tables of a body, with names for messages. Compressed ones are refused: a small one can hold gigabytes."""
     if body.kind == "multipart/form-data":
         found = _parts(body)
     elif body.kind in KINDS:
@@ -45,7 +45,7 @@ def _parts(body: Raw) -> list[tuple[str, bytes]]:
 
 
 class _Form:
-    """Collects what the parser finds."""
+    """Collects the files that the parser finds."""
 
     def __init__(self) -> None:
         self.files: list[tuple[str, bytes]] = []
@@ -55,7 +55,7 @@ class _Form:
         self._content = bytearray()
 
     def callbacks(self) -> dict[str, Any]:
-        """What the parser calls, by the names that it knows."""
+        """The parser's callbacks."""
         return {
             "on_part_begin": self._begin,
             "on_header_field": self._field,
@@ -95,6 +95,6 @@ class _Form:
 
 
 def _shown(name: str) -> str:
-    """The last part of a file's name, as far as it can be printed: a label, never a path that is opened."""
+    """The last part of a file's name, in printable characters: a label, never a path that is opened."""
     last = PurePath(name.replace("\\", "/")).name
     return "".join(letter if letter.isprintable() else "?" for letter in last)[:100]

@@ -1,4 +1,4 @@
-"""The addresses that change the data. Who may call them was settled before (:mod:`modak.api.access`); what they do is the service's."""
+"""The addresses that change the data. :mod:`modak.api.access` has checked the caller; the service makes the changes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ WHY: Final = {"type": "string", "description": "the reason, as the results show 
 
 
 def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
-    """The schema of what selects results, with what else the document holds."""
+    """The schema of a document that selects results, with its further fields."""
     numbers = {"type": "integer", "minimum": 1, "maximum": LARGEST}
     ways = {
         "results": {"type": "array", "description": "`id` of each", "minItems": 1, "maxItems": MOST_NUMBERS, "items": numbers},
@@ -130,7 +130,7 @@ def doubt(request: Request, body: Body) -> Response:
 
 
 def _selected(sent: Any) -> Selection:
-    """Numbers of results or a file's name, whichever the document gives."""
+    """The numbers of results, or the file's name, that a document gives."""
     if isinstance(sent, dict) and sent.keys() == {"file"} and isinstance(sent["file"], str) and 0 < len(sent["file"]) <= LONGEST_NAME:
         return str(sent["file"])
     numbers = sent.get("results") if isinstance(sent, dict) and sent.keys() == {"results"} else None

@@ -1,4 +1,4 @@
-"""Who calls: a token becomes a principal with scopes. What needs which scope is said in :mod:`modak.api.access`."""
+"""Authentication: a token becomes a principal with scopes. Which scope an address needs is in :mod:`modak.api.access`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 SCOPES: Final = ("read", "optimise", "load", "admin")
 """What a token may allow: look at data, ask for plans, add results, everything."""
 REFUSED: Final = "the token is unknown, has expired or was revoked"
-"""One text for all of them: what is known of a token is nobody's business."""
+"""One text for all of these, so that nobody learns anything about a token."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""OpenID Connect: tokens that an issuer of the site's own signs. Needs the extra `oidc`.
+"""OpenID Connect: tokens that the site's own issuer signs. Needs the extra `oidc`.
 
-What is believed comes from the settings alone: the issuer, the audience, and :data:`ALGORITHMS`. Of the issuer's discovery
-document only the address of its keys is taken, once it has repeated the issuer's name.
+Issuer and audience come from the settings, the signatures from :data:`ALGORITHMS`. From the issuer's discovery document only the
+address of its keys is used, after it has repeated the issuer's name.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from jwt import PyJWK
 
 ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
-"""Signatures with a public key alone, so that no key of the issuer can be taken for a shared secret; each key keeps to its own."""
+"""Signatures with public keys only, so that no public key can be used as a shared secret. Each key has one algorithm."""
 FRESH_S: Final = 3600.0
-"""Seconds for which the issuer's keys are believed."""
+"""Seconds for which the issuer's keys are cached."""
 MISSING_KEY_WAIT_S: Final = 60.0
-"""Seconds between two looks for a key that is not there: nobody can make us ask the issuer more often."""
+"""Least seconds between two requests for an unknown key: callers cannot make us ask the issuer more often."""
 FAILURE_WAIT_S: Final = 5.0
-"""Seconds without another try after the issuer did not answer."""
+"""Least seconds between two tries if the issuer does not answer."""
 TIMEOUT_S: Final = 3.0
-"""Seconds for a whole answer of the issuer: callers wait for it meanwhile."""
+"""Seconds for a whole answer of the issuer, for which callers wait."""
 CLOCK_SKEW_S: Final = 60
 LARGEST_DOCUMENT_BYTES: Final = 1 << 20
 LONGEST_TOKEN: Final = 8192
@@ -69,10 +69,10 @@ class Issuer:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def principal(self, token: str) -> Principal:
-        """Whose token it is: ``oidc:`` and its subject, with those scopes that the claim lists as ``modak:SCOPE``.
+        """The principal of a token: ``oidc:`` and its subject, with the scopes that the claim lists as ``modak:SCOPE``.
 
         Raises :class:`~modak.errors.Unauthorised` for a token that is wrong in any way, and
-        :class:`~modak.errors.Unavailable` where the issuer does not answer and its keys are needed.
+        :class:`~modak.errors.Unavailable` if the issuer's keys are needed and it does not answer.
         """
         import jwt
 
@@ -96,7 +96,7 @@ class Issuer:
         return Principal(f"oidc:{subject}", frozenset(_scopes(claims.get(self.scopes_claim))))
 
     def _key(self, header: Mapping[str, Any]) -> PyJWK:
-        """The key that the token names; where we do not have it, the issuer is asked, but not too often."""
+        """The key that the token names. If it is unknown, the issuer is asked, but not too often."""
         name = header.get("kid")
         if not isinstance(name, str) or header.get("alg") not in ALGORITHMS or "crit" in header:
             raise Unauthorised(REFUSED)
@@ -124,7 +124,7 @@ class Issuer:
 
 
 def check(issuer: str, audience: str) -> None:
-    """Raise :class:`~modak.errors.DataError` for settings that would not do, or where the extra is not installed."""
+    """Raise :class:`~modak.errors.DataError` for wrong settings, or if the extra is not installed."""
     if not audience:
         raise DataError("is required with MODAK_OIDC_ISSUER", field="MODAK_OIDC_AUDIENCE")
     if not _allowed(issuer):
@@ -150,7 +150,7 @@ def _keys_address(issuer: str) -> str:
 
 
 def _keys(document: Mapping[str, Any]) -> Iterator[tuple[str, PyJWK]]:
-    """Those of the issuer's keys that sign, by their names; what we do not understand is left out."""
+    """The issuer's keys for signatures by their names, without keys of unknown kinds."""
     from jwt import PyJWK, PyJWTError
 
     for entry in document["keys"]:
@@ -186,7 +186,7 @@ def _fetched(address: str) -> dict[str, Any]:
 
 @contextmanager
 def _cut_late(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Connect, and end the connection under whoever still reads from it after its time: its own timeout begins anew with each byte."""
+    """Connect, and shut the connection down after :data:`TIMEOUT_S`: its own timeout begins again with each byte."""
     connection.connect()
     plain: socket.socket = connection.sock  # the connection forgets it where the issuer says that it will close it
 
@@ -209,7 +209,7 @@ def _allowed(address: str) -> bool:
 
 
 def loopback(host: str) -> bool:
-    """Whether an address or name is this machine's own.
+    """Whether an address or name is of the loopback interface.
 
     >>> loopback("127.0.0.1"), loopback("localhost"), loopback("0.0.0.0"), loopback("modak.example.org")
     (True, True, False, False)

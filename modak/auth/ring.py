@@ -16,7 +16,7 @@ from modak.store.audit import Actor
 from modak.store.keys import Key
 
 REMEMBERED_S: Final = 2.0
-"""Seconds for which a worker believes what the database said of a key: a key that another process revoked works for so long at most."""
+"""Seconds for which a worker caches a key: a key that another process revokes works for so long at most."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+ -]{0,99}")
 
 
@@ -25,14 +25,14 @@ class KeyRing:
     """The API keys of a database. :meth:`find` may be called from several threads."""
 
     access: Callable[[], Access]
-    """Asked for when it is needed: a service starts before its database answers."""
+    """Called when it is needed: a service starts before its database answers."""
     clock: Callable[[], float] = monotonic
     _known: dict[str, tuple[Key, float]] = field(default_factory=dict)
 
     def create(self, name: str, scopes: Sequence[str], expires_at: datetime | None, actor: Actor) -> tuple[str, Key]:
         """A new key for ``name``, whose writes are attributed to ``key:name``: its text, and what is kept of it.
 
-        Raises :class:`~modak.errors.RequestError` for a name or scope that is none, or a time that has passed.
+        Raises :class:`~modak.errors.RequestError` for a wrong name or scope, or a time in the past.
         """
         faults = [Fault("scope", unknown("scope", scope[:40], SCOPES)) for scope in scopes if scope not in SCOPES]
         if not _NAME.fullmatch(name):
@@ -48,7 +48,7 @@ class KeyRing:
         return token, self.access().create(tokens.digest(token), name, f"key:{name}", ordered, expires_at, actor)
 
     def find(self, token: str) -> Principal:
-        """Whose key it is. Raises :class:`~modak.errors.Unauthorised` for one that is unknown, has expired or was revoked."""
+        """The principal of a key. Raises :class:`~modak.errors.Unauthorised` if it is unknown, has expired or was revoked."""
         known = self.remembered(token)
         if known is not None:
             return known
@@ -59,7 +59,7 @@ class KeyRing:
         return _principal(key)
 
     def remembered(self, token: str) -> Principal | None:
-        """The same from memory, where it is there and fresh: asks no database."""
+        """The same from the cache; ``None`` if it is not there or too old."""
         digest = tokens.digest(token)
         key, until = self._known.get(digest, (None, 0.0))
         if key is None:
@@ -74,7 +74,7 @@ class KeyRing:
         return self.access().every()
 
     def revoke(self, identity: str, actor: Actor) -> bool:
-        """End a key, here at once; whether it was still alive. Raises :class:`~modak.errors.NotFound`."""
+        """Revoke a key, in this process at once; returns whether it was not revoked before. Raises :class:`~modak.errors.NotFound`."""
         ended = self.access().revoke(identity, actor)
         self._known.clear()
         return ended

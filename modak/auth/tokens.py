@@ -1,6 +1,6 @@
-"""Tokens of our own: 256 random bits behind a prefix, with a checksum, so that scanners of secrets find them without false alarms.
+"""MODAK's tokens: 256 random bits behind a prefix, with a checksum, so that secret scanners find them without false alarms.
 
-Nothing but their SHA-256 is kept: against 256 random bits a slow hash would win nothing.
+Only their SHA-256 is stored. A slow hash would gain nothing: 256 random bits cannot be guessed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _CHECK: Final = 6
 
 
 def new(prefix: str) -> str:
-    """A token that nobody has."""
+    """A new random token."""
     random = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
     return prefix + random + _checksum(prefix + random)
 
 
 def well_formed(token: str, prefix: str) -> bool:
-    """Whether the text could be a token of ours: a slip of the keyboard is found without asking the database."""
+    """Whether the text has the form of a token: typing errors are found without the database."""
     body, check = token[:-_CHECK], token[-_CHECK:]
     return token.startswith(prefix) and len(body) == len(prefix) + _RANDOM and body.isascii() and check == _checksum(body)
 
 
 def digest(token: str) -> str:
-    """What is kept of a token: 64 hexadecimal digits."""
+    """The SHA-256 of a token, which is what is stored: 64 hexadecimal digits."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 

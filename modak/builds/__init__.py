@@ -1,7 +1,7 @@
-"""Building images: the one room that runs builders and containers.
+"""Building images: the only package that runs image builders and containers.
 
-Whoever wants an image places an order (:mod:`.order`) in the database, where orders for the same thing are one build. One process a
-folder of images, the builder (:mod:`.worker`), takes them in turn: it runs the tool of the image's runtime (:mod:`.apptainer`,
-:mod:`.charliecloud`) under a temporary name, runs the image to see what it carries (:mod:`.verify`), and only then gives it its
-name and an entry in the catalogue. :mod:`.bundle` carries a finished image to a site without internet.
+A build begins as an order (:mod:`.order`) in the database; orders for the same image are one build. There is one builder process
+(:mod:`.worker`) for each folder of images. It runs the tool of the image's runtime (:mod:`.apptainer`, :mod:`.charliecloud`) under
+a temporary name, then runs the image to see what it contains (:mod:`.verify`), and only then gives it its name and an entry in the
+catalogue. :mod:`.bundle` packs a finished image for a site without internet.
 """

@@ -20,14 +20,14 @@ _FAULT: Final = re.compile(r"(?:FATAL|ERROR)\s*:\s*(?P<why>.+)")
 
 @dataclass(frozen=True)
 class Apptainer:
-    """Apptainer, or Singularity where that is what there is."""
+    """Apptainer; where it is not installed, Singularity."""
 
     runtime: str = "apptainer"
     ending: str = ".sif"
     programs: tuple[str, ...] = ("apptainer",)
 
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
-        """As root where root may do everything, else within a user namespace; the host's temporary folders are not the recipe's."""
+        """As root with all capabilities, else in a user namespace. Steps get temporary folders of their own."""
         program, rights = _program(), () if all_powerful() else ("--fakeroot",)
         temporary = work / "temporary"
         temporary.mkdir()
@@ -37,7 +37,7 @@ class Apptainer:
         yield Command("build", (program, "build", *rights, "--force", str(image), str(work / "recipe")), ((name, binds),))
 
     def tidy(self, work: Path) -> tuple[Command, ...]:
-        """It leaves nothing."""
+        """None: it leaves nothing."""
         return ()
 
     def step(self, line: str) -> str | None:
@@ -48,12 +48,12 @@ class Apptainer:
         return None if found is None else f"%{found['section']}" if found["section"] else f"{found['other']}{found['rest']}"
 
     def fault(self, line: str) -> str | None:
-        """Its own last words."""
+        """Its own messages of errors."""
         found = _FAULT.match(line)
         return found["why"] if found else None
 
     def run(self, image: Path, work: Path) -> tuple[str, ...]:
-        """Without the caller's home, variables and temporary files."""
+        """Without the user's home folder, variables and temporary files."""
         return (_program(), "--silent", "exec", "--cleanenv", "--contain", "--workdir", str(work), "--pwd", "/tmp", str(image))  # noqa: S108
 
 

@@ -1,6 +1,6 @@
-"""One file that carries an image to a site without internet: the image, its recipe, its entry in the catalogue, and checksums.
+"""Bundles: one file for a site without internet, with an image, its recipe, its entry in the catalogue, and checksums.
 
-A plain tar archive with members of known names; nothing in it says where it goes.
+A bundle is a plain tar archive with members of known names. It does not determine where they are unpacked.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ SUMS: Final = "SHA256SUMS"
 RECIPE: Final = "recipe"
 MOST_TEXT: Final = 4 << 20
 PLAIN: Final = "r:"
-"""A packed archive could hold anything times its size, and images are packed already."""
+"""Only plain archives are read: a compressed one could unpack to any size, and images are compressed already."""
 _BROKEN: Final = (OSError, tarfile.TarError, ValueError, ArithmeticError, LookupError, EOFError, zlib.error)
-"""What reading an archive raises where somebody has turned its headers around."""
+"""What reading an archive raises for damaged or forged headers."""
 
 
 def is_bundle(file: Path) -> bool:
@@ -44,7 +44,7 @@ def is_bundle(file: Path) -> bool:
 
 
 def pack(image: Image, file: Path, recipe: str, output: Path) -> dict[str, Any]:
-    """Write a bundle, whole or not at all. Raises :class:`modak.errors.Conflict` for an image that is not the catalogue's."""
+    """Write a bundle, completely or not at all. Raises :class:`modak.errors.Conflict` for an image that is not the catalogue's."""
     found = sha256(file)
     if image.digest and image.digest != f"sha256:{found}":
         raise Conflict(f"{file} is not the file in the catalogue: sha256:{found} instead of {image.digest}", field="digest")
@@ -69,16 +69,16 @@ def pack(image: Image, file: Path, recipe: str, output: Path) -> dict[str, Any]:
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
-    """The same image gives the same bundle: no times, no owners."""
+    """A member without time and owner, so that the same image gives the same bundle."""
     member = tarfile.TarInfo(name)
     member.size, member.mode = size, 0o644
     return member
 
 
 def unpack(file: Path, folder: Path) -> tuple[Image, AbstractContextManager[Path]]:
-    """The entry of a bundle, and a context that brings its image into ``folder`` and takes it away again where its body fails.
+    """The entry of a bundle, and a context that puts its image into ``folder`` if the context's body succeeds.
 
-    Raises :class:`modak.errors.DataError` that names the member which is missing, too many, or not what its checksum says.
+    Raises :class:`modak.errors.DataError` that names a member that is missing or does not match its checksum.
     """
     try:
         with tarfile.open(file, PLAIN) as archive:
@@ -96,7 +96,7 @@ def unpack(file: Path, folder: Path) -> tuple[Image, AbstractContextManager[Path
 
 @contextmanager
 def _settled(file: Path, image: Image, folder: Path) -> Iterator[Path]:
-    """The image under its name; it is hashed on the way, and has a name that no job knows until its entry is stored."""
+    """The image's place. It is unpacked and hashed under a temporary name, which is replaced after the body, when its entry is stored."""
     final, waiting = folder / image.reference, folder / f".bundle-{secrets.token_hex(8)}"
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -14,7 +14,7 @@ from modak.builds.tools import Command, find
 _STEP: Final = re.compile(r"\s*(?P<number>[0-9]+)[.*]? (?P<words>[A-Z]+(?:\.[A-Z])? .*)")
 _FAULT: Final = re.compile(r"(?:ch-[a-z]+\[[0-9]+\]: )?error: (?P<why>.+)|(?P<full>.*No space left on device.*)")
 FURTHER_FORMS: Final = {"directory": ("dir", ""), "tar": ("tar", ".tar.gz")}
-"""Further forms: what ch-convert calls them, and how their names end."""
+"""Further forms: ch-convert's name, and the ending of the files."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Charliecloud:
     programs: tuple[str, ...] = ("ch-image", "ch-convert", "ch-run")
 
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
-        """Base images from files first, where the order names some."""
+        """Base images from files are imported first."""
         build, convert, tag = find("ch-image"), find("ch-convert"), _tag(work)
         for file, name in order.bases:
             yield Command(f"import {name}", (build, "import", file, name))
@@ -46,12 +46,12 @@ class Charliecloud:
         return f"{found['number']}. {found['words']}" if found else None
 
     def fault(self, line: str) -> str | None:
-        """Its own last words."""
+        """Its own messages of errors."""
         found = _FAULT.match(line)
         return (found["why"] or found["full"]) if found else None
 
     def run(self, image: Path, work: Path) -> tuple[str, ...]:
-        """With the image's own variables alone, and a temporary folder of its own."""
+        """Only with the image's own variables, and with a temporary folder of its own."""
         return (find("ch-run"), "--unset-env=*", "--set-env", "--private-tmp", "--cd=/tmp", str(image), "--")
 
 

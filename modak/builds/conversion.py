@@ -1,4 +1,4 @@
-"""Reading a recipe with spython, in a process of its own: it ends the process on faults, and reads the folder that it runs in."""
+"""Reading a recipe with spython in a separate process, because spython exits on errors and reads its working directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES: Final = {"dockerfile": "Dockerfile", "definition": "Singularity"}
 
 
 def converted(text: str, form: Form, name: str) -> str:
-    """The recipe as the other kind. Raises :class:`modak.errors.RequestError` for what cannot be said there, line by line."""
+    """The recipe in the other form. Raises :class:`modak.errors.RequestError` for each line that cannot be translated."""
     if wrong := refusals(text, form):
         to = "a definition file" if form == "dockerfile" else "a Dockerfile"
         raise RequestError(faults=[Fault(name, f"{each} cannot be translated into {to}; write that one by hand") for each in wrong])

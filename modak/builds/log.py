@@ -1,4 +1,4 @@
-"""What a tool prints, kept to a bounded length: the beginning and the end, line by line, without control characters."""
+"""The output of a tool at a bounded length: its first and last lines, without control characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x
 
 
 class Log:
-    """Collects bytes; :meth:`text` is what is kept of them."""
+    """Collects output; :meth:`text` is the part that is kept."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -23,7 +23,7 @@ class Log:
         self._dropped = 0
 
     def feed(self, data: bytes) -> list[str]:
-        """Take what was printed; the lines that it completed."""
+        """Add output; returns the lines that it completes."""
         *whole, self._rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
         if len(self._rest) > LONGEST_LINE:
             whole, self._rest = [*whole, self._rest], b""
@@ -31,6 +31,10 @@ class Log:
         for line in lines:
             self.line(line)
         return lines
+
+    def end(self) -> list[str]:
+        """Complete the last line of a command that ended without a line feed; returns it, or nothing."""
+        return self.feed(b"\n")
 
     def line(self, line: str) -> None:
         """Keep a line."""
@@ -45,7 +49,7 @@ class Log:
             self._dropped += 1
 
     def text(self) -> str:
-        """The first and the last lines, and how many are left out between them."""
+        """The first and the last lines, and the number of lines left out between them."""
         left_out = [f"… {self._dropped} lines are left out here …"] if self._dropped else []
         return "".join(f"{line}\n" for line in (*self._first, *left_out, *self._last))
 

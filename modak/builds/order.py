@@ -1,4 +1,4 @@
-"""What is to be built: the recipe's text, the runtime that it is for, and what the image is said to carry."""
+"""Orders for images: the recipe's text, the runtime, and the labels that the image is to have."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
+
+from pydantic import ValidationError
 
 from modak.errors import NotFound, RequestError
+from modak.facts import ImageLabels
 from modak.recipes.archives import SUMS, Archive, Download, downloads, listed, names
 from modak.recipes.forms import form_of
 from modak.recipes.offline import Mirrors, base_file, base_images, offline
 from modak.recipes.plan import Recipe, labels
+from modak.text.faults import faults_of
 
 Runtime = Literal["apptainer", "charliecloud"]
-BUILDERS: Final[tuple[Runtime, ...]] = ("apptainer", "charliecloud")
-"""The runtimes whose tools build here."""
+RUNTIMES: Final[tuple[Runtime, ...]] = get_args(Runtime)
+"""The runtimes for which images are built."""
 FurtherForm = Literal["directory", "tar"]
-"""What Charliecloud's image is wanted as, beside SquashFS."""
+"""Forms of Charliecloud's images besides SquashFS."""
 _LABEL: Final = re.compile(r"\bmodak\.(?P<name>[a-z_]+)[ =]+[\"']?(?P<value>[A-Za-z0-9._+,-]+)", re.MULTILINE)
 _LISTS: Final = ("compilers", "distribution")
 _TEXTS: Final = ("framework", "version", "source", "accelerator", "microarchitecture", "mpi", "mpi_version", "python", "cuda")
@@ -36,17 +40,17 @@ class Order:
     name: str
     """The image file's name without its ending."""
     claims: Mapping[str, Any]
-    """What the image is said to carry: fields of :class:`modak.facts.ImageLabels`, ``framework`` at least."""
+    """The labels that the recipe states: fields of :class:`modak.facts.ImageLabels`, at least ``framework``."""
     context: str = ""
     """The folder that a Dockerfile copies from, and that paths of a definition file are relative to; empty: nothing is copied."""
     bases: tuple[tuple[str, str], ...] = ()
-    """Base images for Charliecloud that come from files: the file, and the name that the text knows it by."""
+    """Base images that Charliecloud imports from files: the file, and its name in the text."""
     also: tuple[FurtherForm, ...] = ()
     source: str = "a recipe of MODAK's"
 
     @property
     def key(self) -> str:
-        """The same for orders that make the same image: builds with one key are one build."""
+        """Equal for orders of the same image, which are one build."""
         what = {name: value for name, value in asdict(self).items() if name not in ("claims", "source")}
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
@@ -57,7 +61,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Site:
-    """What the administrator of a site without internet has named: folders, and the address of a package index. Empty: there is none."""
+    """The replacements for the internet at a site: folders, and the address of a package index. Empty: there is none."""
 
     bases: str = ""
     wheels: str = ""
@@ -65,7 +69,7 @@ class Site:
     sources: str = ""
 
     def mirrors(self, text: str, runtime: Runtime) -> Mirrors:
-        """What takes the internet's place for a recipe. Raises :class:`modak.errors.RequestError` where nothing does."""
+        """The replacements for a recipe's downloads. Raises :class:`modak.errors.RequestError` where one is missing."""
         if not (self.bases or self.wheels or self.index or self.sources):
             settings = "MODAK_WHEELS_DIR, MODAK_PACKAGE_INDEX, MODAK_SOURCES_DIR or MODAK_BASE_IMAGES_DIR"
             raise RequestError(f"no replacement for the internet is configured: set {settings}", field="offline")
@@ -74,7 +78,7 @@ class Site:
         return Mirrors(found, self.wheels if "pip" in text else "", self.index, archives)
 
     def _base(self, image: str, runtime: Runtime) -> str:
-        """A base image as a file, or as a directory. Raises :class:`modak.errors.RequestError` that says what it has to be called."""
+        """The file or directory of a base image. Raises :class:`modak.errors.RequestError` that says which name it has to have."""
         endings = (".sif", "") if runtime == "apptainer" else (".tar.gz", ".tar", "")
         for ending in endings:
             if (place := Path(self.bases, base_file(image, ending))).exists():
@@ -83,7 +87,7 @@ class Site:
         raise RequestError(f"{self.bases} has no {wanted}: put {image} there", field="MODAK_BASE_IMAGES_DIR")
 
     def _archive(self, wanted: Download) -> Archive:
-        """The site's copy of a download. Raises :class:`modak.errors.RequestError` for one that is not there, or that no checksum holds."""
+        """The site's copy of a download. Raises :class:`modak.errors.RequestError` where it is missing, or has no checksum."""
         known = names(wanted.address)
         folder, sums = Path(self.sources), Path(self.sources, SUMS)
         found = next((folder / name for name in known if (folder / name).is_file()), None)
@@ -103,7 +107,7 @@ def read(document: Mapping[str, Any]) -> Order:
 
 
 def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequence[FurtherForm] = ()) -> Order:
-    """The order for one of MODAK's own recipes; ``site``: without internet."""
+    """The order for one of MODAK's own recipes; ``site``: it is built without internet."""
     kind = builder_of(runtime)
     text, _ = made.text(kind)
     claims = labels(made).model_dump(mode="json", exclude_none=True, exclude_unset=True)
@@ -112,9 +116,10 @@ def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequen
 
 
 def of_text(text: str, runtime: str, name: str, context: Path, site: Site | None = None, also: Sequence[FurtherForm] = ()) -> Order:
-    """The order for somebody's own recipe, whose labels ``modak.framework`` and the like say what the image is to carry.
+    """The order for a user's recipe, whose labels (``modak.framework``, …) state what the image contains.
 
-    Raises :class:`modak.errors.RequestError` for a definition with a section that runs on the machine that builds.
+    Raises :class:`modak.errors.RequestError` where ``modak.framework`` is missing, for a label with a value that it cannot have, and
+    for sections that run on the building machine.
     """
     kind = builder_of(runtime)
     if found := re.search(r"^%(setup|pre)\b", text, re.MULTILINE | re.IGNORECASE):
@@ -126,7 +131,7 @@ def of_text(text: str, runtime: str, name: str, context: Path, site: Site | None
 
 
 def builder_of(runtime: str) -> Runtime:
-    """Who builds for a runtime. Raises :class:`modak.errors.RequestError` for one that nobody here builds for."""
+    """The runtime whose tool builds images for a runtime. Raises :class:`modak.errors.RequestError` where there is none."""
     if runtime in ("apptainer", "singularity"):
         return "apptainer"
     if runtime == "charliecloud":
@@ -135,7 +140,7 @@ def builder_of(runtime: str) -> Runtime:
 
 
 def recipe_of(answer: Mapping[str, Any]) -> tuple[Recipe, str]:
-    """The recipe and runtime of an answered request. Raises :class:`modak.errors.NotFound` where nothing has to be built."""
+    """The recipe and the runtime in an answer. Raises :class:`modak.errors.NotFound` where nothing has to be built."""
     plan = answer["job"]["plan"]
     if not plan.get("recipe"):
         image = (plan.get("image") or {}).get("reference", "none")
@@ -151,6 +156,7 @@ def _forms(runtime: Runtime, also: Sequence[FurtherForm]) -> tuple[FurtherForm, 
 
 
 def _claims(text: str) -> dict[str, Any]:
+    """The labels that a recipe states. They are checked here, because a build takes long, and runs the image to compare them at its end."""
     found = {match["name"]: match["value"] for match in _LABEL.finditer(text)}
     if "framework" not in found:
         raise RequestError(
@@ -158,7 +164,12 @@ def _claims(text: str) -> dict[str, Any]:
         )
     texts = {name: value for name, value in found.items() if name in _TEXTS}
     lists = {name: found[name].split(",") for name in _LISTS if name in found}
-    return {"source": "pip", **texts, **lists}
+    claims = {"source": "pip", **texts, **lists}
+    try:
+        ImageLabels.model_validate({"version": "0", **claims})  # a version that is not stated is found out by running the image
+    except ValidationError as wrong:
+        raise RequestError(faults=faults_of(wrong, "modak", model=ImageLabels)) from None
+    return claims
 
 
 def _without_internet(order: Order, site: Site) -> Order:

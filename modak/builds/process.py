@@ -1,4 +1,4 @@
-"""Running a tool so that it can be watched and ended whole: a process group of its own, output as it comes, and no survivors."""
+"""Running a tool in a process group of its own, so that its output can be followed and all its processes can be ended."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from typing import Final
 
 LOOK_S: Final = 0.25
 PATIENCE_S: Final = 5.0
-"""How long a group may take to end by itself."""
+"""Seconds that a group has to end after a signal."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process (or the leader of a group) that cannot be mistaken for a later one of the same number."""
+    """A process (or the leader of a group), told from a later one with the same number by its start."""
 
     pid: int
     started: int
@@ -29,7 +29,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it is still there; a zombie is not."""
+        """Whether it still runs; a zombie does not."""
         return _started(self.pid) == self.started
 
 
@@ -74,7 +74,7 @@ def run(
 
 @contextmanager
 def _group(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The command as the leader of a session; afterwards nobody of its group is left."""
+    """The command as the leader of a session; at the end of the block every process of its group is ended."""
     with subprocess.Popen(  # noqa: S603 (words of ours, no shell)
         words,
         stdin=subprocess.DEVNULL,
@@ -92,7 +92,7 @@ def _group(words: Sequence[str], environment: Mapping[str, str], folder: Path) -
 
 
 def _output(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """What it prints, in pieces; nothing now and then, so that the reader can look around. Ends with the leader."""
+    """Its output in pieces, until the leader ends; empty ones at least every :data:`LOOK_S` seconds."""
     assert process.stdout is not None  # noqa: S101 (it is a pipe)
     source = process.stdout.fileno()
     os.set_blocking(source, False)
@@ -108,9 +108,9 @@ def _output(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
 
 
 def end(group: int) -> None:
-    """End every process of a group, and what its leader's children put into sessions of their own, as apt does with dpkg.
+    """End every process of a group, and descendants of its leader in other sessions (apt starts dpkg in one).
 
-    First by asking, then by force. A group that is gone is no error.
+    They get SIGTERM, then SIGKILL. A group that has ended is not an error.
     """
     apart = [each for each in _descendants(group) if each.alive]
     for wanted in (signal.SIGTERM, signal.SIGKILL):
@@ -142,7 +142,7 @@ def _descendants(leader: int) -> list[Process]:
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
-    """The number of each living process, and its state and what follows that in ``/proc/PID/stat``."""
+    """The number of each living process, with the fields of ``/proc/PID/stat`` from its state on."""
     for folder in Path("/proc").iterdir():
         with suppress(OSError):
             if folder.name.isdigit():

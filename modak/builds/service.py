@@ -1,4 +1,4 @@
-"""The use cases around building: order, look, cancel, verify, carry. The same for the command line and the service."""
+"""The use cases of builds, for the command line and the service: order, state, cancel, verify, bundle."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from modak.text.grammar import is_image_file
 
 Json = dict[str, Any]
 PATIENCE: Final = timedelta(seconds=15)
-"""After so long without a sign of life somebody looks whether there is a builder at all."""
+"""After this time without a report a builder is started, in case there is none."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class BuildService:
 
     @property
     def site(self) -> Site:
-        """What takes the internet's place."""
+        """The replacements for the internet."""
         return site(self.settings)
 
     # --- building
 
     def order(self, asked: WantedBuild, answer: Callable[[Any], Mapping[str, Any]]) -> Order:
-        """The order for what somebody asks; ``answer`` answers a request. Raises as both do."""
+        """The order for a document; ``answer`` answers a request. Raises as :func:`recipe` and ``answer`` do."""
         if asked.recipe is not None:
             made, runtime = recipe(asked.recipe), "apptainer"
         else:
@@ -63,9 +63,9 @@ class BuildService:
         return of_recipe(made, asked.runtime or runtime, self.site if asked.offline else None, asked.also)
 
     def ask(self, order: Order, actor: Actor, *, again: bool = False) -> Json:
-        """Order an image: the state of its build, which may be one that others wait for, or one that is done.
+        """Order an image. Returns the state of its build, which may have been ordered before, or be done.
 
-        ``again``: what was built before is built anew. A recipe that copies files is always built anew: they may have changed.
+        ``again``: build it again. A recipe that copies files is always built again, because they may have changed.
         Raises :class:`modak.errors.Unavailable` where the folder of images cannot be written.
         """
         folder = self.folder
@@ -78,7 +78,7 @@ class BuildService:
         return state(build)
 
     def state(self, build_id: str) -> Json:
-        """How far a build is. Where nobody seems to work on it, a builder is started, if one can work here."""
+        """The state of a build. If no builder seems to run, one is started, where that is possible."""
         build = self.store.builds.get(build_id)
         if build.living and now() - max(build.requested_at, build.beat_at) > PATIENCE:
             with suppress(ModakError):
@@ -86,11 +86,11 @@ class BuildService:
         return state(build)
 
     def log(self, build_id: str) -> str:
-        """What the tools printed, the beginning and the end of it."""
+        """The output of the tools, its beginning and end."""
         return self.store.builds.get(build_id).log
 
     def cancel(self, build_id: str, actor: Actor) -> Json:
-        """Stop a build, for everybody who waits for it."""
+        """Cancel a build for everybody who ordered it."""
         return state(self.store.builds.cancel(build_id, actor))
 
     def listing(self, limit: int = 100) -> list[Json]:
@@ -100,7 +100,7 @@ class BuildService:
     # --- images that are there
 
     def verify(self, name: str, actor: Actor) -> Json:
-        """Run an image of the catalogue, and keep what that showed; one whose labels are refuted is never chosen again."""
+        """Run an image of the catalogue, and store the findings. An image with a refuted label is not chosen any more."""
         image = self._image(name)
         file = verify.file_of(image, self.folder)
         builder = next((each for each in worker.BUILDERS.values() if file.name.endswith(each.ending)), worker.BUILDERS["apptainer"])
@@ -114,7 +114,7 @@ class BuildService:
         return bundle.pack(image, verify.file_of(image, self.folder), self._recipe(image), output)
 
     def unbundle(self, file: Path, actor: Actor, *, replace_old: bool = False) -> Image:
-        """Take in what :meth:`bundle` packed: the file into the folder of images, the entry into the catalogue."""
+        """Unpack a bundle: the file into the folder of images, the entry into the catalogue."""
         found, settle = bundle.unpack(file, self.folder)
         with settle as place:
             entry = found.model_copy(update={"reference": str(place)})
@@ -124,7 +124,7 @@ class BuildService:
     # --- within
 
     def _image(self, name: str) -> Image:
-        """An image by its reference, or by its file's name where only one has that."""
+        """An image by its reference, or by the name of its file if that is unique."""
         images = self.store.snapshot().images
         found = [image for image in images if image.reference == name] or [
             image for image in images if "://" not in image.reference and image.reference.rsplit("/", 1)[-1] == name
@@ -140,7 +140,7 @@ class BuildService:
         return next((build.order["text"] for build in done if build.result.get("image") == image.reference), "")
 
     def _whole(self, build: Build) -> bool:
-        """Whether all that a build made is still there, and nobody found fault with it."""
+        """Whether all files of a build are there, and the image is in the catalogue without refuted labels."""
         files = [(Path(each["file"]), each.get("bytes")) for each in build.result["files"]]
         there = all(file.exists() and (size is None or file.stat().st_size == size) for file, size in files)
         known = {image.reference: image for image in self.store.snapshot().images}
@@ -149,7 +149,7 @@ class BuildService:
 
 
 def site(settings: Settings) -> Site:
-    """What takes the internet's place, as the settings name it."""
+    """The replacements for the internet that the settings name."""
     named = (settings.base_images_dir, settings.wheels_dir, settings.sources_dir)
     bases, wheels, sources = (str(Path(name).absolute()) if name else "" for name in named)
     return Site(bases, wheels, settings.package_index, sources)
@@ -171,7 +171,7 @@ def state(build: Build) -> Json:
 
 
 def start_builder(settings: Settings, folder: Path) -> None:
-    """Start the folder's builder, unless one is at work. It is nobody's child: it outlives who asked, and ends by itself."""
+    """Start the folder's builder, unless one runs. It is detached: it outlives this process, and ends by itself."""
     own = {"MODAK_DATABASE_URL": settings.database_url, "MODAK_IMAGES_DIR": str(folder), "MODAK_BUILD_HOURS": str(settings.build_hours)}
     words = (sys.executable, "-m", "modak", "images", "builder")
     detach = 'exec >"$0" 2>&1; "$@" <&0 &'

@@ -1,4 +1,4 @@
-"""The programs that build, convert and run images: where they are, and what of this process's environment they see."""
+"""The programs that build, convert and run images: where they are, and which environment variables they get."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SEEN: Final = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    """One command of a build, and what it does in words for people."""
+    """One command of a build, and its step as users read it."""
 
     step: str
     words: tuple[str, ...]
     variables: tuple[tuple[str, str], ...] = ()
-    """What it sees beside :func:`environment`."""
+    """Its environment variables in addition to :func:`environment`."""
 
 
 class Builder(Protocol):
@@ -36,34 +36,34 @@ class Builder(Protocol):
 
     @property
     def runtime(self) -> str:
-        """The runtime in the words of requests."""
+        """The runtime's name in requests."""
 
     @property
     def ending(self) -> str:
-        """How its image files end."""
+        """The ending of its image files."""
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """What must be installed to build."""
+        """The programs that must be installed to build."""
 
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
-        """What makes ``image`` from the recipe that lies in ``work`` as ``recipe``, and the order's further forms beside it."""
+        """The commands that make ``image``, and the order's further forms beside it, from the file ``recipe`` in ``work``."""
 
     def tidy(self, work: Path) -> tuple[Command, ...]:
-        """What takes away that the commands left outside of ``work``; it may fail."""
+        """Commands that remove what was left outside of ``work``; they may fail."""
 
     def step(self, line: str) -> str | None:
-        """The step of the recipe that a line of the tool's output begins; ``None``: none."""
+        """The step of the recipe that begins with a line of the tool's output; ``None``: none does."""
 
     def fault(self, line: str) -> str | None:
-        """What a line says of why the tool failed; ``None``: nothing."""
+        """The reason for a failure in a line of the tool's output; ``None``: there is none."""
 
     def run(self, image: Path, work: Path) -> tuple[str, ...]:
-        """Words before a command that is to run inside the image, apart from the host's files and variables."""
+        """The words before a command that runs it inside the image, isolated from the host's files and variables."""
 
 
 def find(*names: str) -> str:
-    """The path of the first program of these that is there. Raises :class:`modak.errors.Unavailable` that names them."""
+    """The path of the first of these programs that is installed. Raises :class:`modak.errors.Unavailable` where none is."""
     for name in names:
         if path := shutil.which(name):
             return path
@@ -71,10 +71,10 @@ def find(*names: str) -> str:
 
 
 def environment(program: str, work: Path, extra: Iterable[tuple[str, str]] = ()) -> Mapping[str, str]:
-    """What a tool sees: paths, proxies, certificates and its own settings; no token, no database, no setting of pip's or Python's.
+    """The variables of a tool: paths, proxies, certificates and its own settings; no token, database, or settings of pip or Python.
 
-    The program's own folder comes first in ``PATH``: Charliecloud's are scripts for the Python that they were installed with. Its
-    build cache, a Git repository that needs a user's name and takes long over many files, is off unless the caller's settings say.
+    The program's folder comes first in ``PATH``, because Charliecloud's programs are scripts for the Python beside them. Charliecloud's
+    build cache is off by default: it is a Git repository, which needs a user name and is slow with many files.
     """
     seen = {name: value for name, value in os.environ.items() if _SEEN.fullmatch(name)}
     path = os.pathsep.join((str(Path(program).parent), seen.get("PATH", os.defpath)))
@@ -89,7 +89,7 @@ def _user() -> str:
 
 
 def version(program: str) -> str:
-    """What a program says of its version: the first number with a dot."""
+    """The version that a program prints (the first number with a dot); ``0``: none."""
     told = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
     found = re.search(r"[0-9]+(?:\.[0-9]+)+", told.stdout + told.stderr)
     return found[0] if found else "0"

@@ -1,4 +1,4 @@
-"""Running an image to see what it carries; what the answers mean is decided in :mod:`modak.images.verification`."""
+"""Running an image to see what it contains. :mod:`modak.images.verification` decides what its output means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_OUTPUT: Final = 4 << 20
 
 
 def look(builder: Builder, image: Path, claims: Claims, work: Path, *, watch: Callable[[], None], begun: Callable[[Process], None]) -> Seen:
-    """Run an image once and read what it says. Raises :class:`modak.errors.Unavailable` where it cannot be run here.
+    """Run an image once and read its output. Raises :class:`modak.errors.Unavailable` where it cannot be run here.
 
     ``watch`` and ``begun`` as :func:`modak.builds.process.run` takes them.
     """
@@ -50,9 +50,9 @@ def _not_here(why: str) -> Unavailable:
 
 
 def verified(image: Image, file: Path, builder: Builder) -> tuple[Image, tuple[Finding, ...]]:
-    """The catalogue's entry with what running the image showed: verified here and today, or refuted and never chosen again.
+    """The catalogue's entry with the findings from running the image: verified here and today, or refuted.
 
-    Raises :class:`modak.errors.Unavailable` where this machine keeps the image from showing what it carries.
+    Raises :class:`modak.errors.Unavailable` where the findings would be due to this machine.
     """
     claims = image.labels.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"architecture": image.labels.architecture}
     findings = _digest(image, file)
@@ -66,7 +66,7 @@ def verified(image: Image, file: Path, builder: Builder) -> tuple[Image, tuple[F
 
 
 def _digest(image: Image, file: Path) -> tuple[Finding, ...]:
-    """That the file is still the one that the catalogue tells of."""
+    """Whether the file is the one in the catalogue, if that has a digest."""
     if not image.digest:
         return ()
     seen = f"sha256:{sha256(file)}"
@@ -80,7 +80,7 @@ def sha256(file: Path) -> str:
 
 
 def standing(findings: tuple[Finding, ...], builder: Builder) -> Mapping[str, Any]:
-    """Those fields of a catalogue entry that say what running the image showed."""
+    """The fields of a catalogue entry that hold the findings from running the image."""
     today, where = date.today(), place(builder)
     refuted = tuple(f"{today.isoformat()} on {where}: {finding}" for finding in findings if finding.verdict == "refuted")
     told = {"findings": tuple(map(str, findings)), "refuted": refuted}
@@ -97,7 +97,7 @@ def place(builder: Builder) -> str:
 
 
 def file_of(image: Image, folder: Path) -> Path:
-    """Where an image of the catalogue lies as a file. Raises :class:`modak.errors.Conflict` for one that does not."""
+    """The file of an image of the catalogue. Raises :class:`modak.errors.Conflict` where there is none."""
     if "://" in image.reference:
         raise Conflict(
             f"{image.reference} is in a registry: 'modak images build' makes a file of an official image (--variant hub)", field="image"

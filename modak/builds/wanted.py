@@ -1,4 +1,4 @@
-"""What a caller asks to have built, as a document: one of MODAK's recipes, or what a request needs. Never text: that would be code."""
+"""Documents that ask for a build: one of MODAK's recipes, or a request whose image is built. Text is not accepted: it would be code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WantedBuild(BaseModel):
 
 
 def wanted(document: Any) -> WantedBuild:
-    """The document, checked. Raises :class:`modak.errors.RequestError` that names the fields."""
+    """The checked document. Raises :class:`modak.errors.RequestError` that names the wrong fields."""
     try:
         found = WantedBuild.model_validate(document)
     except ValidationError as wrong:

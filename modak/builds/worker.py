@@ -1,7 +1,7 @@
-"""The builder: one process a folder of images, which takes the builds that wait, one after the other, and ends when none does.
+"""The builder: one process for each folder of images. It runs the waiting builds one after the other, and ends when none waits.
 
-What it makes lies in a folder of its own until it was run and hashed; only then does it get its name. So a builder that dies,
-a full disk or a cancelled build leaves nothing that a job could take for an image.
+An image is made in a temporary folder and gets its name after it was run and hashed. So a builder that is killed, a full disk or
+a cancelled build leaves nothing that a job could take for an image.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -36,26 +36,26 @@ from modak.store.times import now
 BUILDERS: Final[Mapping[str, Builder]] = {each.runtime: each for each in (Apptainer(), Charliecloud())}
 BEAT_S: Final = 1.0
 HELD_S: Final = 3600.0
-"""For how long a builder asks a database again that others hold, or that is away, rather than lose what it built."""
+"""Seconds for which a builder retries a database that is locked or out of reach, before it gives up what it built."""
 SILENT: Final = timedelta(seconds=120)
-"""A builder on another machine that has not been heard of for so long is gone."""
+"""A builder on another machine that has not reported for so long counts as dead."""
 _FULL: Final = ("No space left on device", "Disk quota exceeded", "File too large", "disk is full")
 
 
 class Stopped(Exception):
-    """Somebody wants the build, or the builder, to stop."""
+    """The build was cancelled, or the builder was told to stop."""
 
 
 class Away(Unavailable):
-    """The database was out of reach for too long: nothing more can be told of the build, and whoever looks next begins it anew."""
+    """The database was out of reach for too long: the build's end cannot be stored, and the next builder begins it again."""
 
 
 @contextmanager
 def builder_lock(folder: Path) -> Iterator[IO[str] | None]:
-    """The lock that makes this process the folder's builder, or ``None``: another one has it. It goes with the process, however it ends.
+    """The lock that makes this process the folder's builder; ``None``: another process has it. It is released when the process ends.
 
-    Whoever starts a builder takes the lock and gives it to the builder as its standard input, so that no second one is started
-    meanwhile. Raises as :func:`lock_file`.
+    The process that starts a builder takes the lock and passes it on as standard input, so that no second builder is started
+    in between. Raises as :func:`lock_file`.
     """
     given = _given(folder)
     lock = given or lock_file(folder)
@@ -82,7 +82,7 @@ def lock_file(folder: Path) -> IO[str]:
 
 
 def _given(folder: Path) -> IO[str] | None:
-    """The lock file, where this process was started with it as its standard input: it is locked already."""
+    """Standard input, if it is the lock file, which is locked already; else ``None``."""
     with suppress(OSError, ValueError):
         if sys.stdin is not None and os.path.samestat(os.fstat(sys.stdin.fileno()), (folder / ".builder").stat()):
             return sys.stdin
@@ -90,9 +90,9 @@ def _given(folder: Path) -> IO[str] | None:
 
 
 def work(builds: Builds, folder: Path, limit_s: float) -> int:
-    """Build what waits, until nothing does; how many builds that were.
+    """Run the waiting builds until none is left. Returns their number.
 
-    Whoever orders a build and finds a builder at work may go: the builder looks once more after it has let go of the folder.
+    A build that is ordered while a builder runs is not missed: the builder looks again after it has released the lock.
     """
     done = 0
     while True:
@@ -108,7 +108,7 @@ def work(builds: Builds, folder: Path, limit_s: float) -> int:
 
 
 def recover(builds: Builds, folder: Path) -> None:
-    """Builds of builders that are gone wait again; their tools are ended, and what they began to write is removed."""
+    """Put the builds of dead builders back into the queue; their tools are ended, and what they began to write is removed."""
     for build in builds.newest(1000, states=("running",)):
         if not _gone(build):
             continue
@@ -134,7 +134,7 @@ def _gone(build: Build) -> bool:
 
 @dataclass
 class BuildRun:
-    """One build under way, from its order to the image's entry; ``beaten`` and ``begun`` are of the monotonic clock."""
+    """One build, from its order to the image's entry. ``beaten`` and ``begun`` are times of the monotonic clock."""
 
     builds: Builds
     build: Build
@@ -148,7 +148,7 @@ class BuildRun:
     held_s: float = HELD_S
 
     def run(self) -> None:
-        """Build, convert, run, hash, name, enter; whatever happens, say so in the database and leave no half image."""
+        """Build, convert, run, hash and name the image, and store its entry. Every outcome is stored, and no partial image is left."""
         order = read(self.build.order)
         place = self.folder / f".build-{self.build.id}"
         builder = BUILDERS[order.runtime]
@@ -190,24 +190,27 @@ class BuildRun:
         return self._named(order, builder, place, made)
 
     def _tool(self, command: Command, builder: Builder, order: Order, place: Path) -> None:
-        """One command of the build; its last step and last words are what a fault will name."""
+        """Run one command of the build. Raises :class:`modak.errors.ModakError` with the reason that the tool printed."""
         self.step, self.fault = command.step, ""
         extra = {"TMPDIR": str(place / "tmp"), "APPTAINER_TMPDIR": os.environ.get("APPTAINER_TMPDIR", str(place / "tmp"))}
-        status = process.run(
-            command.words,
-            heard=lambda data: self._heard(data, builder),
-            watch=self._watch,
-            begun=self._work_of,
-            environment=environment(command.words[0], place, (*extra.items(), *command.variables)),
-            folder=Path(order.context) if order.context else place,
-            limit_s=max(1.0, self.limit_s - (time.monotonic() - self.begun)),
-        )
+        try:
+            status = process.run(
+                command.words,
+                heard=lambda data: self._heard(self.log.feed(data), builder),
+                watch=self._watch,
+                begun=self._work_of,
+                environment=environment(command.words[0], place, (*extra.items(), *command.variables)),
+                folder=Path(order.context) if order.context else place,
+                limit_s=max(1.0, self.limit_s - (time.monotonic() - self.begun)),
+            )
+        finally:
+            self._heard(self.log.end(), builder)
         if status:
             ended = f"signal {-status}" if status < 0 else f"exit status {status}"
             raise ModakError(f"{Path(command.words[0]).name} ended with {ended}{': ' + self.fault if self.fault else ''}")
 
     def _named(self, order: Order, builder: Builder, place: Path, made: Path) -> tuple[Image, dict[str, Any]]:
-        """Run the image, then give it and its further forms their names; the catalogue's entry, and the build's result."""
+        """Run the image, then give it and its further forms their names. Returns the catalogue's entry and the build's result."""
         self.step = "verify"
         seen = verify.look(builder, made, order.claims, place, watch=self._watch, begun=self._work_of)
         labels = measured(order.claims, seen)
@@ -233,7 +236,7 @@ class BuildRun:
         return Image.model_validate(entry), shown
 
     def _settled(self, made: Path, final: Path) -> dict[str, Any]:
-        """Hash what was made, bring it to the disk, and give it its name."""
+        """Hash the file, write it through to the disk, and give it its name. Returns name, hash and size."""
         told: dict[str, Any] = {"file": str(final)}
         if made.is_dir():
             if os.path.lexists(final):
@@ -246,8 +249,9 @@ class BuildRun:
         made.replace(final)
         return told
 
-    def _heard(self, data: bytes, builder: Builder) -> None:
-        for line in self.log.feed(data):
+    def _heard(self, lines: Iterable[str], builder: Builder) -> None:
+        """The step and the fault that lines of the tool's output name."""
+        for line in lines:
             self.step = (builder.step(line) or self.step)[:300]
             if (why := builder.fault(line)) and not any(word in self.fault for word in _FULL):
                 self.fault = why[:300]
@@ -259,7 +263,7 @@ class BuildRun:
         self._insist(lambda: self.builds.finish(self.build.id, state, log=self.log.text(), **told))
 
     def _insist(self, tell: Callable[[], None]) -> None:
-        """Tell the database what must not be lost, again and again where it is busy or away. Raises :class:`Away`."""
+        """Store what must not be lost, with retries where the database is locked or out of reach. Raises :class:`Away`."""
         until = time.monotonic() + self.held_s
         while True:
             try:
@@ -270,7 +274,7 @@ class BuildRun:
                 time.sleep(BEAT_S)
 
     def _watch(self, *, at_once: bool = False) -> None:
-        """Say that we live, and stop where somebody wants that. A database that is busy is asked again."""
+        """Report that the builder runs. Raises :class:`Stopped` where the build was cancelled. A locked database is ignored."""
         if not at_once and time.monotonic() - self.beaten < BEAT_S:
             return
         self.beaten = time.monotonic()
@@ -279,7 +283,7 @@ class BuildRun:
                 raise Stopped
 
     def _why(self, error: Exception) -> str:
-        """One line: the step, and what went wrong in it; a full disk is called that."""
+        """One line with the step and the reason; errors of a full disk are recognised."""
         text = str(error) or type(error).__name__
         full = isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT, EFBIG)
         if full or any(word in text or word in self.log.text()[-4000:] for word in _FULL):
@@ -290,7 +294,7 @@ class BuildRun:
 
 @contextmanager
 def _ends_by_signal() -> Iterator[None]:
-    """A builder that is asked to end stops its tool first."""
+    """While the block runs, SIGTERM, SIGINT and SIGHUP raise :class:`Stopped`, so that the tool is ended first."""
 
     def stop(number: int, frame: object) -> None:
         raise Stopped
@@ -304,7 +308,7 @@ def _ends_by_signal() -> Iterator[None]:
 
 
 def _remove(place: Path) -> None:
-    """A folder with all that is in it, also what a build made unreadable."""
+    """Remove a folder with its content, including folders that a build made unreadable."""
     if not place.exists():
         return
     for folder, _, _ in os.walk(place):

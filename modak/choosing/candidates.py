@@ -1,8 +1,7 @@
-"""System + request -> the configurations worth predicting.
+"""The configurations of a request that are worth predicting on a target.
 
-Shapes (what is the same on every node) come from the evidence of that application on that system where there is any,
-else from the node's topology: one rank a node, a socket, a NUMA domain or a GPU. Counts that the request gives are
-kept; counts that it leaves out are chosen.
+Shapes (what is the same on every node) are those measured for the application on the system. If there are none, they follow from the
+node's topology: one rank per node, NUMA domain, core or GPU. Counts that the request gives are kept; the others are chosen.
 """
 
 from __future__ import annotations
@@ -25,22 +24,21 @@ from modak.choosing.wishes import by_torchrun, is_distributed
 from modak.choosing.workload import Problem, of_one_problem, unknown_dataset, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
-from modak.facts import HostMpi, Node
+from modak.facts import HostMpi, Node, same_name
 from modak.jobs.spec import JobSpec, Resources
 from modak.perfmodel import Curve
-from modak.perfmodel.matching import same_name
 from modak.target import Target
 
 if TYPE_CHECKING:
     from modak.choosing.switching import SwitchEvidence
 
 DENSE = 64
-"""Every node count up to here is a candidate; beyond, steps of about 1/64 and all measured sizes."""
+"""Every node count up to this one is a candidate; beyond it, steps of about 1/64 and all measured sizes."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Shapes, and for each the node counts to predict."""
+    """Shapes, and the node counts to predict for each."""
 
     shapes: tuple[Shape, ...]
     nodes: tuple[npt.NDArray[np.int64], ...]
@@ -48,17 +46,17 @@ class Candidates:
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
     tried: tuple[SwitchEvidence, ...] = ()
-    """Switches that are left to the evidence, with what results say of them."""
+    """Switches that results decide, with these results."""
     problem: Problem = field(default_factory=Problem)
-    """The one whose results are asked: the request's, or one of several."""
+    """The problem to predict: the request's, or one of several measured ones."""
     distributed: bool = True
-    """Whether the run is of several processes."""
+    """Whether the run has several processes."""
 
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
     """Every configuration of the request that can run on the target.
 
-    Raises :class:`modak.errors.Infeasible` where a given count exceeds the system, or nothing fits a node's memory.
+    Raises :class:`modak.errors.Infeasible` if a given count exceeds the system, or if nothing fits a node's memory.
     """
     counts = stated_counts(request, target)
     _check_limits(counts, request, target)
@@ -68,12 +66,13 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     host, other_mpi = _host_mpi(request, target)
     found = tuple(evidence_shapes(request, target, curves, host))
     distributed = _runs_distributed(request, target, found, curves)
-    whole = (each for shape in found for each in _completed(shape, request, target, counts, distributed, host))
-    proven = tuple(dict.fromkeys(shape for shape in whole if _agrees(shape, counts, distributed) and _fits(shape, target.node)))
+    whole = (_spread(each, counts) for shape in found for each in _completed(shape, request, target, counts, distributed, host))
+    proven = _once(shape for shape in whole if _agrees(shape, counts, distributed) and _fits(shape, target.node))
     shapes, warnings = (proven, ()) if proven else topology_shapes(request, target, counts, distributed, host)
     fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(request, target, shape) is None)
     if not fitting:
         raise Infeasible(_nothing_fits(shapes, target, request), field="optimisation.workload")
+    fitting = _with_room(fitting, counts, target)
     grids = tuple(_grid(shape, request, target, counts, curves, distributed) for shape in fitting)
     notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in fitting) else ()), *warnings, *notes)
     why = (*_why(fitting, target), *_why_one_node(request, target, counts))
@@ -81,7 +80,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
 
 
 def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) -> Candidates:
-    """The candidates of a request that differs from the one they were found for in its number of nodes alone. Raises likewise."""
+    """The candidates for a request that differs only in its number of nodes. Raises the errors of :func:`enumerate_candidates`."""
     counts = replace(found.given, nodes=nodes)
     _check_limits(counts, request, target)
     return replace(found, given=counts, nodes=(np.array([nodes], dtype=np.int64),) * len(found.shapes))
@@ -97,7 +96,7 @@ def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int6
 
 
 def _host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[Notice, ...]]:
-    """The host's MPI that the request asks for, else the system's default, with a warning."""
+    """The MPI of the host that the request names. If the system does not have it, its default MPI and a warning."""
     asked = mpi_asked(request)
     found = target.mpi_called(asked)
     if found or not (asked and target.host_mpi and target.system):
@@ -109,7 +108,7 @@ def _host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[N
 
 
 def _check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
-    """Raise :class:`modak.errors.Infeasible` where the counts or the memory asked for exceed what a job there can have."""
+    """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have."""
     partition = target.partition
     if partition is None:
         return
@@ -124,7 +123,7 @@ def _check_limits(counts: StatedCounts, request: Request, target: Target) -> Non
 
 
 def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape], curves: Sequence[Curve]) -> bool:
-    """Whether the run is of several processes: by the request, or by the evidence, where the request does not say that it is one."""
+    """Whether the run has several processes: by the request; if it does not say, by the results."""
     if is_distributed(request) or request.optimisation.config.distributed_training is False:
         return is_distributed(request)
     here = [curve for curve in curves if same_name(curve.series.system) in target.names]
@@ -136,7 +135,7 @@ def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape],
 def _completed(
     shape: Shape, request: Request, target: Target, counts: StatedCounts, distributed: bool, host: HostMpi | None
 ) -> Iterable[Shape]:
-    """The shape; where results do not say how it lay on a node, as a rule of thumb would lay it."""
+    """The shape; if results do not give its ranks and threads, one shape for each layout that the rules of thumb give."""
     if shape.origin != ASSUMED:
         return (shape,)
     told = replace(counts, threads_per_rank=counts.threads_per_rank or shape.threads_per_rank or None)
@@ -146,8 +145,27 @@ def _completed(
     return counted if distributed else (replace(each, origin="evidence") for each in counted)
 
 
+def _spread(shape: Shape, counts: StatedCounts) -> Shape:
+    """The shape with no more ranks, and GPUs of a rank each, than the total of ranks needs: 10 ranks do not run like 48 on a node."""
+    ranks = counts.even_ranks(shape.ranks_per_node)
+    if ranks == shape.ranks_per_node:
+        return shape
+    one_each = shape.gpus_per_node == shape.ranks_per_node and counts.gpus_per_node is None
+    return replace(shape, ranks_per_node=ranks, gpus_per_node=ranks if one_each else shape.gpus_per_node, origin="request")
+
+
+def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
+    """Each shape once: a measured one is not assumed as well."""
+    found: dict[Shape, Shape] = {}
+    for shape in shapes:
+        key = replace(shape, origin="")
+        if key not in found or found[key].origin == ASSUMED:
+            found[key] = shape
+    return tuple(found.values())
+
+
 def _agrees(shape: Shape, counts: StatedCounts, distributed: bool) -> bool:
-    """Whether the shape has the counts that are given, and one process where there is to be one."""
+    """Whether the shape has the given counts, and a single process if the run is not distributed."""
     pairs = (
         (shape.ranks_per_node, counts.ranks_per_node if distributed else 1),
         (shape.threads_per_rank, counts.threads_per_rank),
@@ -157,11 +175,31 @@ def _agrees(shape: Shape, counts: StatedCounts, distributed: bool) -> bool:
 
 
 def _fits(shape: Shape, node: Node | None) -> bool:
-    """Whether a node has the GPUs and the NUMA mode for the shape."""
+    """Whether a node has the GPUs and the NUMA mode of the shape."""
     if node is None:
         return True
     modes = {mode.domains for mode in node.numa_modes}
     return shape.gpus_per_node <= node.accelerators and (shape.numa_mode is None or not modes or shape.numa_mode in modes)
+
+
+def _with_room(shapes: tuple[Shape, ...], counts: StatedCounts, target: Target) -> tuple[Shape, ...]:
+    """The shapes that have the ranks asked for on as many nodes as a job there can have. Raises :class:`Infeasible` if none has."""
+    limit = target.partition.job_nodes if target.partition else None
+    if limit is None or counts.ranks is None:
+        return shapes
+    found = tuple(shape for shape in shapes if _nodes_for(counts, shape) <= limit)
+    if not found:
+        most = max(shape.ranks_per_node for shape in shapes)
+        message = (
+            f"{counts.ranks} ranks requested, but a job on {target.title} can have at most {limit} nodes, with up to {most} ranks each"
+        )
+        raise Infeasible(message, field="application.mpi_ranks")
+    return found
+
+
+def _nodes_for(counts: StatedCounts, shape: Shape) -> int:
+    """The number of nodes that is given, or that the given ranks need."""
+    return counts.nodes or math.ceil((counts.ranks or 1) / shape.ranks_per_node)
 
 
 def _nothing_fits(shapes: Sequence[Shape], target: Target, request: Request) -> str:
@@ -173,9 +211,9 @@ def _nothing_fits(shapes: Sequence[Shape], target: Target, request: Request) -> 
 def _grid(
     shape: Shape, request: Request, target: Target, counts: StatedCounts, curves: Sequence[Curve], distributed: bool
 ) -> npt.NDArray[np.int64]:
-    """Node counts to predict for a shape: those given, else one where nothing says how it scales, else all that are allowed."""
+    """Node counts to predict for a shape: the given one, or 1 if nothing is known of its scaling, or else all that are allowed."""
     if counts.nodes or counts.ranks:
-        return np.array([counts.nodes or math.ceil((counts.ranks or 1) / shape.ranks_per_node)], dtype=np.int64)
+        return np.array([_nodes_for(counts, shape)], dtype=np.int64)
     unsaid = shape.origin not in ("evidence", ASSUMED) and not any(_comparable(curve, target) for curve in curves)
     if not distributed or _on_one_node(request, target) or unsaid:
         return np.array([1], dtype=np.int64)
@@ -185,7 +223,7 @@ def _grid(
 
 
 def _on_one_node(request: Request, target: Target) -> str:
-    """Why nothing could start the run on several nodes; empty where something can."""
+    """Why the run cannot be started on several nodes; empty if it can."""
     if not by_torchrun(request):
         return ""
     launcher, scheduler = plugins.find("launchers", "torchrun"), plugins.find("schedulers", target.scheduler)
@@ -203,17 +241,18 @@ def _why_one_node(request: Request, target: Target, counts: StatedCounts) -> tup
 
 
 def _comparable(curve: Curve, target: Target) -> bool:
-    """Evidence of how the application scales, from anywhere."""
+    """Whether a curve shows how the application scales over nodes, on any system."""
     return target.system is not None and len(set(curve.nodes)) > 1
 
 
 def _why(shapes: Sequence[Shape], target: Target) -> tuple[str, ...]:
     origin = {shape.origin for shape in shapes}
     listed = ", ".join(sorted({f"{shape.ranks_per_node}x{shape.threads_per_rank}" for shape in shapes}))
-    if origin == {"evidence"}:
-        return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {target.title}",)
     if origin == {"request"}:
         return (f"layout {listed} (ranks per node x threads per rank), as requested",)
+    if origin <= {"evidence", "request"}:
+        spread = ", with the requested ranks spread evenly" if "request" in origin else ""
+        return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {target.title}{spread}",)
     why = f"derived from the topology of {target.title} by a rule of thumb, because there are no measurements"
     if ASSUMED in origin:
         part = "some results" if "evidence" in origin else "the results"

@@ -1,4 +1,4 @@
-"""The chosen configuration, as the modules that advise on it need it."""
+"""The chosen configuration, with what the advice on it depends on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from modak.target import Target
 
 @dataclass(frozen=True)
 class Chosen:
-    """A request, where it runs, the shape and nodes that were chosen, and what was predicted for them."""
+    """A request, its target, the chosen shape and nodes, and their prediction."""
 
     request: Request
     target: Target
@@ -20,17 +20,17 @@ class Chosen:
     nodes: int
     prediction: Prediction
     curve: Curve | None = None
-    """The evidence behind the prediction."""
+    """The curve behind the prediction."""
     differences: tuple[str, ...] = ()
-    """Columns of the results table in which the evidence differs from the run, its layout aside."""
+    """Columns of the results table, other than layout, in which the curve differs from the run."""
     image: str | None = None
-    """What the job runs in; ``None``: no container, or none was chosen yet."""
+    """The image that the job runs in; ``None``: no container, or not chosen yet."""
     framework_version: str | None = None
-    """The framework's version in it; ``None``: unknown."""
+    """The framework's version in the image; ``None``: unknown."""
     unsaid: bool = False
-    """Whether there are results that tell no time only for want of something that the request does not say."""
+    """Whether results would give a time if the request stated its amount of work."""
 
     @property
     def workers(self) -> int:
-        """On all nodes."""
+        """Ranks, or GPUs if there are any, on all nodes."""
         return self.nodes * self.shape.workers_per_node

@@ -1,4 +1,4 @@
-"""The counts that a request gives, made consistent with each other and with the nodes."""
+"""The counts that a request gives (nodes, ranks, threads, GPUs), made consistent with each other and with the nodes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,15 @@ class StatedCounts:
     gpus_per_node: int | None = None
     warnings: tuple[Notice, ...] = ()
 
+    def even_ranks(self, most: int) -> int:
+        """Ranks per node of a layout with ``most``. If only total ranks are given, they are spread evenly over as few nodes as possible."""
+        if self.ranks is None or self.nodes is not None:
+            return most
+        return math.ceil(self.ranks / math.ceil(self.ranks / most))
+
 
 def stated_counts(request: Request, target: Target) -> StatedCounts:
-    """The counts that the request states. Where they contradict, ranks in total and nodes hold, the rest follows."""
+    """The counts that the request states. If they contradict each other, total ranks and nodes are kept and the others follow."""
     options, application = request.job_options, request.application
     nodes, ranks = stated_nodes(request), application.mpi_ranks
     per_node = options.process_count_per_node
@@ -49,7 +55,7 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
 
 
 def _cores_that_are_there(asked: int | None, target: Target, notes: list[Notice]) -> int | None:
-    """Cores in total per node, cut to what a node has."""
+    """Requested cores per node, reduced to the hardware of a node."""
     node = target.node
     if asked is None or node is None or asked <= node.usable_cores * node.threads_per_core:
         return asked
@@ -76,7 +82,7 @@ def _gpus(request: Request, target: Target, notes: list[Notice]) -> int | None:
 
 
 def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | None, notes: list[Notice]) -> int | None:
-    """Threads per rank, cut where ranks x threads exceed what a node can run at once."""
+    """Threads per rank, reduced if ranks x threads exceed the hardware threads of a node."""
     if node is None or threads is None:
         return threads
     most = node.usable_cores * node.threads_per_core // (per_node or 1)

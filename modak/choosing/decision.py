@@ -1,23 +1,28 @@
-"""The choice among the candidates of a request, and a candidate as the answer shows it."""
+"""The choice among the candidates of a request, and its form in the answer."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from modak.advice.batchsize import global_batch
 from modak.choosing.candidates import Candidates
-from modak.choosing.objective import Ranking, Scored
+from modak.choosing.objective import Ranking, Scored, pareto
 from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
 from modak.dsl import Choice, Configuration, Notice
+from modak.perfmodel import Predictions
 from modak.target import Target
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What was chosen before any text is made."""
+    """The ranked candidates of a request, before any text is written."""
 
     target: Target
     candidates: Candidates
@@ -25,30 +30,40 @@ class Decision:
     evidence: Evidence
     ranking: Ranking
     asked: tuple[Hashable, ...] = ()
-    """The same for requests with the same target whose essence differs in counts alone."""
+    """A cache key: equal for requests with the same target whose essence differs only in counts."""
     unsaid: tuple[Notice, ...] = ()
-    """What the request would have to say for a time, where there are results and no time."""
+    """If results exist but give no time: what the request would have to state."""
+    relaxed: tuple[Notice, ...] = ()
+    """Constraints that the counts of the request do not meet, and that do not bind it."""
 
     @property
     def best(self) -> int:
         """Index of the chosen candidate."""
         return self.ranking.best
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
-        """What is the same on every node of it."""
-        return self.candidates.shapes[int(self.scored.shape[self.best])]
+        """Shape of the chosen candidate."""
+        return self.shape_at(self.best)
 
-    @property
+    @cached_property
     def nodes(self) -> int:
-        """Its number of nodes."""
+        """Number of nodes of the chosen candidate."""
         return int(self.scored.nodes[self.best])
+
+    def shape_at(self, index: int) -> Shape:
+        """Shape of one candidate."""
+        return self.candidates.shapes[int(self.scored.shape[index])]
+
+    def predictions_at(self, index: int) -> Predictions:
+        """The predictions for one unit of work that one candidate is among."""
+        return self.evidence.predictions[int(self.scored.shape[index])]
 
 
 def choice_of(decision: Decision, index: int, software: Software | None = None, why_not: str | None = None) -> Choice:
-    """One candidate as the answer shows it."""
+    """One candidate in the form of the answer."""
     scored = decision.scored
-    shape, nodes = decision.candidates.shapes[int(scored.shape[index])], int(scored.nodes[index])
+    shape, nodes = decision.shape_at(index), int(scored.nodes[index])
     configuration = Configuration(
         nodes=nodes,
         ranks_per_node=shape.ranks_per_node,
@@ -68,14 +83,30 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         opt_build=shape.opt_build or None,
     )
     prediction = decision.evidence.prediction(scored, index)
-    known = prediction.value is not None
+    hours = None if prediction.value is None else nodes * prediction.value / 3600
     efficiency = float(scored.efficiency[index])
     return Choice(
         configuration=configuration,
         prediction=prediction,
-        node_hours=float(scored.node_hours[index]) if known else None,
-        energy_kwh=float(scored.node_hours[index]) * scored.power_w / 1000 if known and scored.power_w else None,
-        cost=float(scored.node_hours[index]) * scored.price if known and scored.price else None,
-        efficiency=round(efficiency, 4) if known and efficiency == efficiency else None,
+        node_hours=hours,
+        energy_kwh=hours * scored.power_w / 1000 if hours is not None and scored.power_w else None,
+        cost=hours * scored.price if hours is not None and scored.price else None,
+        efficiency=round(efficiency, 4) if hours is not None and math.isfinite(efficiency) else None,
         why_not=why_not,
     )
+
+
+def best_of_other_shapes(decision: Decision) -> tuple[int, ...]:
+    """The best feasible candidate of each shape other than the chosen one, best first."""
+    order = np.array(decision.ranking.order, dtype=np.int64)
+    shapes, first = np.unique(decision.scored.shape[order], return_index=True)
+    chosen = decision.scored.shape[decision.best]
+    return tuple(int(order[at]) for at, shape in sorted(zip(first, shapes, strict=True)) if shape != chosen)
+
+
+def pareto_front(decision: Decision, most: int) -> tuple[int, ...]:
+    """At most ``most`` points of the Pareto front of time and node-hours, evenly spread, fastest first."""
+    if not decision.evidence.known:
+        return ()
+    front = pareto(decision.scored, decision.ranking.order)
+    return front[:: max(1, -(-len(front) // most))]

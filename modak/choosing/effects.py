@@ -1,8 +1,8 @@
 """The effect of a switch on the run time, estimated from pairs of results that differ only in this switch.
 
 A pair is the log of a ratio, ln(time with / time without). The ratio of a run is predicted from all known pairs, its own and
-others', by a Gaussian process. Its covariance expresses how much two runs have in common: the switch, the application, the
-system, the software and the size. Distant evidence has little weight and gives a wide interval; without evidence the switch stays off.
+others', by a Gaussian process. Its covariance expresses how much two runs have in common: the application, the system, the software and
+the size. Pairs of unlike runs have little weight and give a wide interval; without any pair the switch stays off.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.dsl import Basis
-from modak.facts import Result
+from modak.facts import Result, same_name
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.matching import NORMAL, same_name
+from modak.perfmodel.matching import NORMAL
 from modak.perfmodel.precisions import same_precision
 from modak.results.comparison import compare
 from modak.results.metrics import metric
 
 Array = npt.NDArray[np.float64]
 OFF: Final = "none"
-"""What a column without a value is called when results are paired."""
+"""The value of an empty column when results are paired."""
 EVERYWHERE: Final = 0.2
 """Standard deviation of the log ratio of a switch, before anything is known of it: published ones lie between 0.5 and 1.2."""
 SHARED: Final[Mapping[str, float]] = {
@@ -35,22 +35,22 @@ SHARED: Final[Mapping[str, float]] = {
     "application and system": 0.1,
     "run": 0.1,
 }
-"""Standard deviations of what runs have in common that share these. Chosen with :data:`NOISE` on public tables, see
+"""Standard deviations of the parts of the log ratio that runs share if they agree in these. Chosen with :data:`NOISE` on public tables, see
 docs/decision-quality.md; half or twice as much changes few choices."""
 NOISE: Final = 0.05
-"""Of one measured log ratio: replicates differ by about 5 %."""
+"""Standard deviation of one measured log ratio: replicates differ by about 5 %."""
 DOUBLINGS: Final = 3.0
-"""Doublings of the size over which what belongs to a run falls to 1/e."""
+"""Doublings of the size over which the covariance of the part ``run`` falls to 1/e."""
 MOST: Final = 120
-"""The pairs with most in common that are heard."""
+"""Only this many pairs are used, those with the largest covariance."""
 WORDS: Final[Mapping[str, Callable[[str], str | None]]] = {"compiler": same_name, "precision": same_precision}
-"""What makes one word of several spellings of a column's values."""
+"""How to normalise the spellings of a column's values."""
 SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "runtime")
 
 
 @dataclass(frozen=True)
 class Run:
-    """Where a switch was tried, or is asked about; ``None``: unknown, or not said."""
+    """The run in which a switch was tried, or is considered; ``None``: unknown."""
 
     application: str | None = None
     system: str | None = None
@@ -69,7 +69,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a switch does where it was asked about: a ratio of times with its interval at ``level``, and what it rests on."""
+    """The predicted effect of a switch: log ratio of times, its interval, and numbers of pairs, applications and systems."""
 
     log_ratio: float
     spread: float
@@ -79,6 +79,7 @@ class Effect:
     applications: int
     systems: int
     level: float = 0.9
+    """Of the interval that :func:`in_words` prints."""
 
     @property
     def ratio(self) -> float:
@@ -97,17 +98,17 @@ class Effect:
 
 
 def in_words(log_ratio: float, spread: float, rests: str, level: float = 0.9) -> str:
-    """What a switch does to the time, with its interval and what it rests on; ``spread`` as in :class:`Effect`."""
+    """The effect of a switch in words, with interval and basis; ``log_ratio`` and ``spread`` as in :class:`Effect`."""
     reach = stretch(level) * spread
     low, high = math.exp(log_ratio - reach), math.exp(log_ratio + reach)
     return f"{math.exp(log_ratio):.2f} x the time without it ({level:.0%} interval {low:.2f} to {high:.2f}; {rests})"
 
 
 def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tuple[Pair, ...]:
-    """What results say of ``column`` being ``on`` instead of ``off``: pairs that are equal in all else.
+    """Pairs of results that differ only in ``column``: its value is ``on`` in one and ``off`` in the other.
 
-    ``column`` is one of a result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up counts as a pair where
-    its row says ``on``: its baseline is named in the row, and has no row of its own.
+    ``column`` is a column of the result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up whose row has the value
+    ``on`` counts as a pair: its baseline is named in the row and has no row of its own.
     """
     word = WORDS.get(column, str)
     told = (record(result) for result in results if result.suspect is None)
@@ -120,7 +121,7 @@ def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tu
 
 
 def effect(known: Sequence[Pair], asked: Run) -> Effect | None:
-    """What the switch does to ``asked``; ``None`` without any pair."""
+    """The predicted effect of the switch on the run ``asked``; ``None`` without any pair."""
     if not known:
         return None
     runs = [pair.run for pair in known]
@@ -149,7 +150,7 @@ def record(result: Result) -> dict[str, Any]:
 
 
 def _pair(equal: Mapping[str, Any], ratio: float) -> Pair:
-    """Ratios of throughputs are turned over: a pair tells of times."""
+    """A pair from a ratio of medians; ratios of throughputs are inverted, since a pair compares times."""
     less = metric(equal["metric"], equal.get("unit")).better == "lower"
     return Pair(_run(equal), math.log(ratio) if less else -math.log(ratio))
 
@@ -161,7 +162,7 @@ def _run(told: Mapping[str, Any]) -> Run:
 
 
 def _completed(asked: Run, runs: Sequence[Run]) -> Run:
-    """The run with what it leaves open taken from one of its own application and system that agrees with it in the rest."""
+    """The run, with unknown values taken from the nearest known run of its application and system that does not contradict it."""
     own = [run for run in runs if (run.application, same_name(run.system)) == (asked.application, same_name(asked.system))]
     alike = [run for run in own if all(text in (None, told) for text, told in zip(asked.software, run.software, strict=True))]
     if not alike:
@@ -171,7 +172,7 @@ def _completed(asked: Run, runs: Sequence[Run]) -> Run:
 
 
 def _covariance(one: Sequence[Run], other: Sequence[Run]) -> Array:
-    """Covariance of log ratios, ``[one, other]``; a label that is not said is like no other but itself."""
+    """Covariance of log ratios, ``[one, other]``; unknown labels are equal to each other only."""
     application = _equal([run.application for run in one], [run.application for run in other])
     system = _equal([same_name(run.system) for run in one], [same_name(run.system) for run in other])
     software = _equal([run.software for run in one], [run.software for run in other])
@@ -202,7 +203,7 @@ def _doublings_apart(one: float | None, other: float | None) -> float:
 
 
 def _basis(heard: Sequence[Run], asked: Run) -> Basis:
-    """Own pairs make it measured at their sizes, interpolated between them, extrapolated beyond; others' make it transferred."""
+    """With pairs of the same application and system: measured, interpolated or extrapolated by size; else transferred."""
     own = [run for run in heard if run.application == asked.application and same_name(run.system) == same_name(asked.system)]
     if not own or asked.application is None:
         return "transferred"

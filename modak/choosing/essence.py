@@ -1,8 +1,7 @@
 """The part of a request on which its candidates and their predictions depend.
 
 Many requests differ only in names, commands and lengths of the run; their candidates, and the time per unit of work, are the
-same. :func:`essence` reduces a request to what these depend on, so that nothing else can influence what is cached under
-:func:`key`.
+same. :func:`essence` reduces a request to that part, so that nothing else can influence results that are cached under its :func:`key`.
 """
 
 from __future__ import annotations
@@ -22,11 +21,12 @@ JOB_OPTIONS: Final = (
     "core_count",
     "memory_limit",
     "request_gpus",
+    "node_exclusive",
 )
 APPLICATION: Final = ("app_type", "mpi_ranks", "threads", "container_runtime")
 OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options")
 OUTFIT: Final = (*APPLICATION, "app_tag", "storage_class_pref")
-"""Of the application, for what runs around it: image and rules."""
+"""Fields of the application on which image and rules depend."""
 OBJECTIVE: Final = ("max_nodes",)
 WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "compiler", "memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb")
 
@@ -41,18 +41,18 @@ _NOTHING: Final = Request()
 
 
 def key(request: Request) -> tuple[Hashable, ...]:
-    """The same for requests of the same essence."""
+    """A cache key: equal for requests of the same essence."""
     return (*counts_key(request), *key_of_any_size(request))
 
 
 def counts_key(request: Request) -> tuple[Hashable, ...]:
-    """What :func:`without_counts` takes away."""
+    """The fields that :func:`without_counts` removes."""
     options = request.job_options
     return options.node_count, options.request_specific_nodes, request.application.mpi_ranks
 
 
 def key_of_any_size(request: Request) -> tuple[Hashable, ...]:
-    """The same for requests whose essence is the same :func:`without_counts`."""
+    """A cache key: equal for requests whose essence is equal :func:`without_counts`."""
     wanted = request.optimisation
     work, parts = wanted.workload, ((request.job_options, _LAYOUT), (request.application, _RUN), (wanted, OPTIMISATION))
     values = [request.workload_name, *(getattr(part, name) for part, names in parts for name in names)]
@@ -62,14 +62,15 @@ def key_of_any_size(request: Request) -> tuple[Hashable, ...]:
 
 
 def outfit_key(request: Request) -> tuple[Hashable, ...]:
-    """What requests of one essence differ in, as far as image and rules ask."""
+    """A cache key for the fields of the application on which image and rules depend."""
     return tuple(getattr(request.application, name) for name in OUTFIT)
 
 
 def essence(request: Request, application: Iterable[str] = APPLICATION, lengths: Mapping[str, float] = _ANY_LENGTH) -> Request:
-    """The request with what counts; of numbers of samples, epochs and steps only that there are such, of an amount what it counts.
+    """The request reduced to what candidates and predictions depend on.
 
-    ``lengths``: those to be asked for in place of the request's own, by what counts, where runs of several were measured.
+    Numbers of samples, epochs and steps become 1, and an amount becomes 1 of its unit. ``lengths``: by unit, lengths of the run to use
+    instead of 1, if runs of several lengths were measured.
     """
     wanted, work = request.optimisation, request.optimisation.workload
     said = {name: lengths.get(name, 1.0) if getattr(work, name) else None for name in ("samples", "epochs", "steps")}
@@ -88,7 +89,7 @@ def essence(request: Request, application: Iterable[str] = APPLICATION, lengths:
 
 
 def without_counts(request: Request) -> Request:
-    """An essence that says nothing of sizes: what a shape takes on a number of nodes is the same whoever gives that number."""
+    """The request without nodes and total ranks: the time of a shape on some nodes does not depend on who chose their number."""
     options = request.job_options.model_copy(update={"node_count": None, "request_specific_nodes": None})
     application = request.application.model_copy(update={"mpi_ranks": None})
     return request.model_copy(update={"job_options": options, "application": application})
@@ -99,5 +100,5 @@ def _counted(work: Workload) -> str | None:
 
 
 def _with(blank: Part, part: Part, names: Iterable[str]) -> Part:
-    """The blank section with what another one says under these names."""
+    """The blank section with the named fields of another one."""
     return blank.model_copy(update={name: getattr(part, name) for name in names})

@@ -1,4 +1,4 @@
-"""Results -> the layouts in which an application was measured on a system, as far as the request allows them."""
+"""Shapes in which an application was measured on a system and which the request allows."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from dataclasses import replace
 from modak.choosing.shapes import ASSUMED, Shape
 from modak.choosing.wishes import allowed_compilers, carrier, compiler_named, library, may_have, precision
 from modak.dsl import Request
-from modak.facts import HostMpi, Layout, Node, mpi_family, parameter
+from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
-from modak.perfmodel.matching import same_name, same_value
+from modak.perfmodel.matching import same_value
 from modak.perfmodel.precisions import same_precision
 from modak.target import Target
 from modak.text.grammar import version_range
 
 
 def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], host: HostMpi | None) -> Iterable[Shape]:
-    """Shapes under which the application was measured on the target, as far as the request allows them.
+    """Shapes in which the application was measured on the target and which the request allows.
 
-    Where it was not measured just so (with another data set, version, precision, batch or MPI, or without a compiler that is on), those of
-    what was measured: how it lies best on a node depends more on application and node than on these. ``host``: its MPI that would start
-    the ranks.
-    Those of origin :data:`ASSUMED` have 0 for the counts that results do not say.
+    If it was only measured otherwise (another data set, version, precision, batch or MPI, or without a compiler that is on), the shapes of
+    those runs: the best layout depends more on application and node than on these. ``host``: the host's MPI that would start the ranks.
+    Shapes of origin :data:`ASSUMED` have 0 for counts that the results do not give.
     """
     allowed, found = allowed_compilers(request), carrier(request)
     here = [curve for curve in curves if _measured_on(curve, target)]
@@ -43,12 +42,12 @@ def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:
 
 
 def _measured_on(curve: Curve, target: Target) -> bool:
-    """Whether a curve is of the target's system, and not of nodes of another kind there."""
+    """Whether a curve was measured on the target's system, on the same kind of nodes."""
     return same_name(curve.series.system) in target.names and curve.series.partition not in target.other_nodes(bool(curve.on_gpus))
 
 
 def agreeing(curves: Iterable[Curve], request: Request) -> Iterable[Curve]:
-    """Curves that may be of the run that the request asks for, wherever they were measured: workload, MPI, a compiler that is allowed."""
+    """Curves, measured anywhere, that do not contradict the request in workload, MPI library or compiler."""
     allowed = allowed_compilers(request)
     return (curve for curve in curves if _agrees(curve, request, allowed))
 
@@ -58,12 +57,12 @@ def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> b
 
 
 def _tells_layout(curve: Curve) -> bool:
-    """Whether the results behind a curve say how it lay on a node."""
+    """Whether the results behind a curve give its ranks or GPUs per node."""
     return curve.scale != "nodes" or bool(curve.layout.ranks_per_node or curve.layout.gpus_per_node)
 
 
 def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None], host: HostMpi | None) -> Shape:
-    """The shape with what the request says of precision, batch and MPI library, and with a compiler that it allows."""
+    """The shape with precision, batch and MPI library of the request, and with a compiler that it allows."""
     work = request.optimisation.workload
     mpi = shape.mpi if _same_mpi(shape.mpi, request) else _mpi_instead(shape, request, host)
     compiler = shape.compiler if may_have(shape.compiler, allowed) else min(name for name in allowed if name)
@@ -72,13 +71,13 @@ def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None], ho
 
 
 def _same_framework(curve: Curve, found: Carrier | None) -> bool:
-    """Whether a curve may have been measured in the framework of the request."""
+    """Whether a curve was measured in the framework of the request; an unnamed framework counts as that."""
     label = curve.series.framework
     return found is None or label is None or same_name(label) == same_name(found.framework)
 
 
 def _same_run(curve: Curve, request: Request) -> bool:
-    """Whether a curve agrees with what the request says of its workload and MPI library."""
+    """Whether a curve does not contradict the workload and MPI library of the request."""
     series, work = curve.series, request.optimisation.workload
     precisions = (same_precision(series.precision), same_precision(precision(request)))
     pairs = ((series.dataset, work.dataset), precisions, (curve.layout.batch_size, work.batch_size))
@@ -91,23 +90,23 @@ def _same_run(curve: Curve, request: Request) -> bool:
 
 
 def _same_params(known: Mapping[str, str], asked: Mapping[str, float | str]) -> bool:
-    """Whether no parameter of the results is another one than is asked for."""
+    """Whether the results have no parameter with another value than the requested one."""
     return all(name not in known or same_value(known[name], parameter(value)) for name, value in asked.items())
 
 
 def _same_version(label: str | None, found: Carrier | None) -> bool:
-    """Whether results may be of the framework's version that the request names."""
+    """Whether results may be of the framework version that the request names."""
     return label is None or found is None or found.version is None or version_range(found.version).contains(label)
 
 
 def _same_mpi(label: str | None, request: Request) -> bool:
-    """Whether what results call their MPI (``intel-mpi 2019``) may be the library that the request names."""
+    """Whether the MPI label of results (``intel-mpi 2019``) may mean the library that the request names."""
     asked = mpi_asked(request)
     return asked is None or label is None or mpi_family(label) == asked or label.startswith(asked)
 
 
 def _mpi_instead(shape: Shape, request: Request, host: HostMpi | None) -> str | None:
-    """What starts the ranks of a run that was measured with another library: the one asked for, of the host's what it has."""
+    """The MPI for a shape that was measured with another library: the host's if it is bound from there, else the requested one."""
     if shape.mpi_from != "host" or host is None:
         return mpi_asked(request)
     return shape.mpi if mpi_family(shape.mpi) == host.family else host.family
@@ -120,7 +119,7 @@ def mpi_asked(request: Request) -> str | None:
 
 
 def _layouts(curve: Curve) -> tuple[Layout, ...]:
-    """The shapes that a curve was measured under: one, or one for each size within a node."""
+    """The layouts in which a curve was measured: one, or one for each size within a node."""
     if curve.scale == "nodes":
         return (curve.layout,)
     name = "ranks_per_node" if curve.scale == "ranks" else "gpus_per_node"
@@ -129,7 +128,7 @@ def _layouts(curve: Curve) -> tuple[Layout, ...]:
 
 
 def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
-    """A curve's shape; threads that it does not record are those of the node's cores."""
+    """A curve's shape; if its threads are not recorded, the node's cores are shared among the ranks."""
     series = curve.series
     gpus = layout.gpus_per_node or 0
     told = _tells_layout(curve)

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def needed_gb(request: Request, ranks_per_node: int) -> float:
-    """What the ranks of a node need, with what else is said to lie in its memory: an image or data unpacked into tmpfs."""
+    """Memory that a node needs: for its ranks, and for an image or data unpacked into tmpfs (``memory_aside_gb``)."""
     work = request.optimisation.workload
     return (work.memory_per_rank_gb or 0.0) * ranks_per_node + (work.memory_aside_gb or 0.0)
 
 
 def usable_gb(target: Target) -> float | None:
-    """What a job may use of a node; ``None``: unknown."""
+    """Memory of a node that a job may use; ``None``: unknown."""
     return (target.node.usable_memory_gb or target.node.memory_gb) if target.node else None
 
 
 def obstacle(request: Request, target: Target, shape: Shape) -> str | None:
-    """Why a shape does not fit the memory there; ``None``: it does, or too little is known to say."""
+    """Why a shape does not fit the memory of nodes or GPUs; ``None``: it fits, or too little is known."""
     need, usable = needed_gb(request, shape.ranks_per_node), usable_gb(target)
     if usable is not None and need > usable:
         ranks = f"{counted(shape.ranks_per_node, 'rank')} per node"

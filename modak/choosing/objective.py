@@ -1,8 +1,8 @@
-"""Rank predicted configurations: time, node-hours, energy or cost, under a deadline, a budget and an efficiency.
+"""Rank predicted configurations by time, node-hours, energy or cost, under a deadline, a budget and a minimum efficiency.
 
-A deadline is met at the stated confidence, from the interval, not from the mean: P(time <= deadline) >= confidence.
-Parallel efficiency is E(n) = T(r) r / (T(n) n): the node-seconds of the best layout at the smallest size ``r`` that it was
-measured at, over those of the configuration. A layout that wastes its cores is not efficient for scaling well.
+A deadline is met at the stated confidence: P(time <= deadline) >= confidence, by the prediction interval. Parallel efficiency is
+E(n) = T(r) r / (T(n) n): the node-seconds of the best layout at the smallest size ``r`` that it was measured at, over those of the
+configuration. So a layout that wastes its cores is inefficient even if it scales well.
 """
 
 from __future__ import annotations
@@ -19,46 +19,51 @@ from modak.dsl import Basis, Objective
 from modak.errors import Infeasible
 from modak.perfmodel.predict import bound
 from modak.text.amounts import counted, span
-from modak.text.grammar import clock
+from modak.text.units import clock
 
 Array = npt.NDArray[np.float64]
 DEFAULT_EFFICIENCY = 0.5
-"""Where a request states no objective at all: as fast as possible while half of each node's time does useful work."""
+"""Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work."""
 START_UP_S = 120.0
-"""What starting a job is taken to cost every node, for that default: a run of seconds does not take a machine."""
+"""Time of each node that starting a job is assumed to take, for that default: so a run of seconds does not get a whole machine."""
 SURE = tuple(percent / 100 for percent in range(50, 100))
-"""Confidences that are offered where the one asked for cannot be had."""
+"""Confidences to suggest if the deadline cannot be met at the requested one."""
 FAR = 1.0
-"""Doublings beyond the measured sizes that are chosen without being asked for."""
+"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``)."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Predicted configurations as columns of one length, by nodes and then by spread: so those go that score alike.
+    """Predicted configurations as columns of one length, sorted by nodes and then by spread, which decides between equal scores.
 
-    Times are in seconds; NaN where there is no evidence.
+    Times are in seconds; NaN without prediction.
     """
 
     shape: npt.NDArray[np.int64]
     nodes: npt.NDArray[np.int64]
     time: Array
     spread: Array
-    """How far the 90 % interval of the log of time reaches towards more, ..."""
+    """Half-width of the 90 % interval of log time towards longer times, ..."""
     below: Array
-    """... and towards less."""
+    """... and towards shorter ones."""
     doublings: Array
     efficiency: Array
     basis: tuple[Basis, ...]
     power_w: float | None = None
-    """Per node, where the system says it."""
+    """Of a node, in watts; ``None``: unknown."""
     price: float | None = None
-    """Per node-hour."""
+    """Of a node-hour; ``None``: unknown."""
 
     @property
     def node_hours(self) -> Array:
         """Nodes x time, in hours."""
         hours: Array = self.nodes * self.time / 3600.0
         return hours
+
+    def next_smaller(self, index: int) -> int | None:
+        """The configuration of the same shape with the next smaller number of nodes; ``None``: there is none."""
+        smaller = np.flatnonzero((self.shape == self.shape[index]) & (self.nodes < self.nodes[index]))
+        return int(smaller[-1]) if len(smaller) else None
 
     def bound(self, confidence: float) -> Array:
         """The time that is not exceeded with this probability."""
@@ -67,10 +72,10 @@ class Scored:
 
 @dataclass(frozen=True)
 class Ranking:
-    """What decides between configurations, and how they were ranked."""
+    """Scores of configurations, and how they were ranked."""
 
     score: Array
-    """Of each configuration of :class:`Scored`; smaller is better, infinite where it is not feasible."""
+    """Of each configuration of :class:`Scored`; smaller is better, infinite if not feasible."""
     decisions: tuple[str, ...]
     minimise: str
 
@@ -89,7 +94,7 @@ class Ranking:
 def rank(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
     """Feasible configurations, best first.
 
-    Raises :class:`modak.errors.Infeasible` with the closest configuration and what stands in the way.
+    Raises :class:`modak.errors.Infeasible`, with the closest configuration and the constraint that cannot be met.
     """
     minimise = _minimised(objective)
     floor = objective.min_efficiency or min_efficiency
@@ -114,7 +119,7 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
 
 
 def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
-    """The configuration that comes closest to constraints which none meets, as the ranking of it alone."""
+    """A ranking of one configuration: the one that comes closest to constraints which none meets."""
     score = np.full(scored.time.shape, np.inf)
     score[closest(scored, objective, min_efficiency)] = 0.0
     said = _conditions(objective, objective.min_efficiency or min_efficiency)
@@ -126,7 +131,7 @@ def _minimised(objective: Objective) -> str:
 
 
 def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:
-    """The configurations of ``among`` that no other beats in both time and node-hours, fastest first."""
+    """The configurations of ``among`` on the Pareto front of time and node-hours, fastest first."""
     indices = np.array(among, dtype=np.int64)
     time, hours = scored.time[indices], scored.node_hours[indices]
     fastest_first = np.lexsort((hours, time))
@@ -170,7 +175,7 @@ def scores(scored: Scored, minimise: str) -> Array:
 
 
 def closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> int:
-    """The configuration that misses the constraints by the least factor: what to look at where none meets them."""
+    """The configuration that misses the constraints by the smallest factor."""
     floor = objective.min_efficiency or min_efficiency
     excess = np.zeros(scored.time.shape)
     for worst, allowed in _demands(scored, objective, floor):
@@ -179,7 +184,7 @@ def closest(scored: Scored, objective: Objective, min_efficiency: float | None =
 
 
 def _demands(scored: Scored, objective: Objective, floor: float | None) -> Iterator[tuple[Array, float]]:
-    """For each constraint what every configuration takes of it, and how much is allowed."""
+    """For each constraint the figure of every configuration, and the largest that is allowed."""
     if objective.max_nodes:
         yield scored.nodes.astype(np.float64), objective.max_nodes
     if objective.deadline:
@@ -191,7 +196,7 @@ def _demands(scored: Scored, objective: Objective, floor: float | None) -> Itera
 
 
 def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float | None, known: npt.NDArray[np.bool_]) -> str:
-    """Which constraint cannot be met, the closest configuration, and what would have to give."""
+    """Which constraint cannot be met, the closest configuration, and which relaxed constraints could be met."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
         return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer"
@@ -208,7 +213,7 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float |
 
 
 def _obstacle(scored: Scored, objective: Objective, floor: float | None, within: npt.NDArray[np.bool_]) -> str:
-    """The first constraint that nothing meets, alone; else that they exclude each other."""
+    """The first constraint that no configuration meets by itself; else that they exclude each other."""
     bound, hours = scored.bound(objective.confidence)[within].min(), scored.node_hours[within].min()
     if objective.deadline and bound > objective.deadline:
         return f"the deadline of {clock(objective.deadline)} cannot be met at confidence {objective.confidence:g}"
@@ -220,7 +225,7 @@ def _obstacle(scored: Scored, objective: Objective, floor: float | None, within:
 
 
 def _would_do(scored: Scored, objective: Objective, floor: float | None, known: npt.NDArray[np.bool_]) -> Iterator[str]:
-    """For each constraint how far it would have to give, with all others kept."""
+    """For each constraint, a value that could be met with all others kept."""
     if objective.deadline:
         others = known & _feasible(scored, objective.model_copy(update={"deadline": None}), floor)
         if others.any():
@@ -233,7 +238,7 @@ def _would_do(scored: Scored, objective: Objective, floor: float | None, known: 
         if others.any():
             yield f"a budget of {_rounded_up(scored.node_hours[others].min()):g} node-hours"
     if floor:
-        others = known & _feasible(scored, objective.model_copy(update={"min_efficiency": None}), None)
+        others = known & _feasible(scored, objective, None)
         if others.any() and np.isfinite(scored.efficiency[others]).all():
             yield f"an efficiency of {math.floor(100 * scored.efficiency[others].max()) / 100:g}"
     if objective.max_nodes and scored.nodes[known].max() >= objective.max_nodes:
@@ -241,6 +246,6 @@ def _would_do(scored: Scored, objective: Objective, floor: float | None, known: 
 
 
 def _rounded_up(value: float) -> float:
-    """To three digits, never below."""
+    """Rounded up to three significant digits."""
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
     return math.ceil(value / step) * step

@@ -1,4 +1,4 @@
-"""Candidates + curves -> columns to rank: the workload's time, its spread and its basis for every candidate.
+"""The predicted time of the request's workload on every candidate, with spread and basis.
 
 :func:`columns` predicts the time of one unit of work, which is the same for all requests with one :mod:`essence <modak.choosing.essence>`.
 :func:`score` scales it to the workload of the request.
@@ -19,37 +19,36 @@ from modak.cache import Cache
 from modak.choosing import switching
 from modak.choosing.candidates import Candidates
 from modak.choosing.essence import without_counts
+from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier, graph_compilers
 from modak.choosing.workload import Units, lengths, of_one_kind, units
 from modak.dsl import Basis, Prediction, Request
-from modak.facts import Facts, Partition, System, parameter
+from modak.facts import Facts, parameter, same_name
 from modak.perfmodel import Curve, Power, Predictions, Question, describe, predict
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.matching import NORMAL, same_name
-from modak.perfmodel.startup import is_whole
+from modak.perfmodel.matching import NORMAL
+from modak.perfmodel.startup import is_whole, of_start
 from modak.prepared import prepared
-from modak.target import Target, find_system, other_nodes
+from modak.target import Target
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-STARTING: Final = 0.1
-"""The part of a measured run that starting it may have taken, at 90 %, where nothing tells. Judgement."""
 BLOCK: Final = 256
-"""Sizes that are predicted together where a request gives its number of nodes: the next request gives another one."""
+"""Number of sizes to predict together if a request gives its number of nodes: the next request will give another one."""
 
 
 @dataclass(frozen=True)
 class Shaped:
-    """One shape, predicted for one unit at several sizes; ``smallest`` and ``at_smallest`` as in :class:`Columns`, for each size."""
+    """Predictions of one shape for one unit at several sizes; ``smallest`` and ``at_smallest`` as in :class:`Columns`, for each size."""
 
     found: Predictions
     smallest: Floats
     at_smallest: Floats
 
     def at(self, index: int) -> Shaped:
-        """One of the sizes alone."""
+        """The predictions at one of the sizes."""
         one, found = slice(index, index + 1), self.found
         columns = {name: getattr(found, name)[one] for name in ("value", "spread", "below", "basis", "doublings")}
         alone = replace(found, **columns)
@@ -58,28 +57,28 @@ class Shaped:
 
 @dataclass(frozen=True)
 class Starting:
-    """What starting a run takes, by its results, of each shape."""
+    """Start-up times of each shape, as measured."""
 
     seconds: Floats
-    """NaN where no results tell."""
+    """NaN where not measured."""
     doubt: Floats
-    """The standard deviation of the next one, in seconds."""
+    """Standard deviation of the start-up time of a future run, in seconds."""
     own: npt.NDArray[np.bool_]
-    """Whether they are of the very run: its work is doubted alone then, else both."""
+    """Whether they were measured in this configuration: then the prediction's spread applies to the work only, else to the whole time."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Every candidate, predicted for one unit; columns of one length, by nodes and then by spread.
+    """Predictions of every candidate for one unit; columns of one length, sorted by nodes and then by spread.
 
     ``spread`` and ``below`` as in :class:`modak.perfmodel.Predictions`.
     """
 
     candidates: Candidates
     predictions: tuple[Predictions, ...]
-    """Of each shape, at its node counts."""
+    """One for each shape, at its node counts."""
     models: tuple[str | None, ...]
-    """Of each shape, what stands behind its predictions, in words."""
+    """For each shape, the model behind its predictions, in words."""
     shape: Ints
     nodes: Ints
     value: Floats
@@ -88,23 +87,23 @@ class Columns:
     doublings: Floats
     basis: tuple[Basis, ...]
     smallest: Floats
-    """Of each shape, the fewest nodes that it was measured on, which efficiency is against; else the fewest that are asked about."""
+    """For each shape, the smallest measured number of nodes, the reference of efficiency; if unknown, the smallest that is predicted."""
     at_smallest: Floats
-    """Of each shape, the cost of a unit there."""
+    """For each shape, the cost of a unit there."""
 
     @cached_property
     def shares(self) -> Floats:
-        """Of each candidate, the nodes that one problem is spread over; 1 where the problem grows with them."""
+        """For each candidate, the nodes that share one problem; 1 in weak scaling."""
         return np.where(self._grows[self.shape], 1.0, self.nodes)
 
     @cached_property
     def shares_at_smallest(self) -> Floats:
-        """Of each shape, the same on the fewest nodes."""
+        """For each shape, the same at its smallest number of nodes."""
         return np.where(self._grows, 1.0, self.smallest)
 
     @cached_property
     def starting(self) -> Starting | None:
-        """What starting takes; ``None``: no results of any shape tell."""
+        """Start-up times; ``None``: not measured for any shape."""
         known = [each.curve.start_up if each.curve else None for each in self.predictions]
         if not any(known):
             return None
@@ -117,9 +116,9 @@ class Columns:
 
     @cached_property
     def whole(self) -> npt.NDArray[np.bool_] | None:
-        """Of which shapes times of whole runs tell, start-up and all; ``None``: of none."""
-        told = [each.curve is not None and each.curve.start_up is None and is_whole(each.curve.series) for each in self.predictions]
-        return np.array(told) if any(told) else None
+        """Which shapes are predicted from times of whole runs, which include start-up; ``None``: none of them."""
+        whole = [each.curve is not None and each.curve.start_up is None and is_whole(each.curve.series) for each in self.predictions]
+        return np.array(whole) if any(whole) else None
 
     @property
     def _grows(self) -> npt.NDArray[np.bool_]:
@@ -128,17 +127,17 @@ class Columns:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What stands behind scored candidates: the units that make a prediction the workload, for each shape."""
+    """The predictions behind scored candidates, and for each shape the units that turn them into the time of the workload."""
 
     columns: Columns
     units: tuple[Units | None, ...]
     start_up_s: Floats
-    """Of each shape, what its times have of start-up."""
+    """For each shape, the start-up time that its times contain."""
     level: float = 0.9
 
     @property
     def predictions(self) -> tuple[Predictions, ...]:
-        """Of each shape, for one unit of the workload."""
+        """One for each shape, for one unit of the workload."""
         return self.columns.predictions
 
     @property
@@ -147,13 +146,13 @@ class Evidence:
         return any(unit is not None and known for unit, known in zip(self.units, np.isfinite(self.columns.at_smallest), strict=True))
 
     def upper(self, scored: Scored, index: int) -> float | None:
-        """The upper end of one candidate's interval in seconds; ``None``: there is no prediction."""
+        """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
         time = float(scored.time[index])
         known = self.units[int(scored.shape[index])] is not None and math.isfinite(time)
         return time * math.exp(stretch(self.level) * float(scored.spread[index])) if known else None
 
     def prediction(self, scored: Scored, index: int) -> Prediction:
-        """The prediction of one candidate, as the answer states it."""
+        """The prediction of one candidate, in the form of the answer."""
         shape = int(scored.shape[index])
         curve, unit = self.columns.predictions[shape].curve, self.units[shape]
         if unit is None or not np.isfinite(scored.time[index]):
@@ -176,9 +175,9 @@ class Evidence:
 
 
 def columns(request: Request, target: Target, candidates: Candidates, facts: Facts, asked: Hashable = None) -> Columns:
-    """Predict every candidate of a request that says which data set is asked about: one call of the model a shape, for all its node counts.
+    """Predict every candidate of a request whose problem is known: one call of the model per shape, for all its node counts.
 
-    ``asked``: the same for requests that differ in counts alone; with it predictions at a given number of nodes are kept with others.
+    ``asked``: a cache key, equal for requests that differ only in counts. With it, predictions at a given number of nodes are cached.
     """
     any_size = without_counts(request)
     usable = cache(lambda: usable_curves(any_size, target, facts.models))
@@ -212,7 +211,7 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
 def _from_block(
     kept: Cache[Hashable, Shaped], asked: Hashable, predicted: Callable[[Shape, Ints], Shaped], shape: Shape, nodes: int
 ) -> Shaped:
-    """One shape at one size, out of the block of sizes that it lies in."""
+    """One shape at one size, from the cached block of sizes around it."""
     number, index = divmod(nodes - 1, BLOCK)
     sizes = np.arange(number * BLOCK + 1, (number + 1) * BLOCK + 1)
     return kept.get((asked, shape, number), lambda: predicted(shape, sizes)).at(index)
@@ -221,19 +220,19 @@ def _from_block(
 def _predicted(
     request: Request, target: Target, usable: Callable[[], Sequence[Curve]], candidates: Candidates, power: Power, shape: Shape, nodes: Ints
 ) -> Shaped:
-    """One shape at its node counts; what switches do that were not measured there is told from other runs."""
+    """One shape at its node counts; the effect of switches that were not measured there is predicted from other runs."""
     plain = switching.evidence_for(shape, candidates.tried)
     curves, asked = usable(), question(request, target, plain)
 
-    def told(sizes: npt.ArrayLike) -> Predictions:
+    def predicted(sizes: npt.ArrayLike) -> Predictions:
         return switching.applied(predict(curves, asked, sizes, power), request, target, shape, candidates.tried)
 
-    found = told(nodes)
-    return Shaped(found, *_smallest(found, nodes, told))
+    found = predicted(nodes)
+    return Shaped(found, *_smallest(found, nodes, predicted))
 
 
 def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
-    """The time that the request's workload takes on every candidate: start-up, as results or else the system tell it, and units."""
+    """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
     start_up = np.full(len(predicted.predictions), (target.system.start_up_s if target.system else None) or 0.0)
     if predicted.starting is not None:
         start_up = np.where(np.isnan(predicted.starting.seconds), start_up, predicted.starting.seconds)
@@ -259,7 +258,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
 
 
 def _with_start(predicted: Columns, start_up: Floats, time: Floats) -> tuple[Floats, Floats]:
-    """How far the intervals of whole times reach, in logs: those of work and of a start-up that results tell, by their shares."""
+    """``(spread, below)`` of the whole time: those of work and of a measured start-up, each by its share."""
     if predicted.starting is None:
         return predicted.spread, predicted.below
     of_work = np.where(predicted.starting.own[predicted.shape], 1 - start_up[predicted.shape] / time, 1.0)
@@ -268,17 +267,15 @@ def _with_start(predicted: Columns, start_up: Floats, time: Floats) -> tuple[Flo
 
 
 def _of_length(predicted: Columns, scale: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
-    """The same where a whole run of another length was measured, whose start-up nobody knows: it may be more of a shorter run, or less of
-    a longer one.
-    """
+    """``(above, below)``, wider if whole runs of another length were measured: the shorter a run, the larger its unknown start-up."""
     if predicted.whole is None:
         return above, below
-    parts = np.log(1 - STARTING + STARTING / np.where(predicted.whole, scale, 1.0))[predicted.shape]
+    parts = of_start(np.where(predicted.whole, scale, 1.0))[predicted.shape]
     return np.hypot(above, np.fmax(parts, 0.0)), np.hypot(below, np.fmin(parts, 0.0))
 
 
 def question(request: Request, target: Target, shape: Shape) -> Question:
-    """What the models are asked about a shape: graph compilers that it does not have are off."""
+    """The question to the models about a shape; graph compilers that it does not have are off."""
     work, framework = request.optimisation.workload, carrier(request)
     attributes: dict[str, Any] = {
         "system": target.name,
@@ -300,85 +297,24 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
     return Question(known, shape.layout, without=graph_compilers(), elsewhere=elsewhere, lengths=lengths(work))
 
 
-def node_power(facts: Facts) -> Power:
-    """Memory bandwidth (GB/s) of the accelerators that a node uses, and peak single-precision TFLOP/s: theirs, else that of its cores.
-
-    For transfers. Of 1154 pairs of GPU types in a public table of training (throughput in single and half precision) root mean squares of
-    log ratios are 0.37 beside the ratio of bandwidths, 0.96 beside that of peak rates and 0.81 beside none: with tensor cores and TF32 a
-    peak rate means something else in each generation.
-    """
-
-    def power(
-        system_name: str | None, partition_name: str | None, gpus: int | None, threads: int | None
-    ) -> tuple[float | None, float | None]:
-        system = find_system(system_name, facts) if system_name else None
-        if system is None:
-            return None, None
-        node = _partition_of(system, partition_name, gpus or 0).node
-        accelerator = facts.accelerators.get(node.accelerator or "")
-        processor = facts.processors.get(node.processor)
-        if node.accelerators and gpus != 0:
-            used = gpus or node.accelerators
-            figures = (accelerator.memory_bandwidth_gbs, accelerator.fp32_tflops) if accelerator else (None, None)
-            return _times(figures[0], used), _times(figures[1], used)
-        if gpus:
-            return None, None
-        cores = min(threads or node.usable_cores, node.usable_cores)
-        return None, _times(processor.fp32_tflops if processor else None, node.sockets * cores / node.cores)
-
-    return power
-
-
-def node_kinds(facts: Facts) -> Callable[[str | None, str, bool], frozenset[str]]:
-    """Of a system and one of its partitions the names of those with nodes of another kind (for runs on GPUs: other GPUs)."""
-
-    def others(system_name: str | None, partition_name: str, on_gpus: bool) -> frozenset[str]:
-        system = find_system(system_name, facts) if system_name else None
-        named = next((one for one in system.partitions if one.name == partition_name), None) if system else None
-        return other_nodes(system, named, on_gpus)
-
-    return others
-
-
-def node_gpus(facts: Facts) -> Callable[[str | None, str | None], int | None]:
-    """GPUs of a node of a system's partition; not named, of the default one or the first with GPUs. ``None``: the system is not known."""
-
-    def gpus(system_name: str | None, partition_name: str | None) -> int | None:
-        system = find_system(system_name, facts) if system_name else None
-        return None if system is None else _partition_of(system, partition_name, 1).node.accelerators
-
-    return gpus
-
-
-def _partition_of(system: System, name: str | None, gpus: int) -> Partition:
-    """The partition of that name; else the default one, or, where its nodes have fewer GPUs than are used, the first with as many."""
-    usual = system.default_partition
-    named = next((one for one in system.partitions if one.name == name), None)
-    return named or next((one for one in (usual, *system.partitions) if one.node.accelerators >= gpus), usual)
-
-
-def _times(figure: float | None, factor: float) -> float | None:
-    return figure * factor if figure else None
-
-
 def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[Curve, ...]:
     """Curves that can be turned into the workload's time: those of one kind, measured on the target if any are.
 
-    Where neither results nor facts of the place are known there is nothing to transfer to; and what parameters tell of another place is no
-    result.
+    If neither results nor facts of the target are known, there is nothing to transfer to. Curves that are only estimated from parameters
+    count on their own system only.
     """
-    heard = (curve for curve in curves if curve.told is None or same_name(curve.series.system) in target.names)
+    heard = (curve for curve in curves if curve.estimated is None or same_name(curve.series.system) in target.names)
     found = of_one_kind(request, heard, target.names)
     here = any(same_name(curve.series.system) in target.names for curve in found)
     return found if target.system is not None or here else ()
 
 
-def _smallest(found: Predictions, nodes: Ints, told: Callable[[npt.ArrayLike], Predictions]) -> tuple[Floats, Floats]:
-    """For each of ``nodes`` the smallest size that the evidence has (the size itself, where that counts no nodes), and the cost there."""
+def _smallest(found: Predictions, nodes: Ints, predicted: Callable[[npt.ArrayLike], Predictions]) -> tuple[Floats, Floats]:
+    """For each of ``nodes``, the smallest measured number of nodes and the cost there; if sizes are not nodes, the size itself."""
     curve = found.curve
     if curve is None or curve.scale != "nodes":
         return nodes.astype(np.float64), found.value
     smallest = curve.sizes[0]
     here = np.flatnonzero(nodes == smallest)
-    cost = found.value[here[0]] if here.size else told([smallest]).value[0]
+    cost = found.value[here[0]] if here.size else predicted([smallest]).value[0]
     return np.full(len(nodes), smallest), np.full(len(nodes), cost)

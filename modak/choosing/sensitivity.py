@@ -1,11 +1,9 @@
-"""How wrong a prediction would have to be to change the choice: for the deadline, for fewer nodes, and for other variants."""
+"""How wrong a prediction would have to be to change the choice: with respect to the deadline, to fewer nodes, and to other variants."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-
-import numpy as np
 
 from modak.choosing.objective import Ranking, Scored, scores
 from modak.dsl import Objective
@@ -17,7 +15,7 @@ LEVEL = 0.9
 
 
 def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
-    """Sentences on the first of the ranking; none where nothing is predicted."""
+    """Sentences on the best configuration; none if nothing is predicted."""
     best = ranking.order[0]
     if not math.isfinite(scored.time[best]):
         return
@@ -39,12 +37,10 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
 
 
 def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
-    """By how much the next smaller size of the same variant misses the deadline, where it does."""
-    best = ranking.order[0]
-    smaller = np.flatnonzero((scored.shape == scored.shape[best]) & (scored.nodes < scored.nodes[best]))
-    if not len(smaller) or objective.deadline is None:
+    """By how much the next smaller size of the same variant misses the deadline, if it does."""
+    nearest = scored.next_smaller(ranking.order[0])
+    if nearest is None or objective.deadline is None:
         return
-    nearest = int(smaller[np.argmax(scored.nodes[smaller])])
     bound = float(scored.bound(objective.confidence)[nearest])
     if bound > objective.deadline:
         faster = 1 - objective.deadline / bound
@@ -52,6 +48,6 @@ def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Des
 
 
 def _rival(scored: Scored, ranking: Ranking) -> int | None:
-    """The best of the other variants among those that are feasible."""
+    """The best feasible configuration of another variant."""
     best = ranking.order[0]
     return next((index for index in ranking.order if scored.shape[index] != scored.shape[best]), None)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from modak.facts import Layout
 
 ASSUMED = "assumed"
-"""Origin of a shape that was measured, but whose results do not say how it lay on a node: its counts are a rule of thumb."""
+"""Origin of a shape that was measured, but whose results do not give its ranks per node: the counts follow from a rule of thumb."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What is the same on every node of a candidate, and the software variant that it belongs to."""
+    """What is the same on every node of a candidate, and its software variant."""
 
     ranks_per_node: int
     threads_per_rank: int
@@ -27,19 +27,19 @@ class Shape:
     precision: str | None = None
     batch_size: int | None = None
     opt_build: bool = False
-    """Whether an image built from source for the processor is wanted by the evidence."""
-    told: tuple[str, ...] = ()
-    """Switches that are on because of other runs' results; see :mod:`modak.choosing.switching`."""
+    """Whether results suggest an image that is built from source for the processor."""
+    inferred: tuple[str, ...] = ()
+    """Switches that are on because results of other runs suggest it; see :mod:`modak.choosing.switching`."""
     origin: str = "topology"
     """``evidence``, ``request``, ``topology``, or :data:`ASSUMED`."""
 
     @property
     def workers_per_node(self) -> int:
-        """Ranks, or GPUs where there are GPUs."""
+        """Ranks, or GPUs if there are any."""
         return self.gpus_per_node or self.ranks_per_node
 
     def laid_out_as(self, other: Shape) -> bool:
-        """Whether both lie on a node in one way; software may differ."""
+        """Whether both have the same layout on a node; compiler, precision and image may differ."""
         names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads", "numa_mode", "mpi", "mpi_from")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
@@ -54,5 +54,5 @@ class Shape:
         )
 
     def cores_per_rank(self, threads_per_core: int) -> int:
-        """Physical cores a rank needs: with hyper-threads fewer than it has threads."""
+        """Physical cores per rank; with hyper-threads fewer than its threads."""
         return math.ceil(self.threads_per_rank / (threads_per_core if self.hyperthreads else 1))

@@ -11,13 +11,13 @@ from modak import rules
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, is_build, library, switches
+from modak.choosing.workload import units
 from modak.dsl import Notice, Request
 from modak.facts import Facts, HostMpi, Image, Vendor, mpi_family
 from modak.frameworks.base import Carrier
 from modak.images import selection
 from modak.images.selection import ImageChoice, Wanted
-from modak.perfmodel import Curve
-from modak.perfmodel.predict import predict
+from modak.perfmodel import Curve, Predictions, predict
 from modak.prepared import prepared
 from modak.recipes import plan as recipes
 from modak.recipes.plan import Extras, Hardware, Recipe
@@ -37,45 +37,45 @@ class Software:
     image: Image | None = None
     recipe: Recipe | None = None
     own_image: str | None = None
-    """The caller's image, where the catalogue has none for the request."""
+    """The image that the request names, if the catalogue is not used."""
     gpu_vendor: str | None = None
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
 
     @property
     def reference(self) -> str | None:
-        """What the job runs in; ``None``: no container."""
+        """The image that the job runs in; ``None``: no container."""
         if self.image:
             return self.image.reference
         return self.recipe.reference if self.recipe else self.own_image
 
     @property
     def file(self) -> str:
-        """The file name that the image is expected under."""
+        """The expected file name of the image; empty without container."""
         return image_file(self.reference) if self.reference else ""
 
     @property
     def framework_version(self) -> str | None:
-        """The framework's version inside; ``None``: unknown."""
+        """The framework's version in the image; ``None``: unknown."""
         if self.image:
             return self.image.labels.version
         return self.recipe.version if self.recipe else None
 
     @property
     def image_summary(self) -> Mapping[str, Any] | None:
-        """The image as the answer shows it."""
+        """The image in the form of the answer."""
         if self.own_image and not self.image and not self.recipe:
             return {"reference": self.own_image, "source": "the request"}
         return self.image.model_dump(mode="json", exclude_none=True) if self.image else None
 
     @property
     def recipe_summary(self) -> Mapping[str, Any] | None:
-        """The recipe as the answer shows it."""
+        """The recipe in the form of the answer."""
         return self.recipe.model_dump(mode="json", exclude_none=True) if self.recipe else None
 
 
 def choose_software(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, launcher: str) -> Software:
-    """The image or recipe for a chosen shape, and the rules that hold there."""
+    """The image or recipe for a chosen shape, and the rules that apply."""
     found = carrier(request)
     own = request.application.container_runtime
     choice, recipe = _choose(request, facts, target, shape, nodes, found) if found and target.runtime else (ImageChoice(), None)
@@ -96,12 +96,15 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
 
 
 def _exact(choice: ImageChoice) -> ImageChoice:
-    """The choice where it carries all that is wanted; an MPI program that finds no such image runs as the system provides it."""
+    """The choice if it has all that is wanted, else none: the MPI program then runs with the libraries of the system."""
     return choice if choice.image and choice.exact else ImageChoice()
 
 
 def _measured(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int) -> tuple[tuple[str, float], ...]:
-    """Images that results of the application name, each with what its results alone predict for this run, in seconds a unit."""
+    """Images that results of the application name, each with the time of the request's workload predicted from its results alone.
+
+    Seconds, start-up that results do not include left out.
+    """
     by_image: dict[str, list[Curve]] = {}
     usable = usable_curves(request, target, facts.models)
     of_its_dataset = [curve for curve in usable if request.optimisation.workload.dataset in (None, curve.series.dataset)]
@@ -109,14 +112,20 @@ def _measured(request: Request, facts: Facts, target: Target, shape: Shape, node
         if curve.series.image:
             by_image.setdefault(curve.series.image, []).append(curve)
     asked = question(request, target, shape)
-    times = {image: float(predict(curves, asked, [nodes]).value[0]) for image, curves in sorted(by_image.items())}
+    times = {image: _workload_time(request, predict(curves, asked, [nodes])) for image, curves in sorted(by_image.items())}
     return tuple((image, seconds) for image, seconds in times.items() if math.isfinite(seconds))
+
+
+def _workload_time(request: Request, found: Predictions) -> float:
+    """Seconds that the request's workload takes by the prediction at one size; NaN if nothing is predicted."""
+    unit = units(request, found.curve) if found.curve else None
+    return float(found.value[0]) * unit.count * unit.unit_scale if unit else math.nan
 
 
 def _choose(
     request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, found: Carrier, *, builds: bool = True
 ) -> tuple[ImageChoice, Recipe | None]:
-    """An image of the framework, or with ``builds`` the recipe that takes its place."""
+    """An image of the framework, or (if ``builds``) the recipe to build one."""
     hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build is True or shape.opt_build
     mpi = bound_mpi(target, shape, request)
     layer = distribution(request)
@@ -149,7 +158,7 @@ def _choose(
 
 
 def _compilers_on(request: Request, shape: Shape) -> tuple[str, ...]:
-    """Graph compilers that the image must have: those switched on, and the one that the evidence chose; a build is no part of it."""
+    """Graph compilers that the image must have: those that the request switches on, and the shape's one."""
     asked = tuple(name for name, value in switches(request).items() if value is True)
     return tuple(dict.fromkeys((*asked, shape.compiler) if shape.compiler and not is_build(shape.compiler) else asked))
 
@@ -167,12 +176,12 @@ def _hardware(request: Request, target: Target, shape: Shape) -> Hardware:
 
 
 def preferred_storage(request: Request, chosen: Software) -> str | None:
-    """The storage class that is asked for: by the request, else by the image."""
+    """The preferred storage class: the request's, else the image's."""
     return request.application.storage_class_pref or (chosen.image.storage_class if chosen.image else None)
 
 
 def gpu_vendor(request: Request, target: Target, shape: Shape) -> Vendor | None:
-    """Whose GPUs the job uses; NVIDIA's where GPUs are asked for and nobody says whose. ``None``: it uses none."""
+    """Vendor of the GPUs that the job uses; NVIDIA if it is unknown. ``None``: the job uses none."""
     if target.accelerator:
         return target.accelerator.vendor if shape.gpus_per_node else None
     asked = request.optimisation.opt_build.acc_type
@@ -182,7 +191,7 @@ def gpu_vendor(request: Request, target: Target, shape: Shape) -> Vendor | None:
 
 
 def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
-    """The host's MPI that is bound into the image, and that the image must fit, where ranks talk through it."""
+    """The host's MPI that is bound into the image and that the image must fit; ``None``: ranks do not use the host's MPI."""
     by_mpi = distribution(request) in ("horovod", None) and not by_torchrun(request)
     if shape.mpi_from != "host" or target.system is None or not by_mpi:
         return None
@@ -190,7 +199,7 @@ def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
 
 
 def _situation(request: Request, target: Target, shape: Shape, nodes: int, launcher: str, chosen: Software) -> Situation:
-    """What rules can ask about the job."""
+    """The facts of the job that rules can test."""
     system, found = target.system, carrier(request)
     label, _, last = (shape.mpi or "").rpartition(" ")
     version = last if last[:1].isdigit() else ""
@@ -221,7 +230,7 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
 
 
 def _without_catalogue(chosen: Software, found: Carrier | None, target: Target) -> tuple[str, ...]:
-    """Why no image of the catalogue was looked for."""
+    """Why the catalogue was not searched for an image; empty if it was."""
     if chosen.image or chosen.recipe or (found and target.runtime):
         return ()
     if chosen.own_image:
@@ -230,7 +239,7 @@ def _without_catalogue(chosen: Software, found: Carrier | None, target: Target) 
 
 
 def _instead_of_own(chosen: Software, found: Carrier | None) -> tuple[str, ...]:
-    """That an image which the request names is not the one it gets."""
+    """A note if the job does not run in the image that the request names."""
     if found is None or chosen.own_image in (None, chosen.reference):
         return ()
     return (f"image: {chosen.own_image} is requested, but for {found.framework} the catalogue decides",)

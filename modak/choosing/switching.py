@@ -1,9 +1,9 @@
-"""Switches that a request leaves to the evidence: which they are, what is known of them, and the shapes that they add.
+"""Switches that a request sets to ``auto``: which they are, what is known of their effects, and the shapes that they add.
 
-A graph compiler, the precision and a build from source may be left to ``auto``. Where the application was measured both ways on
-the target, its own curves decide. Where it was not, results of other runs say by how much a switch changes the time
-(:mod:`modak.choosing.effects`): a shape with it is then predicted as the shape without it times that ratio. MPI inside or outside of a
-container and hyper-threads are shapes of their own already.
+A graph compiler, the precision and a build from source may be set to ``auto``. If the application was measured on the target with the
+switch both on and off, its own curves decide. If not, results of other runs give the ratio of times
+(:mod:`modak.choosing.effects`), and the shape with the switch is predicted as the shape without it times that ratio. MPI inside or
+outside of a container and hyper-threads are shapes of their own already.
 """
 
 from __future__ import annotations
@@ -27,27 +27,31 @@ from modak.target import Target
 from modak.text.amounts import counted
 
 REDUCED: Final = ("amp", "mixed", "fp16", "bf16", "tf32")
-"""What results call precisions below single; ``auto`` chooses among these and ``fp32``."""
+"""Precisions below single, as results name them; ``auto`` chooses among these and ``fp32``."""
 BUILD: Final = "opt-build"
 BUILT: Final = "params.build"
 
 
 @dataclass(frozen=True)
 class OpenSwitch:
-    """A switch that is left to the evidence: where results say of it, and what turns it on in a shape."""
+    """A switch set to ``auto``: the column of results that shows it, with its values, and how it changes a shape."""
 
     name: str
-    """What the answer calls it."""
+    """Its name in the answer."""
     column: str
     on: str
     off: str = OFF
 
     def turned_on(self, shape: Shape) -> Shape:
         """The shape with the switch."""
-        told = (*shape.told, self.name)
+        inferred = (*shape.inferred, self.name)
         if self.column == "compiler":
-            return replace(shape, compiler=self.on, told=told)
-        return replace(shape, precision=self.on, told=told) if self.column == "precision" else replace(shape, opt_build=True, told=told)
+            return replace(shape, compiler=self.on, inferred=inferred)
+        return (
+            replace(shape, precision=self.on, inferred=inferred)
+            if self.column == "precision"
+            else replace(shape, opt_build=True, inferred=inferred)
+        )
 
     def turned_off(self, shape: Shape) -> Shape:
         """The shape without it."""
@@ -56,25 +60,25 @@ class OpenSwitch:
         return replace(shape, precision=None) if self.column == "precision" else replace(shape, opt_build=False)
 
     def is_on(self, shape: Shape) -> bool:
-        """Whether the shape has it."""
+        """Whether the shape has the switch on."""
         return self.on in (shape.compiler, same_precision(shape.precision)) or (self.column == BUILT and shape.opt_build)
 
     def tells_apart(self, one: Shape, other: Shape) -> bool:
-        """Whether one has the switch, the other nothing in its place, and they are alike in all else."""
+        """Whether the shapes differ only in this switch: on in one, off in the other, with nothing else in its place."""
         without = other if self.is_on(one) else one
         return self.is_on(one) != self.is_on(other) and not _taken(self, without) and self.turned_off(one) == self.turned_off(other)
 
 
 @dataclass(frozen=True)
 class SwitchEvidence:
-    """An open switch with all pairs of results that tell of it."""
+    """An open switch with all pairs of results that show its effect."""
 
     switch: OpenSwitch
     pairs: tuple[Pair, ...]
 
 
 def left_open(request: Request) -> tuple[OpenSwitch, ...]:
-    """The switches that the request leaves to the evidence."""
+    """The switches that the request sets to ``auto``."""
     compilers = [OpenSwitch(name, "compiler", name) for name, value in switches(request).items() if value == "auto"]
     optimisation = request.optimisation
     precisions = [OpenSwitch(name, "precision", name, USUAL_PRECISION) for name in REDUCED if optimisation.workload.precision == "auto"]
@@ -83,13 +87,13 @@ def left_open(request: Request) -> tuple[OpenSwitch, ...]:
 
 
 def known(request: Request, tried: Iterable[Result]) -> tuple[SwitchEvidence, ...]:
-    """The open switches with what ``tried`` (results of any application) says of each."""
+    """The open switches, each with its pairs of results among ``tried`` (results of any application)."""
     results = tuple(tried)
     return tuple(SwitchEvidence(switch, pairs(results, switch.column, switch.on, switch.off)) for switch in left_open(request))
 
 
 def run(request: Request, target: Target, shape: Shape, nodes: int | None = None) -> Run:
-    """The run that is asked about, as pairs tell of theirs."""
+    """The run whose effects are to be predicted, described as the runs of pairs are."""
     work, framework = request.optimisation.workload, carrier(request)
     told = {"framework": framework.framework if framework else None, "precision": shape.precision, "dataset": work.dataset}
     workers = shape.workers_per_node * nodes if nodes else None
@@ -97,7 +101,7 @@ def run(request: Request, target: Target, shape: Shape, nodes: int | None = None
 
 
 def with_switches(candidates: Candidates, request: Request, target: Target, results: Iterable[Result]) -> Candidates:
-    """The candidates, led by the same with each open switch that is told to help and that was not measured there."""
+    """The candidates, preceded by their copies with each open switch that was not measured there and that is predicted to help."""
     tried = known(request, results)
     found = list(zip(candidates.shapes, candidates.nodes, strict=True))
     for each in tried:
@@ -109,17 +113,17 @@ def with_switches(candidates: Candidates, request: Request, target: Target, resu
 
 
 def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
-    """The shape that results stand behind: without what is on only because of other runs."""
+    """The shape without its inferred switches: the one whose results the prediction starts from."""
     for each in tried:
-        if each.switch.name in shape.told:
+        if each.switch.name in shape.inferred:
             shape = each.switch.turned_off(shape)
     return shape
 
 
 def applied(found: Predictions, request: Request, target: Target, shape: Shape, tried: Sequence[SwitchEvidence]) -> Predictions:
-    """Predictions of a shape without its told switches, made those of the shape with them."""
+    """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them."""
     for each in tried:
-        told = effect(each.pairs, run(request, target, shape)) if each.switch.name in shape.told else None
+        told = effect(each.pairs, run(request, target, shape)) if each.switch.name in shape.inferred else None
         if told is not None:
             basis: tuple[Basis, ...] = tuple("none" if name == "none" else "transferred" for name in found.basis)
             below, spread = (np.hypot(side, told.spread) for side in (found.below, found.spread))
@@ -130,9 +134,9 @@ def applied(found: Predictions, request: Request, target: Target, shape: Shape, 
 def lines(
     request: Request, target: Target, shape: Shape, nodes: int, tried: Sequence[SwitchEvidence], own: Callable[[OpenSwitch], str | None]
 ) -> tuple[str, ...]:
-    """For each open switch whether it is on, and by what evidence; without any, which runs would decide.
+    """One line for each open switch: whether it is on, and why; if its effect is unknown, which runs would decide.
 
-    ``own``: what the run's own curves say of a switch; ``None`` where they were not measured both ways.
+    ``own``: the effect of a switch by the application's own curves, in words; ``None`` if it was not measured both ways.
     """
     here, where = run(request, target, shape, nodes), f"{counted(nodes, 'node')} of {target.title}"
     found = (_line(each.switch, shape, own(each.switch) or effect(each.pairs, here), where) for each in tried)
@@ -140,7 +144,7 @@ def lines(
 
 
 def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, where: str) -> str | None:
-    """What is said of one switch; ``None`` where it is on, or a precision, and nothing is known of it."""
+    """The line for one switch; ``None`` if nothing is known of it and it is on, or a precision."""
     on = switch.is_on(shape)
     if evidence is not None:
         return f"{switch.name}: {'on' if on else 'off'}, {evidence}"
@@ -155,6 +159,6 @@ def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence)
 
 
 def _taken(switch: OpenSwitch, shape: Shape) -> bool:
-    """Whether another value stands where the switch would: one compiler and one precision at a time."""
+    """Whether the shape has another compiler, or another precision, in place of the switch's."""
     values: Mapping[str, object] = {"compiler": shape.compiler, "precision": same_precision(shape.precision), BUILT: None}
     return values[switch.column] not in (None, switch.off)

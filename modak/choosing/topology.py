@@ -1,4 +1,4 @@
-"""A node's topology -> layouts by rules of thumb: one rank a node, a NUMA domain, a core or a GPU, threads on the cores of each."""
+"""Layouts by rules of thumb from a node's topology: one rank per node, NUMA domain, core or GPU, with the cores shared among the ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from modak.target import Target
 def topology_shapes(
     request: Request, target: Target, counts: StatedCounts, distributed: bool, host: HostMpi | None
 ) -> tuple[tuple[Shape, ...], tuple[Notice, ...]]:
-    """Shapes by the rules of thumb, and warnings: ranks on nodes, sockets, NUMA domains or GPUs; threads on the cores of each."""
+    """Shapes by the rules of thumb, and warnings."""
     node, warnings = target.node, list[Notice]()
     shapes: list[Shape] = []
     on = compiler_named(request.optimisation.workload.compiler) or next(
@@ -28,8 +28,10 @@ def topology_shapes(
     base = Shape(1, 1, mpi=family, mpi_from=mpi_from, compiler=on, precision=precision(request), batch_size=work.batch_size)
     cores = node.usable_cores if node else 1
     gpus = _topology_gpus(request, target, counts, distributed)
-    for ranks, numa in _rank_counts(request, node, counts, gpus, distributed):
-        threads = counts.threads_per_rank or _default_threads(request, cores, ranks)
+    share = node.cores_with(0 if request.job_options.node_exclusive else gpus) if node else 1
+    for most, numa in _rank_counts(request, node, counts, gpus, distributed):
+        ranks = counts.even_ranks(most)
+        threads = counts.threads_per_rank or _default_threads(request, share, ranks)
         smt = bool(node) and ranks * threads > cores
         if node and ranks * threads > cores * node.threads_per_core:
             text = f"{ranks} ranks x {threads} threads oversubscribe a node with {cores} cores"
@@ -56,7 +58,7 @@ def _topology_gpus(request: Request, target: Target, counts: StatedCounts, distr
 def _rank_counts(
     request: Request, node: Node | None, counts: StatedCounts, gpus: int, distributed: bool
 ) -> Iterable[tuple[int, int | None]]:
-    """Ranks per node, each with the NUMA mode that it needs."""
+    """Ranks per node, each with the number of NUMA domains that it needs (``None``: any)."""
     if counts.ranks_per_node:
         return [(counts.ranks_per_node, None)]
     if not distributed:

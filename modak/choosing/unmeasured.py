@@ -1,4 +1,4 @@
-"""Candidates worth measuring: graph compilers on or off, layouts that nobody has run, powers of two of nodes."""
+"""Unmeasured candidates that are worth measuring: graph compilers on or off, other layouts, powers of two of nodes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from modak.dsl import Request
 from modak.target import Target
 
 FIRST = (1, 2, 4)
-"""Nodes of the first runs where nothing is known of how the application scales."""
+"""Nodes of the first runs, if nothing is known of the application's scaling."""
 
 
 Pair = tuple[Shape, npt.NDArray[np.int64]]
 
 
 def with_unmeasured(request: Request, target: Target, found: Candidates) -> Candidates:
-    """The candidates, and behind them what is not measured but may run: nothing that contradicts what the request gives."""
+    """The candidates, followed by unmeasured ones that can run and agree with the request."""
     more = [*_compilers(request, found), *_layouts(request, target, found)]
     mpi = _host_mpi(target, found) if found.distributed else None
     new = {replace(shape, mpi=mpi, mpi_from="host") if mpi else shape: grid for shape, grid in more}
@@ -33,7 +33,7 @@ def with_unmeasured(request: Request, target: Target, found: Candidates) -> Cand
 
 
 def _compilers(request: Request, found: Candidates) -> Iterator[Pair]:
-    """Every layout with each compiler that the request leaves to the evidence, and without any, as far as there is no evidence."""
+    """Every layout with each compiler that the request sets to ``auto``, and without any, if not measured so."""
     said = switches(request)
     open_ = [name for name, value in said.items() if value == "auto"]
     seen = {shape.compiler for shape in found.shapes}
@@ -45,7 +45,7 @@ def _compilers(request: Request, found: Candidates) -> Iterator[Pair]:
 
 
 def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
-    """One rank a node, a socket and a NUMA domain, with the cores shared among them, where the request leaves that open."""
+    """One rank per node, per socket and per NUMA domain, with the cores shared among them, if the request does not give the layout."""
     like, node, given = found.shapes[0], target.node, found.given
     fixed = given.ranks_per_node or given.threads_per_rank or given.ranks or is_single_threaded(request)
     if node is None or fixed or like.gpus_per_node or not found.distributed:
@@ -59,13 +59,13 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
 
 
 def _host_mpi(target: Target, found: Candidates) -> str | None:
-    """The host's MPI, which starts what has not been measured otherwise; as results call it, where there are any with it."""
+    """The host's MPI, which starts unmeasured candidates; with the label of results if there are any with it."""
     measured = next((shape.mpi for shape in found.shapes if shape.mpi_from == "host"), None)
     return measured or (target.host_mpi.family if target.host_mpi else None)
 
 
 def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates) -> npt.NDArray[np.int64]:
-    """The node counts with the powers of two between them; the first few where there is one alone and no count is given."""
+    """The node counts, and the powers of two up to the largest; if there is only one, :data:`FIRST`. Given counts are kept."""
     if found.given.nodes or found.given.ranks or not found.distributed:
         return grid
     limit = target.partition.job_nodes if target.partition else max(FIRST)

@@ -1,4 +1,4 @@
-"""What a request says about how its application runs: framework, graph compilers, distribution, processes."""
+"""What a request asks for its application: framework, graph compilers, distribution layer, MPI library, number of processes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from modak import plugins
 from modak.dsl import Request
+from modak.facts import same_name
 from modak.frameworks.base import Carrier
-from modak.perfmodel.matching import same_name
 from modak.recipes.mpilibs import LIBRARIES
 from modak.schedulers.header import expand_nodes
 
 
 def switches(request: Request) -> Mapping[str, Any]:
-    """Graph compilers of the request's framework and what the request says of each: on, off, ``auto`` or nothing."""
+    """The graph compilers of the request's framework, with the request's setting of each: ``True``, ``False``, ``"auto"`` or ``None``."""
     optimisation = request.optimisation
     if optimisation.framework is None:
         return {}
@@ -23,8 +23,10 @@ def switches(request: Request) -> Mapping[str, Any]:
     return {compiler.name: getattr(optimisation.options, compiler.option, None) for compiler in framework.compilers}
 
 
+WITHIN_ONE_PROCESS: Final = ("openmp", "openacc", "opencl")
+"""Programming models that start no processes."""
 OTHER_GRAPH_COMPILERS: Final = ("tensorrt", "tf-trt", "torch-tensorrt", "torch.compile", "dynamo", "nvfuser", "openvino", "tvm")
-"""Those that no framework here switches, as :func:`same_name` folds them."""
+"""Graph compilers that no framework plug-in can switch, in the spelling of :func:`same_name`."""
 
 
 @cache
@@ -35,26 +37,26 @@ def graph_compilers() -> frozenset[str]:
 
 
 def compiler_named(label: str | None) -> str | None:
-    """What results call their compiler, a graph compiler as its framework spells it: ``XLA`` is ``xla``."""
+    """The compiler label of results, graph compilers in their framework's spelling: ``XLA`` is ``xla``."""
     folded = same_name(label) if label else None
     return folded if folded in graph_compilers() else label
 
 
 def is_build(compiler: str | None) -> bool:
-    """Whether what results call their compiler is what the application was built with (``gcc-8.3``), and no graph compiler.
+    """Whether the compiler label of results is the compiler that built the application (``gcc-8.3``), and not a graph compiler.
 
-    A graph compiler is switched on; of builds there is always one, and results say which is the fastest.
+    A graph compiler is on or off; every application has exactly one build, and results say which is the fastest.
     """
     return compiler is not None and same_name(compiler) not in graph_compilers()
 
 
 def may_have(compiler: str | None, allowed: frozenset[str | None]) -> bool:
-    """Whether a run with that compiler is one of what is ``allowed``; where none has to be on, any build is."""
+    """Whether a run may have that compiler. If ``allowed`` contains ``None`` (no graph compiler has to be on), any build may."""
     return compiler_named(compiler) in allowed or (None in allowed and is_build(compiler))
 
 
 def allowed_compilers(request: Request) -> frozenset[str | None]:
-    """What ``compiler`` may be: the one that is named, or on; else none, or any of those left to the evidence."""
+    """Allowed values of ``compiler``: the one that the request names or switches on; else ``None`` and those set to ``auto``."""
     if request.optimisation.workload.compiler:
         return frozenset([compiler_named(request.optimisation.workload.compiler)])
     said = switches(request)
@@ -63,7 +65,7 @@ def allowed_compilers(request: Request) -> frozenset[str | None]:
 
 
 def precision(request: Request) -> str | None:
-    """The precision that the request asks for; ``None``: it does not say, or leaves it to the evidence."""
+    """The requested precision; ``None``: not given, or ``auto``."""
     asked = request.optimisation.workload.precision
     return None if asked == "auto" else asked
 
@@ -72,7 +74,9 @@ def is_distributed(request: Request) -> bool:
     """Whether the application runs as more than one process."""
     optimisation, application = request.optimisation, request.application
     mpi = optimisation.framework == "mpi" or optimisation.framework in LIBRARIES
-    if application.app_type in ("mpi", "hpc") or mpi or "mpi" in optimisation.config.parallelisation:
+    if application.app_type == "mpi" or mpi or "mpi" in optimisation.config.parallelisation:
+        return True
+    if application.app_type == "hpc" and not _within_one_process(request):
         return True
     if optimisation.config.distributed_training or distribution(request):
         return True
@@ -80,8 +84,14 @@ def is_distributed(request: Request) -> bool:
     return any(count is not None and count > 1 for count in many)
 
 
+def _within_one_process(request: Request) -> bool:
+    """Whether the programming models that the request names are all within a process."""
+    optimisation = request.optimisation
+    return optimisation.framework in WITHIN_ONE_PROCESS or bool(optimisation.config.parallelisation)
+
+
 def stated_nodes(request: Request) -> int | None:
-    """The number of nodes that the request gives; where it gives neither that nor ranks, as many as it names."""
+    """The requested number of nodes; if neither that nor total ranks are given, the number of nodes that the request names."""
     options = request.job_options
     if options.node_count or request.application.mpi_ranks or not options.request_specific_nodes:
         return options.node_count
@@ -89,7 +99,7 @@ def stated_nodes(request: Request) -> int | None:
 
 
 def carrier(request: Request) -> Carrier | None:
-    """The framework (and version) whose images and results the request is about; ``None``: none, as for MPI programs."""
+    """The framework (and version) of the request's images and results; ``None``: none, as for MPI programs."""
     optimisation = request.optimisation
     if optimisation.framework is None:
         return None
@@ -98,7 +108,7 @@ def carrier(request: Request) -> Carrier | None:
 
 
 def library(request: Request) -> Carrier | None:
-    """The MPI library (and version) whose images an MPI program may run in; ``None``: none is named."""
+    """The MPI library (and version) that an MPI program's image must have; ``None``: not named."""
     optimisation = request.optimisation
     named = optimisation.framework if optimisation.framework in LIBRARIES else getattr(optimisation.options, "library", None)
     return Carrier(named, optimisation.options.version) if named else None
@@ -117,12 +127,12 @@ def distribution(request: Request) -> str | None:
 
 
 def by_torchrun(request: Request) -> bool:
-    """Whether PyTorch's own launcher starts the ranks, which then talk to each other without MPI. DeepSpeed reads what it tells them."""
+    """Whether torchrun starts the ranks, which then communicate without MPI (plain PyTorch, DDP, FSDP, DeepSpeed)."""
     found, layer = carrier(request), distribution(request)
     by_itself = found is not None and found.framework == "pytorch" and layer in (None, "ddp", "fsdp", DEEPSPEED)
     return by_itself and request.application.app_type not in ("mpi", "hpc")
 
 
 def is_single_threaded(request: Request) -> bool:
-    """Whether the application is MPI alone: a rank on every core."""
+    """Whether the application uses MPI without threads: one rank per core."""
     return request.optimisation.framework == "mpi" or (request.optimisation.framework is None and request.application.app_type == "mpi")

@@ -10,51 +10,50 @@ from typing import Final, Literal
 
 from modak.dsl import Notice, Request, Workload
 from modak.errors import unknown
-from modak.facts import parameter
+from modak.facts import parameter, same_name
 from modak.perfmodel import Curve, startup
-from modak.perfmodel.matching import same_name, same_value, tells_of_work
+from modak.perfmodel.matching import same_value, tells_of_work
 from modak.results.metrics import METRICS, Metric, counted, metric, one_of, parse_amount
 
-Told = tuple[tuple[str, str], ...]
-"""What results say of their problem: names with values, in order."""
+Labels = tuple[tuple[str, str], ...]
+"""Labels by which results tell problems apart: sorted pairs of name and value."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """How many units of a metric make the workload, and what a unit is called."""
+    """How many units of a metric the workload has, and their name."""
 
     count: float
     per: str
     unit_scale: float = 1.0
-    """What the curve's cost is multiplied by for one ``per``: samples in an epoch, where the metric is a throughput of them."""
+    """Factor from the curve's cost to the time of one ``per``: for a throughput of samples, the samples per epoch."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is computed: a data set, and the parameters by which results tell problems apart."""
+    """What is computed: a data set, and parameters by which results tell problems apart."""
 
     dataset: str | None = None
     params: Mapping[str, float | str] = field(default_factory=dict)
 
 
 PREFERRED: Final = ("epoch", "step", "run")
-"""Where an application has results of several kinds, the one that the workload scales by is asked first: the amount that it states, then
-these."""
+"""Order of preference if an application has results per epoch, per step and per run; the unit of a stated amount comes first."""
 LENGTHS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")
-"""What the length of a run is told in."""
+"""Units in which requests give the length of a run."""
 MOST_NAMED = 3
-"""Of more problems than these the number is told."""
+"""If there are more other problems, only their number is given."""
 NO_PROBLEM: Final = ("build", "baseline")
-"""Parameters that say how results came about, not of which problem they are."""
+"""Parameters that do not identify the problem."""
 
 
 def units(request: Request, curve: Curve) -> Units | None:
-    """The units that turn a curve's cost into the workload's time; ``None`` where the request does not say enough.
+    """The units that turn a curve's cost into the workload's time; ``None`` if the request does not state its amount of work.
 
-    A rate is divided into the ``amount`` that the request states of what it counts. A time per epoch is multiplied by ``epochs`` (one
-    where not said), one per step by ``steps``, one per sample (a throughput of samples, too) by ``epochs`` x ``samples``; an ``amount``
-    of these takes their place. A time of a whole run stands as it is, unless its results say how long it was (``params.epochs``,
-    ``params.steps``, ``params.amount``).
+    The request's ``amount`` is divided by a rate in its unit. A time per epoch is multiplied by ``epochs`` (default 1), a time per step
+    by ``steps``, a time per sample (or a throughput of samples) by ``epochs`` x ``samples``; an ``amount`` in these units takes their
+    place. The time of a whole run is used as it is, unless its results give its length (``params.epochs``, ``params.steps``,
+    ``params.amount``).
     """
     work = request.optimisation.workload
     kind = metric(curve.series.metric, curve.series.unit)
@@ -71,7 +70,7 @@ def units(request: Request, curve: Curve) -> Units | None:
 
 
 def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:
-    """How many of these the request asks for, by an ``amount`` or by their own field; ``None``: it does not say."""
+    """The requested number of epochs or steps, from ``amount`` or from the field of that name; ``None``: not given."""
     amount = parse_amount(work.amount) if work.amount else None
     if amount and amount.one == per:
         return amount.number
@@ -79,21 +78,21 @@ def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:
 
 
 def _of_run(work: Workload, curve: Curve) -> Units:
-    """A whole run; where both the request and the results say how long, in epochs or steps, so many of these."""
+    """A whole run; if both request and results give its length in the same unit, that many units."""
     asked, done = lengths(work), startup.lengths(curve.series)
     both = next((name for name in asked if name in done), None)
     return Units(asked[both], one_of(both), 1 / done[both]) if both else Units(1.0, "run")
 
 
 def lengths(work: Workload) -> dict[str, float]:
-    """How long the run is to be, by what counts: ``epochs``, ``steps``, what the amount is of."""
+    """The requested length of the run, by unit: ``epochs``, ``steps``, or the unit of the amount."""
     amount = parse_amount(work.amount) if work.amount else None
     said = {f"{per}s": count for per in LENGTHS if (count := stated(work, per))}
     return said | ({amount.counts: amount.number} if amount else {})
 
 
 def nearest_lengths(work: Workload, measured: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Of lengths that runs were measured at the nearest to the request's, by what counts; nothing where it does not say its own."""
+    """For each unit in which the request gives its length, the nearest measured length."""
     if not measured:
         return {}
     asked = {name: count for name, count in lengths(work).items() if name in measured}
@@ -105,10 +104,11 @@ def _nearest(count: float, measured: Sequence[float]) -> float:
 
 
 def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[str]) -> tuple[Curve, ...]:
-    """Curves that can be turned into the workload's time, as far as they are of one kind: what those in ``places`` tell, else all.
+    """Curves that can be turned into the workload's time and that are all per epoch, per step or per run (their kind).
 
-    Kinds that the request's own data set was measured in come first, unless they tell the time of a run whose length is not the request's.
-    Where neither the request nor results say how long a run is, times of whole runs are of the very run.
+    The kind is chosen among the curves of ``places`` (folded names of the target) if there are any, else among all. Kinds in which the
+    request's own data set was measured come first, except whole runs if the request gives a length. If neither the request nor results
+    give a length, times of whole runs come first.
     """
     work = request.optimisation.workload
     convertible = [(curve, unit.per) for curve in curves if (unit := units(request, curve)) is not None]
@@ -122,19 +122,19 @@ def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[st
 
 
 def _of_no_length(curve: Curve) -> bool:
-    """Whether a curve is of whole runs, as its metric is known to be, that say nothing of their length."""
+    """Whether a curve is of a known metric, and its results do not give the length of the run."""
     return curve.series.metric in METRICS and not startup.lengths(curve.series)
 
 
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:
-    """The problem to predict: the request's, otherwise one of those with results, with a warning if there are several.
+    """The problem to predict: the request's, or else a measured one, with a warning if there are several.
 
-    Times of different problems are never compared. Results in ``places`` (folded names) count, else all. Of those that are
-    :func:`of one kind <of_one_kind>` the data set with the most is taken, and of it the parameters, where costs grow with the problem; of
-    equals, whatever they are called, the one in the middle by what it costs.
+    Times of different problems are never compared. Only results in ``places`` (folded names of the target) count, if there are any. Among
+    curves :func:`of one kind <of_one_kind>`, the data set with the most results is taken, and then, if costs grow with the problem, the
+    parameters with the most results. Of equals the one of median cost is taken, so that names decide nothing.
     """
     work = request.optimisation.workload
-    known = [one for one in curves if one.told is None and has_params(one, work.params) and units(request, one) is not None]
+    known = [one for one in curves if one.estimated is None and has_params(one, work.params) and units(request, one) is not None]
     known = [one for one in known if same_name(one.series.system) in places] or known
     of_kind = of_one_kind(request, known, places)
     dataset, notes = work.dataset, list[Notice]()
@@ -151,9 +151,9 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
 
 
 def unknown_dataset(request: Request, curves: Sequence[Curve]) -> tuple[Notice, ...]:
-    """A warning where the application has results, and none of the data set that the request names: a slip, or another amount of work."""
+    """A warning if the application has results, but none of the data set that the request names."""
     asked = request.optimisation.workload.dataset
-    known = {one.series.dataset for one in curves if one.told is None and one.series.dataset}
+    known = {one.series.dataset for one in curves if one.estimated is None and one.series.dataset}
     if asked is None or not known or asked in known:
         return ()
     message = f"{unknown('data set', asked, known)}; the times are estimated from results of those"
@@ -166,28 +166,28 @@ def has_params(curve: Curve, params: Mapping[str, float | str]) -> bool:
 
 
 def _asked(work: Workload) -> Collection[str]:
-    """Parameters that are asked for; where the request says its length, another one is no other problem."""
+    """Names of the requested parameters; if the request gives its length, runs of another length are of the same problem."""
     return {*work.params, *(startup.LENGTHS if lengths(work) else ())}
 
 
-def _further(curve: Curve, asked: Collection[str]) -> Told:
-    """Parameters of a problem that are not asked for."""
+def _further(curve: Curve, asked: Collection[str]) -> Labels:
+    """Labels of a curve's problem that the request leaves open."""
     return tuple(sorted((name, text) for name, text in curve.series.params.items() if name not in asked and name not in NO_PROBLEM))
 
 
-def _by_dataset(curves: Iterable[Curve]) -> dict[Told, list[Curve]]:
+def _by_dataset(curves: Iterable[Curve]) -> dict[Labels, list[Curve]]:
     return _by_problem((one, (("dataset", one.series.dataset),)) for one in curves if one.series.dataset)
 
 
-def _by_problem(pairs: Iterable[tuple[Curve, Told]]) -> dict[Told, list[Curve]]:
-    found: dict[Told, list[Curve]] = defaultdict(list)
+def _by_problem(pairs: Iterable[tuple[Curve, Labels]]) -> dict[Labels, list[Curve]]:
+    found: dict[Labels, list[Curve]] = defaultdict(list)
     for curve, told in pairs:
         found[told].append(curve)
     return found
 
 
-def _most(problems: Mapping[Told, Sequence[Curve]]) -> Told:
-    """The problem with the most results; nothing where there is none."""
+def _most(problems: Mapping[Labels, Sequence[Curve]]) -> Labels:
+    """The problem with the most results; empty if there is none."""
     counts = {problem: sum(one.results_used for one in of) for problem, of in problems.items()}
     most = max(counts.values(), default=0)
     equal = [problem for problem, count in counts.items() if count == most]
@@ -195,11 +195,11 @@ def _most(problems: Mapping[Told, Sequence[Curve]]) -> Told:
     return equal[len(equal) // 2] if equal else ()
 
 
-def _others(taken: Told, problems: Collection[Told], what: str, said: Collection[str]) -> Iterator[Notice]:
-    """That one of several problems was taken; ``said`` are parameters that the request tells in another way."""
+def _others(taken: Labels, problems: Collection[Labels], what: str, said: Collection[str]) -> Iterator[Notice]:
+    """A warning if one of several problems was taken; ``said`` are parameters that other fields of the request give."""
     shared = set.intersection(*map(set, problems)) if problems else set()
 
-    def named(problem: Told) -> str:
+    def named(problem: Labels) -> str:
         parts = (
             repr(text) if name == what else f"{name} {text}" for name, text in problem if (name, text) not in shared and name not in said
         )
@@ -214,13 +214,13 @@ def _others(taken: Told, problems: Collection[Told], what: str, said: Collection
 
 
 def with_problem(request: Request, problem: Problem) -> Request:
-    """The request as one for that problem."""
+    """The request with that problem as its own."""
     work = request.optimisation.workload.model_copy(update={"dataset": problem.dataset, "params": problem.params})
     return request.model_copy(update={"optimisation": request.optimisation.model_copy(update={"workload": work})})
 
 
 def unsaid(request: Request, measured: Sequence[Metric]) -> tuple[Notice, ...]:
-    """What the request would have to say for results of these metrics to tell a time, where it does not say it."""
+    """What the request would have to state so that results of these metrics give a time."""
     work = request.optimisation.workload
     per_sample = [f"{one.name} in {one.unit}" for one in measured if one.per == "sample"]
     rates = [(one, *rate) for one in measured if one.per is None and (rate := counted(one))]

@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 import modak
-from modak.cli import asking, common, evaluation, images, keys, knowledge, results, running, show, sizing, tuning
+from modak.cli import asking, common, evaluation, images, keys, knowledge, recipes, results, running, show, sizing, tuning
 from modak.errors import Fault, ModakError
 from modak.interrupts import INTERRUPTED, ignore_further
 
@@ -34,7 +34,7 @@ EXITS = (
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a disk says that takes no more. Who writes files says so itself; this is for the output that a shell sends into one."""
+"""Errors of a full disk. Commands that write files report it themselves; this is for output that a shell redirects to a file."""
 
 
 class _Commands(TyperGroup):
@@ -62,7 +62,7 @@ class _Commands(TyperGroup):
 
 @contextmanager
 def _ended_early() -> Iterator[None]:
-    """A reader of the output who has seen enough (``head``) is no fault; typer would end with status 1. Ctrl-C is told; typer would not."""
+    """Output that is closed early (by ``head``) is no error, and Ctrl-C gets a message; typer would do the opposite."""
     try:
         yield
     except BrokenPipeError:
@@ -74,7 +74,7 @@ def _ended_early() -> Iterator[None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status."""
+    """Run one command; returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _fill_streams()
     try:
@@ -101,14 +101,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fill_streams() -> None:
-    """Let a stream that was closed before we began (``>&-``) lead nowhere: else the next file that is opened takes its number."""
+    """Open streams that were closed at the start (``>&-``) on the null device: otherwise the next opened file gets their number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until we end)
 
 
 def _silence() -> None:
-    """Let what is left of the output go nowhere: Python writes it when it ends, and would complain."""
+    """Discard the rest of the output: Python flushes it at exit, and would complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -171,6 +171,7 @@ FURTHER: tuple[tuple[typer.Typer, Callable[..., None]], ...] = (
     (results.app, evaluation.plan),
     (knowledge.models, evaluation.evaluate),
     (knowledge.models, evaluation.plot),
+    (knowledge.images, recipes.recipe),
     (knowledge.images, images.build),
     (knowledge.images, images.builds),
     (knowledge.images, images.builder),

@@ -21,7 +21,7 @@ COLUMNS = (
 
 
 def files(filled: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, Any], dict[Path, str]]:
-    """What ``-o`` writes, by path, and the document with those paths as `job_script` and `build_script`."""
+    """The document with paths as `job_script` and `build_script`, and the files that ``-o`` writes, by path."""
     job = dict(filled["job"])
     if folder is None:
         return dict(filled), {}
@@ -38,7 +38,7 @@ def files(filled: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, Any
 
 
 def plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
-    """The whole answer: what was chosen, how long it takes, why, what else there was, the script."""
+    """Print the whole answer: choice, predicted time, reasons, alternatives, script."""
     made = job["plan"]
     show.heading("Configuration")
     for name, value in _configuration(made).items():
@@ -61,7 +61,7 @@ def plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
 
 
 def _next(job: Mapping[str, Any], written: Sequence[str]) -> Iterator[str]:
-    """How the image comes and the scripts that were written are submitted, as their first lines say; what has to be built comes first."""
+    """The next steps, from the first lines of the written scripts: getting the image, then submitting, builds first."""
     image = re.search(r"^# image: (.*)", job["job_content"], re.MULTILINE)
     if image and not job.get("build_content"):
         yield f"the image, once: {image[1]}"
@@ -127,13 +127,13 @@ VARIANT = (
 
 
 def _variant(configuration: Mapping[str, Any]) -> str:
-    """What beside the layout makes a configuration, where it is known."""
+    """What makes a configuration beside its layout, as far as it is known."""
     told = {name.replace("_", " "): configuration.get(name) for name in VARIANT}
     return ", ".join(name if value is True else f"{name} {show.cell(value)}" for name, value in told.items() if value not in (None, False))
 
 
 def predicted(prediction: Mapping[str, Any]) -> str:
-    """A predicted time with its interval and what it rests on, in one line."""
+    """A predicted time with its interval and basis, in one line."""
     if prediction.get("value") is None:
         return "unknown (basis: none; there is no usable result of this application)"
     per = f"; {span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
@@ -150,7 +150,7 @@ def _interval(prediction: Mapping[str, Any]) -> str:
 
 
 def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "") -> str:
-    """What grows with the time (node-hours, energy, cost), with the interval of the time."""
+    """An amount that is proportional to the time (node-hours, energy, cost), with the interval of the time."""
     if amount is None or prediction.get("lower") is None:
         return show.cell(amount)
     lower, upper = (show.cell(amount * prediction[end] / prediction["value"]) for end in ("lower", "upper"))

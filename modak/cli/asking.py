@@ -9,7 +9,7 @@ import typer
 
 from modak.cli import answers, common, show
 from modak.text.amounts import counted
-from modak.whatif import against, changed, with_value
+from modak.whatif import against, changed
 
 if TYPE_CHECKING:
     from modak.client import Client
@@ -70,7 +70,7 @@ def recommend(  # one parameter an option
     """Rank the possible configurations for a request."""
     if request is None and application is None:
         raise typer.BadParameter("give a REQUEST.json or --application")
-    told = {
+    options = {
         "target.name": system,
         "optimisation.workload.application": application,
         "optimisation.workload.dataset": dataset,
@@ -80,10 +80,7 @@ def recommend(  # one parameter an option
         "optimisation.objective.deadline": deadline,
         "optimisation.objective.max_nodes": max_nodes,
     }
-    document = common.document(request) if request else {"job": {}}
-    for path, value in told.items():
-        if value is not None:
-            document = with_value(document, ("job", *path.split(".")), value)
+    document = common.request_document(request, options)
     if compare is not None:
         _compare(document, compare, as_json, strict)
         return
@@ -98,7 +95,7 @@ def recommend(  # one parameter an option
 
 
 def _best_of(client: Client, name: str, document: Any, strict: bool) -> dict[str, Any]:
-    """What is recommended; where nothing meets the constraints, what comes closest, with a warning that says so."""
+    """The recommendation; if nothing meets the constraints, the closest configuration, with a warning."""
     found = client.recommend(document, strict=strict, closest=True)
     notes = []
     if "missed" in found:
@@ -108,7 +105,7 @@ def _best_of(client: Client, name: str, document: Any, strict: bool) -> dict[str
 
 
 def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool) -> None:
-    """The best choice of each of two requests, and how they differ."""
+    """Print the best choice of each of two requests, and how they differ."""
     asked = [common.document(text) if text.endswith(".json") else changed(document, text) for text in texts]
     client = common.client()
     found = [_best_of(client, name, each, strict) for name, each in zip(("A", "B"), asked, strict=True)]

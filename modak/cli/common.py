@@ -1,15 +1,17 @@
-"""What the commands share: settings, the use cases, documents, options."""
+"""Shared by the commands: settings, use cases, documents, options."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from modak.errors import BadSyntax, Unauthorised
+from modak.errors import BadSyntax, RequestError
 from modak.settings import Settings, read_settings
+from modak.whatif import with_value
 
 if TYPE_CHECKING:
     from modak.client import Client
@@ -21,7 +23,7 @@ Request = Annotated[str, typer.Argument(metavar="REQUEST.json", help="The reques
 
 
 opened: Final = ExitStack()
-"""What commands have opened; whoever runs one closes it at its end."""
+"""What commands have opened; it is closed at the end of each command."""
 
 
 def settings() -> Settings:
@@ -38,11 +40,16 @@ def client() -> Client:
 
 
 def local() -> Service:
-    """The use cases in this process, for what a service does not do for others."""
+    """The use cases in this process, for commands that a service does not offer."""
+    return _opened(_here())
+
+
+def _here() -> Settings:
+    """The settings, where they name a database."""
     now = settings()
     if now.server:
-        raise Unauthorised("is set, and no service does this; unset it to work on the database", field="MODAK_SERVER")
-    return _opened(now)
+        raise RequestError("is set, but this command works on the database itself; unset it", field="MODAK_SERVER")
+    return now
 
 
 def _opened(now: Settings) -> Service:
@@ -52,10 +59,10 @@ def _opened(now: Settings) -> Service:
 
 
 def database() -> str:
-    """The address of the database."""
+    """The address of the database, for what works on it whatever its version."""
     from modak.service import database
 
-    return database(settings())
+    return database(_here())
 
 
 def document(path: str) -> Any:
@@ -68,3 +75,12 @@ def document(path: str) -> Any:
         return strict_json(content)
     except BadSyntax as wrong:
         raise BadSyntax(str(wrong), field=path) from None
+
+
+def request_document(path: str | None, options: Mapping[str, Any]) -> Any:
+    """The request document of a file (``None``: an empty one) with the values of options in their fields, dotted paths below ``job``."""
+    made = document(path) if path else {"job": {}}
+    for field, value in options.items():
+        if value is not None:
+            made = with_value(made, ("job", *field.split(".")), value)
+    return made

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from modak.cli import common, show
-from modak.errors import UnknownName
 from modak.text.amounts import counted
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def detect(name: str | None, output: Path | None, *, probe: bool, diff: bool, as
 
 
 def _known() -> tuple[Mapping[str, Processor], Mapping[str, Accelerator]]:
-    """The hardware of the database; with MODAK_SERVER, which does not list any, that of this MODAK."""
+    """The hardware in the database; with MODAK_SERVER, which does not list hardware, that of this MODAK."""
     if common.settings().server:
         from modak.knowledge import packaged_root, read_all
 
@@ -61,7 +60,7 @@ def _json(item: System | Processor | Accelerator) -> dict[str, Any]:
 
 
 def _text(found: Description) -> str:
-    """The system file; below it, as comments, entries for hardware that is not known: the text stays a system file."""
+    """The system file, with entries for unknown hardware as comments below, so that the text is still a system file."""
     from modak.detected import toml
 
     parts = [toml([found.system])]
@@ -89,11 +88,7 @@ def _differences(found: Description, as_json: bool) -> None:
     from modak.detected.drift import drift
     from modak.facts import System
 
-    systems = [System.model_validate(item) for item in common.client().listing("systems")]
-    wanted = found.system.name
-    stored = next((one for one in systems if wanted in (one.name, *one.aliases)), None)
-    if stored is None:
-        raise UnknownName("system", wanted, [one.name for one in systems], field="--name")
+    stored = System.model_validate(common.client().item("systems", found.system.name))
     differences = drift(stored, found.system)
     if as_json:
         show.document({"system": stored.name, "differences": [one._asdict() for one in differences]})

@@ -12,7 +12,6 @@ import typer
 from modak.cli import answers, common, show
 from modak.errors import NotFound, UnknownName
 from modak.text.amounts import counted, percent
-from modak.whatif import with_value
 
 if TYPE_CHECKING:
     from modak.perfmodel import Curve
@@ -111,11 +110,7 @@ def plan(
 
     if request is None and application is None:
         raise typer.BadParameter("give a REQUEST.json or --application")
-    document = common.document(request) if request else {"job": {}}
-    if system is not None:
-        document = with_value(document, ("job", "target", "name"), system)
-    if application is not None:
-        document = with_value(document, ("job", "optimisation", "workload", "application"), application)
+    document = common.request_document(request, {"target.name": system, "optimisation.workload.application": application})
     with common.local() as service, show.progress("planning"):
         answer = service.next_runs(document, most=number, budget=budget, scripts=output is not None, strict=strict)
     if output is not None:
@@ -146,7 +141,7 @@ def _curves(application: str | None) -> dict[str, Curve]:
 
 
 def _listed(item: Mapping[str, Any]) -> Curve:
-    """The curve that a list of models shows; what is unknown is left out there."""
+    """The curve in an item of a list of models, which leaves unknown values out."""
     from modak.perfmodel import Curve
 
     own = {name: item[name] for name in Curve.model_fields if name in item}
@@ -154,7 +149,7 @@ def _listed(item: Mapping[str, Any]) -> Curve:
 
 
 def _of_system(curves: Sequence[Curve], system: str | None) -> list[Curve]:
-    from modak.perfmodel.matching import same_name
+    from modak.facts import same_name
 
     kept = [curve for curve in curves if system is None or same_name(curve.series.system) == same_name(system)]
     if system is not None and not kept:
@@ -170,7 +165,7 @@ def _named(known: Mapping[str, Curve], wanted: Sequence[str]) -> list[Curve]:
 
 
 def _several(curves: Sequence[Curve], *, all_sizes: bool = False) -> list[Curve]:
-    """Curves that fit into one picture: of the metric and kind of size that has the most sizes; those with the most sizes first."""
+    """Curves that fit into one plot: of the metric and kind of size with the most sizes; those with the most sizes first."""
 
     def kind(curve: Curve) -> tuple[str, str]:
         return curve.series.metric, curve.scale
@@ -264,7 +259,7 @@ def _effect(run: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _files(runs: Sequence[dict[str, Any]], folder: Path) -> dict[Path, str]:
-    """What ``-o`` writes: a folder for each run, and its paths in the answer in place of the texts."""
+    """The files that ``-o`` writes, in a folder for each run; their paths replace the texts in ``runs``."""
     contents: dict[Path, str] = {}
     for place, run in enumerate(runs, 1):
         made, lay = run.pop("texts"), run["configuration"]
@@ -280,7 +275,7 @@ def _range(nodes: Sequence[int]) -> str:
 
 
 def _share(part: float) -> str:
-    """A part of one as a percentage."""
+    """A fraction as a percentage."""
     return f"{100 * part:.1f} %" if part < 0.0995 else f"{100 * part:.0f} %"
 
 

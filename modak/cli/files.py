@@ -1,4 +1,4 @@
-"""Reading what the command line names, and writing files whole: all of them or none, never through a link."""
+"""Reading files or standard input, and writing files as a whole: all of them or none, never through a link."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def _cell(value: Any) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A stream whose content takes the place of ``path`` when the body ends well, and leaves no trace when it does not.
+    """A stream whose content replaces ``path`` when the block ends without an error; otherwise nothing is left of it.
 
-    It is written beside its place under a name that cannot exist (so it follows no link), flushed to disk and then renamed
-    over its place, which replaces a link there and leaves what the link points to alone.
+    The content goes to a new file with a random name in the same folder, which is flushed to disk and renamed. A link at ``path`` is
+    replaced, and its target is not touched.
     """
     with _replacing({path: 0o666}) as (stream,):
         yield stream
 
 
 def write_all(contents: Mapping[Path, str]) -> None:
-    """Write every file under its name likewise, or, where one cannot be written, none.
+    """Write all files in the same way, or none of them if one cannot be written.
 
-    Scripts become executable; a ``.token`` is for its owner's eyes.
+    Scripts become executable; a ``.token`` can be read by its owner only.
     """
     with _replacing({path: _mode(path, content) for path, content in contents.items()}) as streams:
         for stream, content in zip(streams, contents.values(), strict=True):

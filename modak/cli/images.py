@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from modak.cli import common, show
-from modak.cli.knowledge import Distribution, Gpu, Mpi, Offline, Rocm, Variant, device, planned
-from modak.errors import RequestError, Unauthorised
+from modak.cli.recipes import Distribution, Gpu, Mpi, Offline, Rocm, Variant, device, planned
+from modak.errors import RequestError
+from modak.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
     from modak.builds.order import Order
@@ -48,6 +49,8 @@ def build(
     as_json: common.AsJson = False,
 ) -> None:
     """Build an image, test it, and add it to the catalogue. The catalogue entry records what the test showed."""
+    if output is not None and not wait:
+        raise typer.BadParameter("cannot be combined with --no-wait: the files are copied when the build has ended", param_hint="--output")
     wish: dict[str, Any] = {"recipe": None, "job": None, "runtime": runtime, "offline": offline}
     wish["also"] = [name for name, wanted in (("directory", directory), ("tar", tar)) if wanted]
     path, own = Path(what), None
@@ -171,11 +174,11 @@ class _Local:
 
 
 def _own(recipe: Path, document: Mapping[str, Any], building: BuildService) -> Order:
-    """The order for a recipe of the user's own, converted where it is of the other runtime's kind."""
+    """The order for the user's own recipe, converted if it is written for the other runtime."""
     from modak.builds.order import of_text
-    from modak.builds.own import readable
+    from modak.builds.userrecipe import read_recipe
 
-    text, runtime = readable(recipe, document.get("runtime"))
+    text, runtime = read_recipe(recipe, document.get("runtime"))
     name = recipe.parent.resolve().name if recipe.name.lower() == "dockerfile" else recipe.stem
     return of_text(text, runtime, name, recipe.parent, building.site if document.get("offline") else None, document.get("also", ()))
 
@@ -185,9 +188,7 @@ def _remote(own: Path | None, *, again: bool) -> Building:
 
     now = common.settings()
     if own or again:
-        raise Unauthorised(
-            "a service builds no recipes of your own, and no image twice; unset MODAK_SERVER to build here", field="MODAK_SERVER"
-        )
+        raise RequestError("a service builds no recipes of your own, and no image twice; unset it to build here", field="MODAK_SERVER")
     return Remote(now.server, now.token.get_secret_value(), now.timeout_s)
 
 
@@ -204,14 +205,14 @@ def _opened() -> tuple[BuildService, Actor]:
 
 
 def _waited(building: Building, told: dict[str, Any]) -> dict[str, Any]:
-    """The state at the end. An interrupt stops waiting, not the build: others may wait for it, too."""
+    """Wait for the end of a build; returns its state. Ctrl-C ends the waiting, not the build: others may wait for it, too."""
     try:
         while told["state"] in ("queued", "running"):
             time.sleep(LOOK_S)
             told = building.state(told["id"])
     except KeyboardInterrupt:
         typer.echo(f"the build continues: 'modak images builds {told['id']}' shows it, with --cancel stops it", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
     return told
 
 

@@ -1,4 +1,4 @@
-"""Who may write over HTTP, and who wrote: token, audit."""
+"""Tokens for the service, and the audit trail: token, audit."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def audit(
 
 
 def result_token(client: Client, plan_id: str, folder: Path) -> dict[Path, str]:
-    """The file beside a script with which its job sends the result to the service, once; none without a service, or its leave."""
+    """The file with the token with which a job sends its result to the service, once; empty without a service or permission."""
     from modak.client import Remote, RemoteError
 
     if not isinstance(client, Remote) or not client.token:

@@ -1,21 +1,20 @@
-"""What is known: systems, images, rules, models."""
+"""The commands for systems, images, rules and models."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from modak.cli import common, show
-from modak.errors import DataError, Fault, NotFound, RequestError
+from modak.errors import DataError, Fault, NotFound
 from modak.text.amounts import counted
 
 if TYPE_CHECKING:
     from modak.facts import Rule
-    from modak.recipes.plan import Device, Recipe
     from modak.service import Known
 
 systems = typer.Typer(help="Systems on which jobs run.", no_args_is_help=True, rich_markup_mode=None)
@@ -23,21 +22,9 @@ images = typer.Typer(help="The catalogue of container images.", no_args_is_help=
 rules = typer.Typer(help="Site, application, feature and storage rules.", no_args_is_help=True, rich_markup_mode=None)
 models = typer.Typer(help="Performance models.", no_args_is_help=True, rich_markup_mode=None)
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file.")]
-ImageFile = Annotated[Path, typer.Argument(metavar="FILE", help="TOML or JSON file, or bundle.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file; - reads standard input.")]
+ImageFile = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file (- reads standard input), or a bundle.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace entries of the same name.")]
-Offline = Annotated[
-    bool,
-    typer.Option(
-        "--offline", help="Use the site's base images, wheels, sources or package index (see the settings) instead of the internet."
-    ),
-]
-Gpu = Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for CPUs only.")]
-Rocm = Annotated[bool, typer.Option("--rocm", help="For AMD GPUs.")]
-Variant = Literal["hub", "pip", "opt-build"]
-Runtime = Literal["apptainer", "singularity", "charliecloud", "podman-hpc"]
-Distribution = Literal["horovod"]
-Mpi = Literal["openmpi", "mpich", "intel-mpi"]
 Columns = Mapping[str, Callable[[Mapping[str, Any]], Any]]
 
 SYSTEMS: Columns = {
@@ -77,7 +64,7 @@ MODELS: Columns = {
 
 
 def _layout(layout: Mapping[str, int]) -> str:
-    """What is known of a node's ranks, threads and GPUs, and of the batch."""
+    """The known counts of a layout: ranks, threads, GPUs, batch size."""
     words = {"ranks_per_node": "rank", "threads_per_rank": "thread", "gpus_per_node": "GPU"}
     counts = [counted(layout[name], word) for name, word in words.items() if layout.get(name)]
     return " × ".join(counts) + (f", batch {layout['batch_size']}" if layout.get("batch_size") else "")
@@ -97,7 +84,7 @@ def systems_list(as_json: common.AsJson = False) -> None:
 @systems.command("show")
 def systems_show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
     """Show one system as JSON, with the source of every figure."""
-    _show("systems", "name", name)
+    show.document(common.client().item("systems", name))
 
 
 @systems.command("add")
@@ -142,7 +129,7 @@ def images_list(as_json: common.AsJson = False) -> None:
 @images.command("show")
 def images_show(reference: Annotated[str, typer.Argument(metavar="REFERENCE")]) -> None:
     """Show one image as JSON."""
-    _show("images", "reference", reference)
+    show.document(common.client().item("images", reference))
 
 
 @images.command("add")
@@ -163,81 +150,6 @@ def images_add(file: ImageFile, replace: Replace = False) -> None:
     _added(common.client().add(found, replace=replace), [f"image {image.reference}" for image in found])
 
 
-@images.command("recipe")
-def images_recipe(
-    framework: Annotated[str, typer.Argument(metavar="FRAMEWORK", help="For instance tensorflow or pytorch.")],
-    version: Annotated[str | None, typer.Option(help="Version, or range such as 2.*; default: the newest.")] = None,
-    variant: Annotated[Variant, typer.Option(help="Use the official image, install packages, or compile from source.")] = "hub",
-    gpu: Gpu = False,
-    rocm: Rocm = False,
-    runtime: Annotated[Runtime, typer.Option(help="Container runtime: decides between definition file and Dockerfile.")] = "apptainer",
-    target: Annotated[str | None, typer.Option(help="Microarchitecture for a source build, by its archspec name.")] = None,
-    distribution: Annotated[Distribution | None, typer.Option(help="Add Horovod.")] = None,
-    mpi: Annotated[Mpi | None, typer.Option(help="Add this MPI library.")] = None,
-    offline: Offline = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the recipe to this file.")] = None,
-) -> None:
-    """Print the recipe of an image without building it."""
-    made = planned(framework, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
-    text, _ = made.text(runtime)
-    show.warn({"message": line} for line in made.cautions(runtime))
-    if offline:
-        from modak.builds.order import builder_of
-        from modak.builds.service import site
-        from modak.recipes.forms import form_of
-        from modak.recipes.offline import hosts
-        from modak.recipes.offline import offline as without_internet
-
-        kind = builder_of(runtime)
-        text = without_internet(text, form_of(kind), site(common.settings()).mirrors(text, kind))
-        show.warn({"message": f"a step still fetches from {host}: the base image has to bring what it is for"} for host in hosts(text))
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        from modak.cli.files import write_all
-
-        write_all({output: text})
-
-
-def device(*, gpu: bool, rocm: bool) -> Device:
-    """What an image is for, as recipes call it. Raises :class:`~modak.errors.RequestError` where it is for two things."""
-    if gpu and rocm:
-        raise RequestError("--gpu means NVIDIA's and --rocm AMD's; an image is for one of them", field="rocm")
-    return "nvidia" if gpu else "amd" if rocm else "none"
-
-
-def planned(
-    framework: str,
-    version: str | None,
-    variant: Variant,
-    accelerator: Device,
-    *,
-    target: str | None,
-    distribution: str | None,
-    mpi: str | None,
-) -> Recipe:
-    """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
-    from modak.recipes import plan as recipes
-    from modak.text.grammar import version_range
-
-    try:
-        version_range("0" if version is None else version)
-    except ValueError as wrong:
-        raise RequestError(str(wrong), field="version") from None
-    hardware = recipes.Hardware(accelerator=accelerator, microarchitecture=target)
-    made = recipes.plan(framework, version, variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
-    if made is None:
-        if framework == mpi:
-            raise RequestError(f"{framework} is an MPI library itself", field="mpi")
-        known = ", ".join(recipes.versions(framework, variant, accelerator, distribution)) or "none"
-        where = {"nvidia": " for GPUs of NVIDIA", "amd": " for GPUs of AMD"}.get(accelerator, "")
-        extra = f" with {distribution}" if distribution else ""
-        raise NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}{extra}: {known}", field="version")
-    if target and not made.microarchitecture:
-        raise RequestError("no build for that processor: it takes a name of archspec's and --variant opt-build", field="target")
-    return made
-
-
 @rules.command("list")
 def rules_list(as_json: common.AsJson = False) -> None:
     """Show the rules."""
@@ -247,7 +159,7 @@ def rules_list(as_json: common.AsJson = False) -> None:
 @rules.command("show")
 def rules_show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
     """Show one rule as JSON."""
-    _show("rules", "name", name)
+    show.document(common.client().item("rules", name))
 
 
 @rules.command("add")
@@ -259,7 +171,7 @@ def rules_add(file: File, replace: Replace = False) -> None:
 
 @rules.command("check")
 def rules_check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="TOML or JSON files.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="TOML or JSON files; - reads standard input.")],
     preview: Annotated[bool, typer.Option("--preview", help="Show what the rules would change in the scripts of stored requests.")] = False,
     last: Annotated[int, typer.Option(min=1, max=1000, help="With --preview: number of requests, newest first.")] = 20,
 ) -> None:
@@ -281,7 +193,7 @@ def models_list(as_json: common.AsJson = False) -> None:
 @models.command("show")
 def models_show(identity: Annotated[str, typer.Argument(metavar="ID")]) -> None:
     """Show one model as JSON: form, coefficients, results behind it."""
-    _show("models", "id", identity)
+    show.document(common.client().item("models", identity))
 
 
 @models.command("fit")
@@ -300,12 +212,6 @@ def _list(kind: str, columns: Columns, as_json: bool) -> None:
         show.document(items)
     else:
         show.table(tuple(columns), [[find(item) for find in columns.values()] for item in items])
-
-
-def _show(kind: str, key: str, name: str) -> None:
-    from modak.service import item_called
-
-    show.document(item_called(name, common.client().listing(kind), key, kind.removesuffix("s")))
 
 
 def _added(changed: bool, names: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -14,6 +14,9 @@ from modak.cli import common, show
 from modak.errors import DataError, NotFound, RequestError, UnknownName, unknown
 from modak.text.amounts import counted
 from modak.text.numbering import LARGEST, Selection
+
+if TYPE_CHECKING:
+    from modak.results.comparison import Pair
 
 app = typer.Typer(help="Show, export, compare and correct measured results.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -24,6 +27,8 @@ Where = Annotated[
     list[str] | None, typer.Option("--where", metavar="COLUMN=TEXT", help="Only rows with this text in a column; may be repeated.")
 ]
 SERIES_SHOWN = 10
+SAID_OF_ANY = frozenset(("repeat", "measured_at", "source", "replaced_at", "replaced_by", "replaced_from"))
+"""Columns by which no run differs from another one."""
 HISTORY = ("replaced_at", "replaced_by", "replaced_from")
 LISTED = (
     "id",
@@ -79,7 +84,7 @@ def load(
 
 
 def _changed(report: Mapping[str, Any]) -> None:
-    """The series that changed, and what follows from that."""
+    """Print the series that changed, and how many models depend on them."""
     count = report["series_count"]
     if not count:
         return
@@ -88,6 +93,15 @@ def _changed(report: Mapping[str, Any]) -> None:
         typer.echo(f"- {label}")
     if count > SERIES_SHOWN:
         typer.echo(f"- and {count - SERIES_SHOWN} more")
+
+
+def _telling_apart(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Columns in which runs differ that look equal in those that are always shown."""
+    alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for item in items:
+        alike.setdefault(tuple(item.get(name) for name in LISTED if name not in ("id", "value", "suspect")), []).append(item)
+    names = dict.fromkeys(name for item in items for name in item if name not in LISTED and name not in SAID_OF_ANY)
+    return tuple(name for name in names if any(len({one.get(name) for one in group}) > 1 for group in alike.values()))
 
 
 @app.command("list")
@@ -107,6 +121,8 @@ def list_(
     """Show results."""
     filters = _filters(application, system, metric, where)
     if used_by is not None:
+        if filters or replaced:
+            raise typer.BadParameter("cannot be combined with other filters", param_hint="--used-by")
         page = common.client().used_by(used_by, limit=limit, cursor=cursor)
     elif replaced:
         page = common.client().replaced(filters, limit=limit, cursor=cursor)
@@ -115,7 +131,7 @@ def list_(
     if as_json:
         show.document(page)
         return
-    columns = (*LISTED, *(HISTORY if replaced else ()))
+    columns = (*LISTED[:-4], *_telling_apart(page["items"]), *LISTED[-4:], *(HISTORY if replaced else ()))
     show.table(columns, [[item.get(name) for name in columns] for item in page["items"]])
     if not page["items"] and cursor is None:
         show.note(_none_of(filters))
@@ -153,11 +169,13 @@ def doubt(
 def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
     if (not numbers) == (file is None):
         raise typer.BadParameter("give numbers of results, or --file with the name of the file that they came in")
-    return numbers or file or ()
+    from modak.ingest.sources import named
+
+    return numbers or named(file or "")
 
 
 def _told(count: int, chosen: Selection, what: str) -> str:
-    """How many of the chosen results a command has changed."""
+    """A line that says how many of the chosen results were changed."""
     if isinstance(chosen, str):
         return f"{counted(count, 'result')} of {chosen} {what}"
     several = len(set(chosen))
@@ -192,29 +210,31 @@ def compare(
     if as_json:
         show.document([asdict(pair) for pair in pairs])
         return
-    differ = [
-        name for name in dict.fromkeys(name for pair in pairs for name in pair.equal) if len({pair.equal.get(name) for pair in pairs}) > 1
-    ]
+    _ratios(by, pairs)
+
+
+def _ratios(by: str, pairs: Sequence[Pair]) -> None:
+    """What all pairs have in common, and a row for each pair."""
+    names = dict.fromkeys(name for pair in pairs for name in pair.equal)
+    differ = [name for name in names if len({pair.equal.get(name) for pair in pairs}) > 1]
     fixed = {name: value for name, value in pairs[0].equal.items() if name not in differ}
     typer.echo(show.folded(", ".join(f"{name} {value}" for name, value in fixed.items()), "", "  "))
     words = {True: "yes", False: "no", None: "not known"}
-    show.table(
-        (*differ, by, "against", "median", "against it", "runs", "ratio", "better", "beyond noise"),
-        [
-            (
-                *(p.equal.get(n) for n in differ),
-                p.other,
-                p.one,
-                p.medians[1],
-                p.medians[0],
-                f"{p.counts[1]}/{p.counts[0]}",
-                p.ratio,
-                p.better,
-                words[p.beyond_noise],
-            )
-            for p in pairs
-        ],
-    )
+    rows = [
+        (
+            *(pair.equal.get(name) for name in differ),
+            pair.other,
+            pair.one,
+            pair.medians[1],
+            pair.medians[0],
+            f"{pair.counts[1]}/{pair.counts[0]}",
+            pair.ratio,
+            pair.better,
+            words[pair.beyond_noise],
+        )
+        for pair in pairs
+    ]
+    show.table((*differ, by, "against", "median", "against it", "runs", "ratio", "better", "beyond noise"), rows)
 
 
 def _check_column(name: str) -> None:
@@ -225,7 +245,7 @@ def _check_column(name: str) -> None:
 
 
 def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows; what they hold in the column is put into ``seen`` as they pass."""
+    """The rows; their values in the column are added to ``seen`` on the way."""
     for row in rows:
         if row.get(column) is not None:
             seen.add(str(row[column]))
@@ -233,7 +253,7 @@ def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str]) -> I
 
 
 def _none_of(filters: Mapping[str, str]) -> str:
-    """What to say where the filters leave nothing."""
+    """The message if no result matches the filters."""
     return "no results" + (f" with {', '.join(f'{name} {text!r}' for name, text in filters.items())}" if filters else "")
 
 

@@ -62,13 +62,13 @@ def serve(
 
 
 def _end(*_: object) -> None:
-    """End with status 0; who is impatient and asks again while Python ends changes nothing."""
+    """End with status 0; further signals are ignored."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit()
 
 
 def _warn(host: str, settings: Settings) -> None:
-    """Of an address that others reach where nothing is said of the proxy that ends TLS: tokens would travel in clear text."""
+    """Warn if other machines can reach the service and no proxy is configured that adds TLS: tokens would be sent in clear text."""
     from modak.auth.oidc import loopback
 
     if not loopback(host) and not settings.trusted_proxies:
@@ -81,7 +81,7 @@ def _warn(host: str, settings: Settings) -> None:
 
 @contextmanager
 def _counted_together(workers: int) -> Iterator[None]:
-    """Where several workers run: a folder in which they add up what ``/metrics`` tells. Their client library reads its name on import."""
+    """For several workers, a folder in which they share the figures of ``/metrics``. The client library reads its name on import."""
     if workers == 1:
         yield
         return
@@ -134,7 +134,7 @@ def refresh(
 
 
 def _standing(one: Mapping[str, Any], *, dry_run: bool) -> tuple[str | None, ...]:
-    """A row of the table: what becomes of an entry, and why."""
+    """A row of the table: what happens to an entry, and why."""
     fate = ("would be taken in" if dry_run else "taken in") if one["taken"] else "left out" if one["held"] != one["name"] else "stays"
     why = f"another {one['kind']} is called so: {one['held']}" if one["standing"] == "name taken" else one["standing"]
     return fate, one["kind"], one["name"], why, one["by"], one["at"][:10] if one["at"] else None
@@ -143,8 +143,9 @@ def _standing(one: Mapping[str, Any], *, dry_run: bool) -> tuple[str | None, ...
 @db.command()
 def check() -> None:
     """Check an SQLite database for damage."""
-    with common.local() as service:
-        faults = service.store.check()
+    from modak import store
+
+    faults = store.check(common.database())
     if faults:
         raise Unavailable(faults=[Fault("", fault) for fault in faults])
     typer.echo("the database is in order")
@@ -153,6 +154,7 @@ def check() -> None:
 @db.command()
 def backup(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that does not exist yet.")]) -> None:
     """Copy an SQLite database while it is in use. The copy is consistent."""
-    with common.local() as service:
-        service.store.backup(file)
+    from modak import store
+
+    store.backup(common.database(), file)
     typer.echo(f"written to {file}")

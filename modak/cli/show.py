@@ -1,4 +1,4 @@
-"""What people read: headings and tables, bold and folded to the width of a terminal, plain and unwrapped everywhere else."""
+"""Output for people: headings and tables, bold and folded on a terminal, plain and unwrapped elsewhere."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def note(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """One line that a terminal does not act on: control characters of data, of file names and of other programs become visible."""
+    """A text as one line without control characters, which data, file names and other programs' output may contain."""
     return text if text.isprintable() else "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
@@ -71,7 +71,7 @@ def progress(what: str) -> Iterator[None]:
 
 @contextmanager
 def bar(what: str) -> Iterator[Progress]:
-    """A progress bar with rate and remaining time, on a terminal only; it is told the part that is done and the rows."""
+    """A progress bar with rate and remaining time, on a terminal only; call it with the part that is done and the number of rows."""
     if not sys.stderr.isatty():
         yield silent
         return
@@ -94,8 +94,8 @@ def bar(what: str) -> Iterator[Progress]:
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Rows under their columns; numbers to the right. ``None`` is an empty cell; a column that is empty throughout is left out.
 
-    On a terminal that is too narrow for it the last column is folded; where that does not do, each row becomes a paragraph of names
-    and values.
+    On a terminal that is too narrow, the last column is folded; if that is not enough, each row becomes a paragraph of names and
+    values.
     """
     every = [[cell(value) for value in row] for row in rows]
     kept = [i for i in range(len(columns)) if not every or any(row[i] for row in every)]
@@ -147,12 +147,12 @@ def folded(text: str, first: str, rest: str) -> str:
 
 
 def _room() -> int:
-    """Letters in a line of the terminal; any number where output goes elsewhere."""
+    """Characters in a line of the terminal; unlimited if output goes elsewhere."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
 def cell(value: Any) -> str:
-    """One value as people read it: four significant figures of a number that has more."""
+    """A value as text: numbers with four significant figures."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -9,7 +9,6 @@ import typer
 
 from modak.cli import common, show
 from modak.text.amounts import span
-from modak.whatif import with_value
 
 COLUMNS = (
     *("system", "partition", "cooling", "meets the goal", "nodes", "GPUs", "time", "interval", "basis", "node-hours"),
@@ -25,10 +24,7 @@ def size(
     strict: common.Strict = False,
 ) -> None:
     """Estimate how much hardware a goal needs. Covers known systems and reference configurations."""
-    document = common.document(request)
-    for path, value in {"optimisation.objective.deadline": deadline, "target.name": system}.items():
-        if value is not None:
-            document = with_value(document, ("job", *path.split(".")), value)
+    document = common.request_document(request, {"optimisation.objective.deadline": deadline, "target.name": system})
     answer = common.client().size(document, strict=strict)
     if as_json:
         show.document(answer)
@@ -90,7 +86,7 @@ def _missing(asked: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _reasons(platforms: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What each platform's figures follow from; what several share is told once, of the first."""
+    """What each platform's figures are based on; a line that applies to several is printed once, for the first."""
     told: dict[str, str] = {}
     for one in platforms:
         lines = (one["nodes"]["why"], one["time"]["why"], (one.get("network") or {}).get("why"), *one["storage"].get("why", ()))

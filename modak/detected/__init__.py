@@ -1,6 +1,6 @@
-"""What a machine says of itself, as a system file. Text in, values out: :mod:`modak.detect` runs the commands.
+"""A system file from the output of commands on the machine. :mod:`modak.detect` runs the commands.
 
-Nothing is invented: what no command says is left out, and a note says what and why. Every figure cites its command.
+Nothing is invented: what no command prints is left out, and a note says so. Every figure cites its command.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePoli
 from modak.text.grammar import Name
 
 PMI: Final[Mapping[str, tuple[str, ...]]] = {"openmpi": ("pmix",), "mpich": ("pmi2",), "intel-mpi": ("pmi2",), "mvapich": ("pmi2",)}
-"""What each family's libraries are commonly built with."""
+"""The PMI that each family's libraries are commonly built with."""
 UNASKED: Final = (
     "not looked for: interconnect, internet and ssh on compute nodes, reserved queues, site policy; title and site are for you to fill in"
 )
@@ -32,7 +32,7 @@ MOST_MOUNTS: Final = 64
 
 @dataclass(frozen=True)
 class Description:
-    """A system, the hardware of it that MODAK does not know yet, and what could not be found out."""
+    """A system, its hardware that MODAK does not know yet, and notes about what could not be found out."""
 
     system: System
     processors: tuple[Processor, ...] = ()
@@ -42,12 +42,12 @@ class Description:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be described: by which name, seen on which host, when."""
+    """The name of the system to describe, and the host and day of the description."""
 
     host: str
     day: date
     name: str | None = None
-    """Not given: the cluster's, else the host's."""
+    """``None``: the cluster's, else the host's."""
 
 
 def describe(
@@ -57,9 +57,9 @@ def describe(
     processors: Mapping[str, Processor],
     accelerators: Mapping[str, Accelerator],
 ) -> Description:
-    """The machine that gave these answers (``probes``: those of a node of a partition), with the hardware that MODAK knows.
+    """The system that gave these answers; ``probes``: the answers of a node, by partition; ``processors`` and ``accelerators``: known ones.
 
-    :raises DataError: where not one partition can be described; the faults say why.
+    Raises :class:`modak.errors.DataError` where no partition can be described; the faults say why.
     """
     dated = f"({asked.day.isoformat()})"
     host = plain(asked.host, 100)
@@ -78,6 +78,7 @@ def describe(
         "site": "unknown",
         "scheduler": cluster.scheduler,
         "cpu_unit": "thread" if found.thread_is_cpu else "core",
+        **({"partition_directive": "always"} if found.named else {}),
         "partitions": found.partitions,
         **installed,
         "sources": _sources([*_general(cluster, dated), *found.cites, *cites]),
@@ -103,7 +104,7 @@ def _alone(here: Machine) -> Cluster:
 
 
 def _troubles(answers: Mapping[str, Answer]) -> Iterator[str]:
-    """What did not answer, but for what need not be there."""
+    """A note for each command that failed; a command that is not installed gets none."""
     for answer in answers.values():
         if answer.trouble and answer.trouble != NOT_THERE:
             yield f"{answer.command}: {plain(answer.trouble)}"
@@ -140,7 +141,7 @@ def _installed(
 
 
 def _sound(key: str, rows: Iterable[dict[str, Any]], model: Any, notes: list[str]) -> Iterator[dict[str, Any]]:
-    """Rows that a file's schema takes, one of each name; a note for each other."""
+    """Rows that the schema of a system accepts, one of each name; a note for each other row."""
     names = set()
     for row in rows:
         try:
@@ -172,7 +173,7 @@ def _general(cluster: Cluster, dated: str) -> Iterator[tuple[str, str]]:
 
 
 def _sources(cites: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
-    """One source for each citation, with all fields that it covers."""
+    """One source for each citation, with all its fields."""
     fields: dict[str, list[str]] = {}
     for path, citation in cites:
         fields.setdefault(citation, []).append(path)
@@ -180,7 +181,7 @@ def _sources(cites: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
 
 
 def _slug(text: str) -> str:
-    """A name made of a text; empty where nothing of it can stand in one."""
+    """A text as a name; empty where no character of it is allowed in one."""
     made = re.sub(r"[^a-z0-9._+]+", "-", text.lower()).strip("-._+")[:64]
     try:
         return TypeAdapter(Name).validate_python(made)

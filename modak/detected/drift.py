@@ -1,4 +1,4 @@
-"""A stored system against the machine as it is seen now: field, stored value, seen value."""
+"""Differences between a stored system and the machine as it is now: field, stored value, seen value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Difference(NamedTuple):
 
 
 def drift(stored: System, seen: System) -> tuple[Difference, ...]:
-    """Where they differ, in the order of the file. What a machine does not show (title, policy, speeds) is not compared."""
+    """The fields that differ, in the order of the file. What a machine does not show (title, policy, speeds) is not compared."""
     return tuple(
         difference
         for difference in (
@@ -49,7 +49,7 @@ def _names(partition: Partition) -> tuple[str | None, ...]:
 
 
 def _fields(stored: Partition, seen: Partition) -> Iterator[Difference]:
-    """Each field that is seen; a queue by size has its own limits, and shares the partition's nodes."""
+    """Each field that is seen. A queue for job sizes has its own limits, and shares the partition's nodes."""
     at = f"partitions.{seen.name}"
     queue = next((one for one in stored.queues if one.name == seen.name), None)
     yield Difference(f"{at}.max_wall_time_s", (queue or stored).max_wall_time_s, seen.max_wall_time_s)
@@ -71,7 +71,7 @@ def _listed(at: str, stored: Mapping[str, Any], seen: Mapping[str, Any]) -> Iter
 
 
 def _runtimes(system: System) -> Mapping[str, Any]:
-    """Runtimes that may be used; without a container, a job always can."""
+    """The allowed runtimes, without ``none``, which is always possible."""
     return {one.name: one.version or "installed" for one in system.runtimes if one.allowed and one.name != "none"}
 
 

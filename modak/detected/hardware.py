@@ -1,4 +1,4 @@
-"""Names of processors and accelerators: those that MODAK knows, or an entry for one that it does not."""
+"""Processors and accelerators: the known ones by model, or new entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BRANDS: Final = re.compile(r"\b(?:nvidia|tesla|geforce|quadro|amd|instinct|rade
 
 
 def processor(seen: SeenProcessor, known: Mapping[str, Processor], citation: str) -> Processor | None:
-    """The known processor of that model, or an entry of its own; ``None`` where its maker or kind cannot be told."""
+    """The known processor of that model, or a new entry; ``None`` where vendor or microarchitecture cannot be determined."""
     words = _words(seen.model)
     same = next((one for _, one in sorted(known.items()) if _words(one.model.partition(" (")[0]) == words), None)
     if same:
@@ -32,7 +32,7 @@ def processor(seen: SeenProcessor, known: Mapping[str, Processor], citation: str
 
 
 def accelerator(seen: SeenGpu, known: Mapping[str, Accelerator], citation: str) -> Accelerator | None:
-    """The known accelerator of that model, or an entry of its own (``nvidia-smi`` sees none but NVIDIA's)."""
+    """The known accelerator of that model, or a new entry (``nvidia-smi`` lists NVIDIA's only)."""
     same = next((one for _, one in sorted(known.items()) if _folded(one.model) == _folded(seen.model)), None)
     if same:
         return same
@@ -47,14 +47,14 @@ def accelerator(seen: SeenGpu, known: Mapping[str, Accelerator], citation: str) 
 
 
 def of_type(kind: str | None, known: Mapping[str, Accelerator]) -> tuple[Accelerator | None, tuple[str, ...]]:
-    """The known accelerator that a scheduler's word for a type names, or the names of all that the word may mean."""
+    """The known accelerator with the scheduler's name of a GPU type; and the names of all that begin like it."""
     word = _folded((kind or "").replace("_", " "))
     same = next((one for name, one in sorted(known.items()) if word and word in (_folded(name), _folded(one.model))), None)
     return same, tuple(name for name in sorted(known) if len(word) > 1 and _folded(name).startswith(word))
 
 
 def microarchitecture(seen: SeenProcessor) -> str | None:
-    """The archspec target that fits what ``lscpu`` says, found as archspec finds that of the machine it runs on."""
+    """The archspec target of a processor, found as archspec does on the machine itself; ``None`` for an unknown architecture."""
     import archspec.cpu
 
     known = archspec.cpu.TARGETS
@@ -96,7 +96,7 @@ def _folded(name: str) -> str:
 
 
 def _free(slug: str, taken: Iterable[str]) -> str:
-    """A name that no known item has, though it is another model."""
+    """The name, or if another model has it the name with a number."""
     names = set(taken)
     numbered = (f"{slug[:60]}-{number}" for number in range(2, len(names) + 3))
     return slug if slug not in names else next(name for name in numbered if name not in names)

@@ -1,4 +1,4 @@
-"""The kinds of nodes within one partition of a scheduler, since a partition of MODAK's has nodes of one kind."""
+"""The kinds of nodes in a partition of the scheduler. In MODAK all nodes of a partition are equal, so each kind becomes one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from modak.detected.seen import SeenNode, SeenPartition, plain
 from modak.text.amounts import counted
 
 ALIKE: Final = 1.1
-"""Nodes whose memory differs by less are one kind: what is left of it for jobs differs from node to node."""
+"""Nodes whose memory differs by a smaller factor are of one kind: the memory left for jobs varies from node to node."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Kind:
 
 
 def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[Kind, ...], tuple[str, ...]]:
-    """The largest kind under the partition's name; each other under a name of its own where a feature selects it, else left out."""
+    """The kinds of nodes, and notes. The largest kind has the partition's name; another kind is left out if no feature selects it."""
     first, *others = sorted(_groups(nodes), key=lambda group: -count(group))
     if not others:
         return (Kind(seen.name, seen, first),), ()
@@ -47,7 +47,7 @@ def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[Kind, .
 
 
 def _groups(nodes: Sequence[SeenNode]) -> Iterator[tuple[SeenNode, ...]]:
-    """Nodes with equal cores and GPUs, split where memory makes a step."""
+    """Nodes with equal cores and GPUs, split where memory differs by more than :data:`ALIKE`."""
     keyed: dict[tuple[object, ...], list[SeenNode]] = {}
     for node in nodes:
         keyed.setdefault((node.sockets, node.cores, node.threads_per_core, node.cpus, node.gpus), []).append(node)
@@ -72,5 +72,5 @@ def _telling(group: Sequence[SeenNode], others: Sequence[Sequence[SeenNode]]) ->
 
 
 def count(nodes: Sequence[SeenNode]) -> int:
-    """How many nodes there are."""
+    """The number of nodes."""
     return sum(node.count for node in nodes)

@@ -21,11 +21,11 @@ KINDS: Final[Mapping[str, str]] = {
     "panfs": "other",
     "wekafs": "other",
 }
-"""Types of the mount table that jobs on several nodes share."""
+"""Types of file systems in the mount table that nodes share."""
 
 
 def machine(answers: Mapping[str, Answer], place: str, names: frozenset[str] = frozenset()) -> Machine:
-    """All that the commands run on one machine say; what is not among the answers is unknown."""
+    """One machine from the answers of its commands; a missing answer leaves its fields unknown."""
     texts = {name: answer.text for name, answer in answers.items()}
     processor, domains = lscpu(texts.get("lscpu", "")), numactl(texts.get("numactl", ""))
     return Machine(
@@ -40,7 +40,7 @@ def machine(answers: Mapping[str, Answer], place: str, names: frozenset[str] = f
 
 
 def lscpu(text: str) -> SeenProcessor | None:
-    """``lscpu -J``, flat (util-linux up to 2.37) or nested (since). Domains without processors (memory alone) do not count."""
+    """``lscpu -J``, flat (util-linux up to 2.37) or nested (later). NUMA domains without processors are not counted."""
     fields = {name.rstrip(":"): value for name, value in _fields(_document(text)) if isinstance(value, str)}
     model, vendor = plain(fields.get("Model name", "")), plain(fields.get("Vendor ID", ""))
     if not model:
@@ -60,7 +60,7 @@ def lscpu(text: str) -> SeenProcessor | None:
 
 
 def numactl(text: str) -> int | None:
-    """``numactl -H``: domains that have processors.
+    """``numactl -H``: the number of NUMA domains with processors.
 
     >>> numactl("available: 2 nodes (0-1)\\nnode 0 cpus: 0 1\\nnode 0 size: 9 MB\\nnode 1 cpus:\\nnode 1 size: 9 MB")
     1
@@ -88,7 +88,7 @@ def meminfo(text: str) -> float | None:
 
 
 def mounts(text: str) -> tuple[Mount, ...]:
-    """``/proc/mounts``: the shared file systems, by path; blanks and the like stand there in octal."""
+    """``/proc/mounts``: the shared file systems, by path. Blanks in paths stay octal, as there."""
     rows = (line[:LONGEST_VALUE].split(" ") for line in text.splitlines())
     found = {row[1]: KINDS[row[2]] for row in rows if len(row) > 2 and row[2] in KINDS}
     return tuple(Mount(path, kind) for path, kind in sorted(found.items()))
@@ -102,7 +102,7 @@ def _document(text: str) -> Any:
 
 
 def _fields(document: Any) -> Iterator[tuple[str, Any]]:
-    """Names and values at any depth, in their order, without recursion."""
+    """Names and values at any depth, in order, without recursion."""
     first = document.get("lscpu") if isinstance(document, dict) else None
     waiting = list(reversed(first)) if isinstance(first, list) else []
     while waiting:

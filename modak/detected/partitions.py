@@ -1,4 +1,4 @@
-"""What a scheduler says of its nodes, as partitions of MODAK's: nodes of one kind each, with the hardware that a machine shows."""
+"""From a scheduler's partitions and nodes to MODAK's partitions, with the hardware that a machine shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from modak.text.amounts import counted
 
 @dataclass(frozen=True)
 class Known:
-    """The processors and accelerators that MODAK knows, and how a citation ends."""
+    """The processors and accelerators that MODAK knows, and the date at the end of citations."""
 
     processors: Mapping[str, Processor]
     accelerators: Mapping[str, Accelerator]
@@ -27,31 +27,33 @@ class Known:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of one partition, or of several."""
+    """What was found about one partition, or several."""
 
     partitions: tuple[Mapping[str, Any], ...] = ()
     processors: tuple[Processor, ...] = ()
     accelerators: tuple[Accelerator, ...] = ()
     cites: tuple[tuple[str, str], ...] = ()
-    """Dotted paths of fields, each with the citation that covers it."""
+    """Dotted paths of fields, each with its citation."""
     notes: tuple[str, ...] = ()
     thread_is_cpu: bool = False
     """Whether the scheduler counts hardware threads as CPUs."""
+    named: bool = False
+    """Whether scripts have to name every partition, because none is the scheduler's default."""
 
 
 def described(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
     """Every open partition of the cluster whose hardware is known, and a note for each that is left out."""
     found = _joined([_partition(one, cluster, here, probed, known) for one in cluster.partitions])
-    if len(found.partitions) < 2 or any(one.get("default") for one in found.partitions):
+    if not found.partitions or any(one.get("default") for one in found.partitions):
         return found
     largest = max(found.partitions, key=lambda one: int(one["nodes"]))["name"]
     marked = tuple({**one, "default": True} if one["name"] == largest else one for one in found.partitions)
-    note = f"no described partition is the scheduler's default; {largest}, the largest, is entered as such"
-    return replace(found, partitions=marked, notes=(*found.notes, note))
+    note = f"no described partition is the scheduler's default; {largest}, the largest, is entered as such, and scripts name it"
+    return replace(found, partitions=marked, named=True, notes=(*found.notes, note))
 
 
 def machine_for(kind: Kind, here: Machine, probed: Mapping[str, Machine]) -> tuple[Machine | None, str]:
-    """The machine that shows what these nodes are made of, and what is to be said: one of them, or one just like them."""
+    """The machine that shows the hardware of these nodes (one of them, or an equal one), and a note; ``None``: there is none."""
     probe = probed.get(kind.partition.name)
     if probe and (kind.sole or _alike(kind, probe)):
         return probe, ""
@@ -64,13 +66,13 @@ def machine_for(kind: Kind, here: Machine, probed: Mapping[str, Machine]) -> tup
 
 
 def _host_names(kind: Kind) -> set[str]:
-    """What the nodes are called, with their domains and without."""
+    """The names of the nodes, with their domains and without."""
     names = {name for node in kind.nodes for name in (node.name, node.host)}
     return names | {name.split(".")[0] for name in names}
 
 
 def _alike(kind: Kind, machine: Machine) -> bool:
-    """Whether a machine has the sockets, cores and threads that the scheduler counts; one that counts CPUs alone may mean either."""
+    """Whether a machine has the sockets, cores and threads that the scheduler reports; CPUs alone may be cores or threads."""
     first = kind.nodes[0]
     sockets, cores, threads = machine.processor.topology if machine.processor else (None, None, None)
     if not (sockets and cores and threads):
@@ -123,7 +125,7 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
 
 
 def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:
-    """As the scheduler counts it; what it does not say, as the machine does."""
+    """As the scheduler reports it; what it does not report, as the machine shows it."""
     return {
         "sockets": node.sockets or own.sockets,
         "cores": node.cores or own.cores,
@@ -132,7 +134,7 @@ def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:
 
 
 def _node(kind: Kind, machine: Machine, *, taken: bool) -> Mapping[str, Any]:
-    """Memory and NUMA domains: of several nodes, the least. The memory of a machine that is only like them says nothing."""
+    """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used."""
     usable = [value for node in kind.nodes if (value := node.usable_memory_gb)] + [value for value in [kind.partition.memory_gb] if value]
     total = [value for node in kind.nodes if (value := node.memory_gb)] or [value for value in [machine.memory_gb] if value and not taken]
     fits = total and (not usable or min(total) >= min(usable))
@@ -162,7 +164,7 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
 
 
 def _fault(partition: Mapping[str, Any]) -> str:
-    """Why the file's schema would refuse it; empty: it would not."""
+    """Why the schema of a system refuses it; empty: it does not."""
     try:
         Partition.model_validate(partition)
     except ValidationError as error:
@@ -172,7 +174,7 @@ def _fault(partition: Mapping[str, Any]) -> str:
 
 
 def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerator | None, tuple[str, ...]]:
-    """The accelerator of the nodes, and what is to be said."""
+    """The accelerator of the nodes, and notes."""
     gpus = kind.nodes[0].gpus
     if len(gpus) != 1:
         several = f"{kind.label}: its nodes have GPUs of {len(gpus)} types, which a partition cannot hold; they are left out"
@@ -226,7 +228,7 @@ def _cites(partition: Mapping[str, Any], first: SeenNode, cluster: Cluster, mach
 
 
 def _joined(parts: Sequence[Found]) -> Found:
-    """All of them; of two partitions with one name the first."""
+    """All parts together; of two partitions with the same name the first."""
     processors = {one.name: one for part in parts for one in part.processors}
     accelerators = {one.name: one for part in parts for one in part.accelerators}
     partitions: dict[str, Mapping[str, Any]] = {}

@@ -12,11 +12,11 @@ from modak.detected.slurm import seconds
 Fields = Mapping[str, str]
 _KIB: Final[Mapping[str, int]] = {"kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}
 _AWAY: Final = ("slurmstate=",)
-"""Written by the commands that Slurm brings for users of Torque: not PBS."""
+"""Printed by Slurm's own versions of Torque's commands."""
 
 
 def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
-    """What PBS says of its queues and nodes; ``None`` where it says nothing, or Slurm stands behind the command."""
+    """The cluster that PBS describes; ``None`` where there is no answer, or the command is Slurm's."""
     told = answers["pbsnodes"]
     hosts = records(told.text)
     if not hosts or any(word in told.text for word in _AWAY):
@@ -36,7 +36,7 @@ def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
 
 
 def records(text: str) -> Mapping[str, Fields]:
-    """Names at the start of a line (``Queue: NAME`` and ``Server: NAME`` as well), their ``key = value`` lines below them."""
+    """Names at the start of a line (also ``Queue: NAME`` and ``Server: NAME``), each with the ``key = value`` lines below it."""
     found: dict[str, dict[str, str]] = {}
     fields: dict[str, str] = {}
     last = ""

@@ -1,37 +1,37 @@
-"""What commands said about a machine, as values: one class for each thing that a parser finds. ``None`` is: it did not say."""
+"""Values that the parsers of commands return. ``None``: the command did not print it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 LONGEST_VALUE = 2000
-"""Characters of one value that are looked at; what is longer is cut."""
+"""Characters of one value; longer ones are cut."""
 
 NOT_THERE = "not found"
-"""The trouble with a command that a machine need not have."""
+"""The trouble of a command that is not installed, which is no reason for a note."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one command, or one file, said."""
+    """The output of one command, or the content of one file."""
 
     command: str
     """As a citation names it: ``lscpu -J``, ``/proc/mounts``."""
     text: str = ""
     trouble: str = ""
-    """Why there is no text; empty: there is."""
+    """Why there is no text; empty: there is one."""
 
 
 @dataclass(frozen=True)
 class SeenNode:
-    """A node, or ``count`` nodes alike, as the scheduler describes them."""
+    """A node, or ``count`` equal nodes, as the scheduler describes them."""
 
     name: str
     partitions: tuple[str, ...]
     host: str = ""
     count: int = 1
     cpus: int | None = None
-    """What the scheduler counts: cores or hardware threads."""
+    """CPUs as the scheduler counts them: cores or hardware threads."""
     sockets: int | None = None
     cores: int | None = None
     """Of all sockets together."""
@@ -55,28 +55,28 @@ class SeenPartition:
     max_wall_time_s: int | None = None
     default_wall_time_s: int | None = None
     memory_gb: float | None = None
-    """The most that a job may have of a node."""
+    """Most memory of a node that a job may use."""
     closed: str = ""
-    """Why no user's job starts there; empty: it is open."""
+    """Why users' jobs do not start there; empty: they do."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """All that a scheduler says."""
+    """The partitions and nodes that a scheduler describes."""
 
     scheduler: str
     partitions: tuple[SeenPartition, ...]
     nodes: tuple[SeenNode, ...]
     name: str | None = None
     from_partitions: str = ""
-    """The command that the limits of partitions come from."""
+    """The command that printed the limits of partitions."""
     from_nodes: str = ""
-    """The command that nodes come from."""
+    """The command that printed the nodes."""
 
 
 @dataclass(frozen=True)
 class SeenProcessor:
-    """What ``lscpu`` says."""
+    """A processor as ``lscpu`` describes it."""
 
     model: str
     vendor: str
@@ -113,9 +113,9 @@ class Machine:
     """One machine, from the commands that were run on it."""
 
     place: str
-    """For citations: the name of the host, or the partition that one of its nodes was asked for."""
+    """For citations: the name of the host, or the partition of the probed node."""
     names: frozenset[str] = frozenset()
-    """The names that the host goes by."""
+    """The names of the host."""
     processor: SeenProcessor | None = None
     numa_domains: int | None = None
     numa_from: str = "lscpu -J"
@@ -132,7 +132,7 @@ class Mount:
 
 
 def whole(text: str | None) -> int | None:
-    """A count; ``None`` for what is none, or is beyond any machine.
+    """A count; ``None`` for what is not a number, or is larger than any machine's.
 
     >>> whole("48"), whole("4000+"), whole("UNLIMITED"), whole(None)
     (48, 4000, None, None)
@@ -142,7 +142,7 @@ def whole(text: str | None) -> int | None:
 
 
 def count(text: str | None) -> int | None:
-    """A count of at least one, likewise."""
+    """A count of at least one; else ``None``."""
     return whole(text) or None
 
 
@@ -156,7 +156,7 @@ def gigabytes(mebibytes: int | None) -> float | None:
 
 
 def plain(text: str, longest: int = 200) -> str:
-    """One printable line, cut to a length: what a command says may hold anything.
+    """One printable line of at most ``longest`` characters, since the output of a command may contain anything.
 
     >>> plain("Xeon" + chr(27) + "[31m Gold" + chr(10) + " 6148")
     'Xeon[31m Gold 6148'

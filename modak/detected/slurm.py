@@ -1,4 +1,4 @@
-"""Slurm: ``scontrol show … --oneliner``, which every version has (``--json`` came later), or where it is closed, ``sinfo``."""
+"""Slurm: ``scontrol show … --oneliner``, which every version has (``--json`` is newer); where users may not run it, ``sinfo``."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SINFO: Final[Mapping[str, str]] = {
     "job_nodes": "%s",
     "features": "%f",
 }
-"""What ``sinfo`` is asked for, in this order: a name of ours, and its specification in a format."""
+"""The fields of ``sinfo``'s output in their order: our name, and the specification in its format."""
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
 def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
-    """What Slurm says of its partitions and nodes; ``None`` where it says nothing."""
+    """The cluster that Slurm describes; ``None`` where there is no answer."""
     shown, listed = answers["scontrol-partition"], answers["scontrol-node"]
     found, seen = partitions(shown.text), nodes(listed.text)
     name = settings(answers["scontrol-config"].text).get("ClusterName")
@@ -90,7 +90,7 @@ def seconds(text: str | None) -> int | None:
 
 
 def gres(text: str | None) -> tuple[tuple[str | None, int], ...]:
-    """The GPUs of a GRES list; sockets and index in brackets do not count.
+    """The GPUs of a GRES list: type and number. Sockets and indices in brackets are ignored.
 
     >>> gres("gpu:v100:2(S:0-1),nvme:1,gpu:a100:1"), gres("gpu:4"), gres("(null)")
     ((('v100', 2), ('a100', 1)), ((None, 4),), ())
@@ -102,7 +102,7 @@ def gres(text: str | None) -> tuple[tuple[str | None, int], ...]:
 
 
 def _records(text: str, first: str) -> Iterator[Mapping[str, str]]:
-    """The fields of each line; of two with one name the first holds, since free text (a reason, a comment) comes late."""
+    """The fields of each line; of two with the same name the first, because free text (a reason, a comment) comes late."""
     for line in text.splitlines():
         if line.startswith(f"{first}="):
             fields: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Container runtimes and MPI libraries: what their own ``--version`` says, and which modules there are."""
+"""Container runtimes and MPI libraries, from their own ``--version`` and from the list of modules."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MPI_MODULES: Final[Mapping[str, str]] = {
     "intelmpi": "intel-mpi",
 }
 MODULES: Final = tuple(sorted({*_RUNTIME_MODULES, *_MPI_MODULES}))
-"""What modules are looked for; a module system lists what has one of these in its name."""
+"""Names of modules to list; a module system lists modules with one of these in their name."""
 _VERSION: Final = r"([0-9]{1,5}(?:\.[0-9]{1,5}){0,3})"
 _MPI: Final = {
     "openmpi": rf"\(Open ?MPI\) {_VERSION}",
@@ -46,7 +46,10 @@ _MPI: Final = {
 
 
 class Installed(NamedTuple):
-    """A program or library that is there: what MODAK calls it, and the command that said so. ``None``: unknown, or on PATH by itself."""
+    """An installed program or library under MODAK's name, and the command that listed it.
+
+    ``version`` ``None``: unknown; ``module`` ``None``: it is on PATH without a module.
+    """
 
     name: str
     version: str | None
@@ -55,7 +58,7 @@ class Installed(NamedTuple):
 
 
 def runtimes(answers: Mapping[str, Answer]) -> Iterator[Installed]:
-    """The container runtimes: those on PATH first, then those that a module brings."""
+    """The container runtimes: those on PATH first, then those of modules."""
     found: dict[str, Installed] = {}
     for program, name in RUNTIMES.items():
         answer = answers[program]
@@ -68,7 +71,7 @@ def runtimes(answers: Mapping[str, Answer]) -> Iterator[Installed]:
 
 
 def mpi(answers: Mapping[str, Answer]) -> Iterator[Installed]:
-    """The MPI libraries, by family: modules first (one each: the newest), then what PATH has."""
+    """The MPI libraries by family: the newest module of each first, then those on PATH."""
     found = {
         name: Installed(name, number, module, answers["modules"].command)
         for module, (name, number) in _newest(answers["modules"].text, _MPI_MODULES).items()
@@ -91,7 +94,7 @@ def version(text: str) -> str | None:
 
 
 def _newest(text: str, families: Mapping[str, str]) -> Mapping[str, tuple[str, str | None]]:
-    """Of ``module -t avail``: for each family the module that is its site's default, else of the highest version, by its full name.
+    """``module -t avail``: for each family the site's default module, else the one with the highest version, by its full name.
 
     >>> dict(_newest("/opt/m:\\nopenmpi/\\nopenmpi/4.1.4\\nopenmpi/10.0\\ngcc/12", {"openmpi": "openmpi"}))
     {'openmpi/10.0': ('openmpi', '10.0')}

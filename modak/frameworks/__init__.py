@@ -1,4 +1,4 @@
-"""Frameworks: one small file a variant.
+"""Frameworks: one small file for each.
 
 A variant is a frozen dataclass that implements :class:`Framework`, with an entry in ``BUILTIN``.
 """
@@ -68,7 +68,7 @@ class Framework(Protocol):
 
     @property
     def add_ons(self) -> tuple[str, ...]:
-        """Distributions that an image must carry as a label."""
+        """Distributions that must be on the labels of an image."""
         ...
 
     @property

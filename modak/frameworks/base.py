@@ -1,4 +1,4 @@
-"""What every framework plug-in is made of: its graph compilers, its build rows, and the defaults that most share."""
+"""The parts of framework plug-ins: graph compilers, build tables, and base classes with common defaults."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from modak.dsl import FrameworkOptions
 from modak.text.grammar import version_range
 
 Kind = Literal["ai", "parallel", "distribution"]
-"""A training or inference framework; a way to be parallel; a layer that distributes another framework."""
+"""A training or inference framework; a way to run in parallel; a layer that distributes another framework."""
 Number = Annotated[int, Field(ge=1, le=10_000_000)]
-"""A count as callers send it: a number, or its digits as text."""
+"""A count in a request: a number, or its digits as text."""
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A graph compiler that a framework can use, and the option that asks for it."""
+    """A graph compiler of a framework, and the option that enables it."""
 
     name: str
-    """The word on images: ``xla``, ``ngraph``, ``glow``, ``inductor``, ``jit``."""
+    """The name on labels of images: ``xla``, ``ngraph``, ``glow``, ``inductor``, ``jit``."""
     option: str
     """The field of the framework's options."""
     versions: str | None = None
-    """Versions of the framework that it exists for (a version range); ``None``: all."""
+    """The versions of the framework that have it (a version range); ``None``: all."""
     always: bool = False
     """It cannot be switched off."""
     built_in: bool = True
     """Every build of the framework has it; otherwise it is a program of its own."""
     added: tuple[str, str] | None = None
-    """How a recipe brings one that is not built in: the variant, and the versions of the framework that it can be added to."""
+    """For one that is not built in: the variant of recipes that adds it, and the versions of the framework to which it can be added."""
 
     def exists_for(self, version: str) -> bool:
         """Whether a framework of that version has this compiler."""
         return self.versions is None or version_range(self.versions).contains(version)
 
     def comes_with(self, version: str, variant: str) -> bool:
-        """Whether a recipe of that variant carries this compiler, as part of the framework or beside it."""
+        """Whether an image from a recipe of that variant has this compiler, as part of the framework or added to it."""
         where, versions = (variant, self.versions or ">=0") if self.built_in else self.added or ("", "")
         return where == variant and version_range(versions).contains(version)
 
 
 @dataclass(frozen=True)
 class Carrier:
-    """Whose images a request wants: a framework's name as images are labelled, and the version asked of it."""
+    """The framework whose images a request wants (its name on labels), and the wanted version."""
 
     framework: str
     version: str | None = None
@@ -68,7 +68,7 @@ class Cuda:
 class Toolchain:
     """One row of a framework's build table: what a range of versions is installed and built with.
 
-    Rows repeat what the project itself states as tested; ``release`` is built where a range leaves the version open.
+    Rows repeat what the project itself states as tested. ``release`` is built if the wanted range allows several versions.
     """
 
     versions: str
@@ -76,41 +76,41 @@ class Toolchain:
     distro: str
     """The Linux of the base image: ``ubuntu18``, ``ubuntu24``, ``debian12``."""
     python: str
-    """That Linux's own Python."""
+    """The version of that Linux distribution's Python."""
     packages: tuple[str, ...] = ()
-    """The distribution's own packages of a program that has no image of its own: what ``hub`` installs."""
+    """The distribution's packages, which ``hub`` installs for a program without an official image."""
     pip: tuple[str, ...] = ()
     """What pip installs for processors; ``{version}`` stands for the version."""
     pip_nvidia: tuple[str, ...] = ()
     pip_options: tuple[str, ...] = ()
     pip_options_nvidia: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
-    """Exact versions of all that the release pulls in on x86_64, keys of :data:`modak.recipes.wheels.SHA256`; empty: pip resolves them."""
+    """Exact versions of the release's dependencies on x86_64, keys of :data:`modak.recipes.wheels.SHA256`; empty: pip resolves them."""
     locked_nvidia: tuple[str, ...] = ()
     cuda: Cuda | None = None
-    """For source builds, and for wheels that expect CUDA in the image."""
+    """The CUDA for source builds, and for wheels that need CUDA in the image."""
     pip_needs_cuda: bool = False
     source: bool = False
-    """There is a source build for this row."""
+    """Whether these versions can be built from source."""
     architectures: tuple[str, ...] = ("x86_64",)
     capabilities: tuple[str, str] | None = None
-    """Oldest and newest CUDA compute capability that wheels and CUDA of this row serve."""
+    """Oldest and newest CUDA compute capability that the row's wheels and CUDA support."""
     bazel: str | None = None
     compiler: tuple[str, str] = ("gcc", "7.5.0")
     """Compiler family and version of that Linux, as archspec names them."""
     horovod: str | None = None
-    """The Horovod release that builds against these versions; ``None``: none does."""
+    """The Horovod release that can be built with these versions; ``None``: none can."""
     hub: str | None = None
-    """The official image for processors; ``None``: there is none, or its name does not follow from the version."""
+    """The official image for CPUs; ``None``: there is none, or its name does not follow from the version."""
     hub_nvidia: str | None = None
     hub_amd: str | None = None
     rocm: str | None = None
     """The ROCm of ``hub_amd``."""
     note: str | None = None
-    """What whoever builds it should know, in one line."""
+    """What to know before building it, in one line."""
 
     def official(self, accelerator: str) -> str | None:
-        """The image that ``hub`` takes."""
+        """The image that ``hub`` uses."""
         return {"nvidia": self.hub_nvidia, "amd": self.hub_amd}.get(accelerator, self.hub)
 
     def wheels(self, accelerator: str) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ class Toolchain:
         return version_range(self.versions).contains(version)
 
     def serves(self, capability: str | None) -> bool:
-        """Whether a GPU of that compute capability works with it; unknown ones are taken to."""
+        """Whether it supports a GPU of that compute capability; an unknown one counts as supported."""
         if capability is None or self.capabilities is None:
             return True
         oldest, newest = self.capabilities
@@ -135,7 +135,7 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class SourceBuild:
-    """What a source build is asked for: the version, the compiler's flags, the GPU."""
+    """A source build: the version, the compiler's flags, the GPU."""
 
     version: str
     toolchain: Toolchain
@@ -150,22 +150,22 @@ class SourceBuild:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What is asked of an image when it is run, in Python that sees ``module`` imported and fails where the image does not carry it."""
+    """The test that runs in an image: Python with ``module`` imported, which fails if the image does not contain it."""
 
     module: str = ""
     exercise: str = ""
     """Lines that compute something."""
     says: Mapping[str, str] = field(default_factory=dict)
-    """Expressions for what the framework says of its own build: ``version``, ``cuda``, ``rocm``, ``flags``."""
+    """Expressions for properties of the framework's build: ``version``, ``cuda``, ``rocm``, ``flags``."""
     compilers: Mapping[str, str] = field(default_factory=dict)
-    """Lines that use a graph compiler; they exit with 75 where that cannot be told."""
+    """Lines that use a graph compiler; they exit with 75 where it cannot be tested."""
     shell: str = ""
-    """For an MPI library, in place of Python: commands that print its version; they exit with 75 where it need not tell."""
+    """For an MPI library, in place of Python: commands that print its version; they exit with 75 where it cannot be tested."""
 
 
 @dataclass(frozen=True)
 class FrameworkBase:
-    """Defaults of a framework plug-in; a variant overrides what it has."""
+    """Defaults of a framework plug-in, which variants override."""
 
     name: str = ""
     title: str = ""
@@ -174,18 +174,18 @@ class FrameworkBase:
     options: type[FrameworkOptions] = FrameworkOptions
     compilers: tuple[Compiler, ...] = ()
     distributions: tuple[str, ...] = ()
-    """How training is spread over processes, in the words of the option ``distribution``."""
+    """How training is spread over processes, as values of the option ``distribution``."""
     add_ons: tuple[str, ...] = ()
-    """Distributions that an image must carry as a label; the others are part of the framework."""
+    """Distributions that must be on the labels of an image; the others are part of the framework."""
     toolchains: tuple[Toolchain, ...] = field(default=(), repr=False)
     inspection: Inspection | None = field(default=None, repr=False)
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
-        """Whose images serve these options; ``None``: no framework image at all."""
+        """The framework whose images are suitable for these options; ``None``: no framework image at all."""
         return Carrier(self.name, options.version)
 
     def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
-        """Variables that the options ask for."""
+        """Environment variables that the options need."""
         return NOTHING
 
     def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
@@ -197,8 +197,19 @@ class FrameworkBase:
         return ()
 
 
+@dataclass(frozen=True)
+class ParallelBase(FrameworkBase):
+    """Defaults of a way to run in parallel: the application brings its own image, or runs without one."""
+
+    kind: Kind = "parallel"
+
+    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+        """None: no image of a framework is wanted."""
+        return None
+
+
 def release(toolchains: tuple[Toolchain, ...], wanted: str | None) -> str | None:
-    """The version that would be built for a wanted version or range: the highest row's release within it, else the one it names.
+    """The version to build for a wanted version or range: the highest release of a row within it, else the version itself.
 
     >>> rows = (Toolchain("2.1.*", "2.1.0", "ubuntu18", "3.6"), Toolchain("2.2.*", "2.2.3", "ubuntu18", "3.6"))
     >>> [release(rows, wanted) for wanted in ("2.1", "2.1.4", "2.*", "2.2", "3.0", None)]
@@ -212,7 +223,7 @@ def release(toolchains: tuple[Toolchain, ...], wanted: str | None) -> str | None
 
 
 def _named(wanted: str | None) -> str | None:
-    """The version that a range pins exactly, with three numbers as releases are tagged; ``None``: it pins none."""
+    """The only version that a range allows, with three numbers as releases are tagged; ``None``: it allows several."""
     specifiers = list(version_range(wanted)) if wanted else []
     if len(specifiers) != 1 or specifiers[0].operator != "==" or specifiers[0].version.endswith(".*"):
         return None

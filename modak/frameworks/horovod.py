@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Carrier, Compiler, FrameworkBase
+from modak.frameworks.base import Carrier, Compiler, FrameworkBase, Kind
 from modak.text.grammar import VersionRange
 
 
@@ -31,7 +31,7 @@ class Horovod(FrameworkBase):
 
     name: str = "horovod"
     title: str = "Horovod"
-    kind: Literal["ai", "parallel", "distribution"] = "distribution"
+    kind: Kind = "distribution"
     options: type[FrameworkOptions] = HorovodOptions
     compilers: tuple[Compiler, ...] = (Compiler("xla", "xla"),)
     distributions: tuple[str, ...] = ("horovod",)

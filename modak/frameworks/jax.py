@@ -49,7 +49,7 @@ class Jax(FrameworkBase):
             capabilities=("5.2", "9.0"),
             hub="docker://nvcr.io/nvidia/jax:24.10-py3",
             hub_nvidia="docker://nvcr.io/nvidia/jax:24.10-py3",
-            note="NVIDIA's image, the newest whose JAX version is known; it runs on processors too",
+            note="NVIDIA's image, the newest known one with a released JAX; it runs on processors too",
         ),
         Toolchain(
             versions="==0.10.0",

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, FrameworkBase, Number
+from modak.frameworks.base import Number, ParallelBase
 from modak.text.grammar import Name
 
 _SPELLINGS: Mapping[str, str] = {
@@ -42,15 +42,10 @@ class MpiOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class Mpi(FrameworkBase):
+class Mpi(ParallelBase):
     """An application that is its own framework."""
 
     name: str = "mpi"
     title: str = "MPI application"
-    kind: Literal["ai", "parallel", "distribution"] = "parallel"
     options: type[FrameworkOptions] = MpiOptions
     distributions: tuple[str, ...] = ("mpi",)
-
-    def carrier(self, options: FrameworkOptions) -> Carrier | None:
-        """None: the application brings its own image, or runs without one."""
-        return None

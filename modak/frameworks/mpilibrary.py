@@ -1,4 +1,4 @@
-"""What MPI libraries have in common as images of their own, which MPI programs are compiled with and run in."""
+"""What MPI libraries have in common. Their images are for compiling and running MPI programs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, Cuda, FrameworkBase, Inspection, Kind, Toolchain
+from modak.frameworks.base import Cuda, Inspection, ParallelBase, Toolchain
 from modak.recipes.linux import LINUX
 
 _CUDA_12_6: Final = Cuda("12.6", "", "nvidia/cuda:12.6.3-devel-ubuntu24.04")
@@ -27,25 +26,21 @@ END
 mpicc -o ask ask.c || exit 75
 ./ask || { ended=$?; [ $ended != 126 ] || ended=75; exit $ended; }
 """
-"""Compiles a program that asks the library for its version, which takes no fabric and no second process; 126: the folder runs none."""
+"""Compiles and runs a program that prints the library's version, which needs no network and no second process. Status 126: the folder
+is mounted ``noexec``."""
 
 
 @dataclass(frozen=True)
-class MpiLibrary(FrameworkBase):
-    """An MPI library."""
+class MpiLibrary(ParallelBase):
+    """An MPI library. A program may run in an image of it, and needs none."""
 
-    kind: Kind = "parallel"
     inspection: Inspection | None = field(default=Inspection(shell=_TRIAL), repr=False)
-
-    def carrier(self, options: FrameworkOptions) -> Carrier | None:
-        """None: a program may run in an image of it, and needs none."""
-        return None
 
 
 def rows(
     name: str, versions: str, release: str, wheels: Mapping[str, str], packages: tuple[str, ...], packaged: Mapping[str, str]
 ) -> tuple[Toolchain, ...]:
-    """The build table of a library: its sources, its wheels (versions -> release), what Linux distributions package (theirs -> version)."""
+    """The build table of a library: its sources; ``wheels``: versions -> release; ``packaged``: Linux distribution -> version."""
     return (
         _source(versions, release, _CUDA_12_6, "5.0", "9.0"),
         _source(versions, release, _CUDA_13_0, "7.5", "12.1"),
@@ -56,7 +51,7 @@ def rows(
 
 
 def _source(versions: str, release: str, cuda: Cuda, oldest: str, newest: str) -> Toolchain:
-    """A source build on Ubuntu 24.04, for GPUs against the CUDA that still serves them."""
+    """A source build on Ubuntu 24.04, for GPUs with the CUDA that still supports them."""
     return Toolchain(
         versions=versions,
         release=release,
@@ -90,7 +85,7 @@ def _wheel(versions: str, release: str, name: str, *, locked: bool) -> Toolchain
 
 
 def _packaged(version: str, linux: str, packages: tuple[str, ...], *, gpu: bool = False) -> Toolchain:
-    """A Linux distribution's image with its own package: what comes nearest to an official image."""
+    """A Linux distribution's image with its own package, the nearest to an official image."""
     return Toolchain(
         versions=f"=={version}",
         release=version,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, FrameworkBase, Number
+from modak.frameworks.base import Number, ParallelBase
 from modak.text.grammar import Name
 
 
@@ -20,15 +19,10 @@ class OpenAccOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class OpenAcc(FrameworkBase):
+class OpenAcc(ParallelBase):
     """An application with OpenACC directives."""
 
     name: str = "openacc"
     title: str = "OpenACC application"
     aliases: tuple[str, ...] = ("opencc",)
-    kind: Literal["ai", "parallel", "distribution"] = "parallel"
     options: type[FrameworkOptions] = OpenAccOptions
-
-    def carrier(self, options: FrameworkOptions) -> Carrier | None:
-        """None: the application brings its own image, or runs without one."""
-        return None

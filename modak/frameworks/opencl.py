@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, FrameworkBase, Number
+from modak.frameworks.base import Number, ParallelBase
 from modak.text.grammar import Name
 
 
@@ -19,14 +18,9 @@ class OpenClOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class OpenCl(FrameworkBase):
+class OpenCl(ParallelBase):
     """An application with OpenCL kernels."""
 
     name: str = "opencl"
     title: str = "OpenCL application"
-    kind: Literal["ai", "parallel", "distribution"] = "parallel"
     options: type[FrameworkOptions] = OpenClOptions
-
-    def carrier(self, options: FrameworkOptions) -> Carrier | None:
-        """None: the application brings its own image, or runs without one."""
-        return None

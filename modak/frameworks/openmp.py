@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import NOTHING, Carrier, FrameworkBase, Number
+from modak.frameworks.base import NOTHING, Number, ParallelBase
 from modak.text.grammar import Name
 
 _BINDING: Mapping[str, str] = {
@@ -35,17 +34,12 @@ class OpenMpOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class OpenMp(FrameworkBase):
+class OpenMp(ParallelBase):
     """An application with OpenMP threads."""
 
     name: str = "openmp"
     title: str = "OpenMP application"
-    kind: Literal["ai", "parallel", "distribution"] = "parallel"
     options: type[FrameworkOptions] = OpenMpOptions
-
-    def carrier(self, options: FrameworkOptions) -> Carrier | None:
-        """None: the application brings its own image, or runs without one."""
-        return None
 
     def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
         """``OMP_PROC_BIND`` for a known affinity; an unknown word asks for nothing."""

@@ -1,7 +1,7 @@
 """Whether an image is suitable for a request, and which criteria decide between suitable images.
 
-Labels are typed and compared as what they are: versions as versions, processors by their ancestry, MPI libraries by their
-binary interface. Nothing here knows the catalogue.
+Labels are typed: versions are compared as versions, processors by their ancestry, MPI libraries by their binary interface.
+The catalogue is not known here.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _READS: Final[Mapping[str | None, frozenset[str]]] = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """The labels that a request wants, and the hardware that the image must run on. ``None``: nothing is asked, or unknown."""
+    """The labels that a request wants, and the hardware that the image must run on. ``None``: any, or unknown."""
 
     framework: str
     version: str | None = None
     """A version or range: ``2.1``, ``2.*``, ``>=1.14,<2``."""
     compilers: tuple[str, ...] = ()
-    """Graph compilers that must be inside. One that is switched off is simply not listed."""
+    """Graph compilers that must be inside; those that are switched off are not listed."""
     accelerator: Literal["nvidia", "amd", "none"] = "none"
     architecture: str = "x86_64"
     microarchitecture: str | None = None
-    """The archspec name of the target's processor; unknown: only images for any processor of the architecture."""
+    """The archspec name of the target's processor; ``None``: only images for any processor of the architecture can run."""
     compute_capability: str | None = None
     mpi: str | None = None
     """The MPI family that ranks use: the host's where it is bound into the container."""
@@ -57,21 +57,21 @@ class Wanted:
     recipe_version: str | None = None
     """The version that a recipe would build for this request; ``None``: no recipe does."""
     driver_cuda: str | None = None
-    """The newest CUDA that the driver takes."""
+    """The newest CUDA that the driver supports."""
     seconds: tuple[tuple[str, float], ...] = ()
-    """Images that results name, each with what the models predict for this run in it."""
+    """Images with results, each with the predicted time of this run in it."""
 
 
 Value = float | str | tuple[int, ...]
 
 
 def obstacle(image: Image, wanted: Wanted) -> str | None:
-    """Why an image cannot serve, its version aside; ``None``: it can."""
+    """Why an image is not suitable, apart from its version; ``None``: it is."""
     return next((why for check in _CHECKS if (why := check(image, wanted))), None)
 
 
 def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
-    """What decides between images that can all serve, the most important first, each with its reason; smaller is better."""
+    """The criteria for choosing between suitable images, the most important first: reason and value; smaller is better."""
     labels = image.labels
     unasked = not wanted.opt_build and image.verified_on is None and labels.source == "opt-build"
     spare = len({*labels.distribution} - {wanted.distribution}) + (labels.mpi is not None and wanted.mpi is None)
@@ -95,7 +95,7 @@ def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
 
 
 def kind_of(image: Image) -> tuple[Hashable, ...]:
-    """Everything of an image that :func:`obstacle` and :func:`criteria` look at, but what :func:`within_kind` orders by."""
+    """The labels that :func:`obstacle` and :func:`criteria` compare, except those by which :func:`within_kind` sorts."""
     labels = image.labels
     hardware = (labels.accelerator, labels.architecture, labels.microarchitecture)
     capability = (labels.compute_capability_min, labels.compute_capability_max, labels.cuda)
@@ -105,31 +105,31 @@ def kind_of(image: Image) -> tuple[Hashable, ...]:
 
 
 def within_kind(image: Image) -> tuple[Value, ...]:
-    """Sorts images of one kind as :func:`criteria` would: the best first."""
+    """A key that sorts images of one kind as :func:`criteria` would, the best first."""
     return (_newest_first(image.labels.version), -_known_of(image), image.reference)
 
 
 def _known_of(image: Image) -> int:
-    """How many labels tell what is inside."""
+    """The number of labels that say what is inside."""
     labels = image.labels
     carried = (labels.mpi, labels.cuda, labels.rocm, labels.oneapi, labels.python, *labels.compilers, *labels.distribution)
     return sum(label is not None for label in carried)
 
 
 def allows(wanted: str, version: Version) -> bool:
-    """Whether a version is the wanted one, or within the wanted range."""
+    """Whether a version is in the wanted range."""
     return _range(wanted).contains(version)
 
 
 @lru_cache(maxsize=1024)
 def pinned(wanted: str) -> Version | None:
-    """The one version that a range allows, without what follows its ``+``; ``None``: it may allow several."""
+    """The only version that a range allows, without its local part (``+…``); ``None``: it may allow several."""
     exact = (one.version for one in _range(wanted) if one.operator == "==" and not one.version.endswith("*"))
     return next((Version(Version(version).public) for version in exact), None)
 
 
 def is_there(image: Image) -> bool:
-    """Whether the image can be had: ``private://`` names a registry that only its owners reach, unless somebody ran it."""
+    """Whether the image can be pulled. ``private://`` images can be used by their owners only, unless they were verified here."""
     return not image.reference.startswith("private://") or image.verified_on is not None
 
 
@@ -150,7 +150,7 @@ def runs_on(built_for: str, target: str | None) -> bool:
 
 @lru_cache(maxsize=4096)
 def distance(built_for: str | None, target: str | None) -> int:
-    """Generations between the processor that an image is compiled for and the target; the most where it is for any.
+    """Generations between the processor that an image is compiled for and the target; the largest for an image for any processor.
 
     >>> distance("skylake_avx512", "skylake_avx512"), distance("haswell", "skylake_avx512") < distance(None, "skylake_avx512")
     (0, True)
@@ -170,7 +170,7 @@ def _refuted(image: Image, wanted: Wanted) -> str | None:
 
 
 def _accelerator(image: Image, wanted: Wanted) -> str | None:
-    """An image for GPUs also runs without one, if with nothing better; the other way round it does not."""
+    """An image for GPUs is also suitable without a GPU; an image without GPU support is not suitable for a GPU."""
     has = image.labels.accelerator
     if has == wanted.accelerator or wanted.accelerator == "none":
         return None
@@ -189,7 +189,7 @@ def _processor(image: Image, wanted: Wanted) -> str | None:
 
 
 def _capability(image: Image, wanted: Wanted) -> str | None:
-    """Whether kernels for the GPU are inside; an image that only falls back to the processor needs none."""
+    """Whether the image has kernels for the GPU; without a GPU it needs none."""
     if wanted.compute_capability is None or wanted.accelerator != "nvidia":
         return None
     has, oldest, newest = Version(wanted.compute_capability), image.labels.compute_capability_min, image.labels.compute_capability_max
@@ -198,7 +198,7 @@ def _capability(image: Image, wanted: Wanted) -> str | None:
 
 
 def _driver(image: Image, wanted: Wanted) -> str | None:
-    """Whether the driver takes the image's CUDA: since 11 any of the same major version, before that none that is newer."""
+    """Whether the driver supports the image's CUDA: since 11 any of the same major version, before that none that is newer."""
     if not image.labels.cuda or wanted.driver_cuda is None or wanted.accelerator != "nvidia":
         return None
     has, takes = Version(image.labels.cuda), Version(wanted.driver_cuda)
@@ -207,7 +207,7 @@ def _driver(image: Image, wanted: Wanted) -> str | None:
 
 
 def _ahead(image: Image, wanted: Wanted) -> bool:
-    """Whether the image's CUDA is newer than the driver's, if of the same major version: what must be compiled at run time fails."""
+    """Whether the image's CUDA is newer than the driver's: code that is compiled at run time then fails."""
     return bool(image.labels.cuda and wanted.driver_cuda and Version(image.labels.cuda) > Version(wanted.driver_cuda))
 
 
@@ -247,7 +247,7 @@ _CHECKS: Final[tuple[Callable[[Image, Wanted], str | None], ...]] = (
 
 
 def _form(reference: str) -> str:
-    """``docker`` and the like, or the ending of a file."""
+    """The scheme of the reference (``docker``), or the ending of the file."""
     return reference.split("://", 1)[0] if "://" in reference else next((end for end in _FILES if reference.endswith(end)), "")
 
 
@@ -256,7 +256,7 @@ _range: Final = lru_cache(maxsize=1024)(version_range)
 
 @lru_cache(maxsize=4096)
 def _newest_first(version: str) -> tuple[int, ...]:
-    """Sorts newer versions first: ``2.10`` before ``2.1.1`` before ``2.1``, a release before its candidates."""
+    """A key that sorts newer versions first: ``2.10`` before ``2.1.1`` before ``2.1``, a release before its candidates."""
     parsed = Version(version)
     return (*(-part for part in (*parsed.release, 0, 0, 0, 0, 0)[:6]), int(parsed.is_prerelease))
 

@@ -1,4 +1,4 @@
-"""The program that an image is asked with, for its own shell and Python; :mod:`modak.images.verification` reads its answers."""
+"""The probe: a program for an image's own shell and Python. :mod:`modak.images.verification` reads its output."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from modak import plugins
 from modak.frameworks.base import Inspection
 
 Claims = Mapping[str, Any]
-"""Fields of :class:`modak.facts.ImageLabels`; those that nobody claims are left out. ``framework`` is always there."""
+"""Fields of :class:`modak.facts.ImageLabels` without those that are not claimed. ``framework`` is always there."""
 MARK: Final = "modak: "
-"""Begins every line of the probe that is meant for :func:`read`."""
+"""Marks the lines of output for :func:`modak.images.verification.read`."""
 UNDECIDED: Final = 75
 LONGEST_CHECK_S: Final = 300
 _PLAIN: Final = r"""tr -d '\\"' | tr '\n\t' '  '"""
-"""Makes text fit between the quotes of JSON."""
+"""Removes what cannot stand between the quotes of JSON."""
 _DRIVER: Final = r"""
 import ctypes, json, subprocess, sys
 def tell(name, value):
@@ -43,7 +43,7 @@ for name, code in json.loads(sys.stdin.read()):
 
 
 def probe(claims: Claims) -> str:
-    """A program for ``sh``: what the machine and the MPI library are, then Python that imports and exercises what is claimed."""
+    """A program for ``sh``: it prints the machine and the MPI library, then runs Python that imports and tests what is claimed."""
     asked = _inspection(claims)
     checks = json.dumps(list(_checks(claims, asked)))
     driver = _DRIVER.replace("LIMIT", str(LONGEST_CHECK_S))
@@ -74,7 +74,7 @@ def _inspection(claims: Claims) -> Inspection | None:
 
 
 def _tried(commands: str) -> str:
-    """Commands for the shell, in a folder of their own; what they print is an MPI library's version."""
+    """Shell commands in a temporary folder; they print the version of an MPI library."""
     return f"""\
 if trial=$(mktemp -d); then
 (cd "$trial" && {{ {commands.strip()}
@@ -86,7 +86,7 @@ fi
 
 
 def _checks(claims: Claims, asked: Inspection | None) -> Iterator[tuple[str, str]]:
-    """Pieces of Python by name; each runs in a process of its own, since a wrong build dies of signals."""
+    """Pieces of Python by name. Each runs in a process of its own, because a wrong build can be killed by a signal."""
     if asked is None or not asked.module:
         return
     told = "".join(f"\ntry: told[{name!r}] = {code}\nexcept Exception: pass" for name, code in asked.says.items())

@@ -1,10 +1,10 @@
 """From requested labels to the image that has them.
 
-A choice is set inclusion, made deterministic: of the images that carry every wanted label and can run on the target, the
-most specific one. What had to be given up is a warning; what decided is one line each.
+Of the images that have every wanted label and can run on the target, the best one by fixed criteria is chosen. Labels that no
+image has are given up with a warning; the reasons for the choice are one line each.
 
-A catalogue holds images of one kind together: all that an obstacle could be is the same for them, so one of them is asked
-for all, and the choice does not take longer where there are more of a kind.
+A catalogue groups images by kind. Images of one kind have the same obstacles, so one of them is checked for all, and the choice
+does not take longer if there are more images of a kind.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ MOST_LISTED: Final = 12
 
 @dataclass(frozen=True)
 class ImageChoice:
-    """The image (``None``: there is none, or one has to be built), how well it fits, and why it was taken."""
+    """The image (``None``: there is none, or one has to be built), whether it has all that is wanted, and the reasons."""
 
     image: Image | None = None
     exact: bool = False
-    """It carries everything that was wanted."""
+    """It has everything that was wanted."""
     recipe_version: str | None = None
     """The version to build where ``image`` is ``None`` and a recipe exists."""
     decisions: tuple[str, ...] = ()
@@ -47,21 +47,21 @@ class ImageChoice:
 
 @dataclass(frozen=True)
 class Kind:
-    """Images that nothing tells apart but their version, what they carry beside it, and their name."""
+    """Images that differ only in their version, in what else is known of their contents, and in their names."""
 
     versions: Mapping[Version, tuple[Image, ...]]
-    """The newest version first; of one version the best image first."""
+    """By version, the newest first; the images of one version with the best first."""
     count: int
     public: Mapping[Version, tuple[Version, ...]]
-    """Versions without what follows their ``+`` -> the versions that there are of it."""
+    """Version without its local part (``+…``) -> the versions with any local part."""
 
     @property
     def any(self) -> Image:
-        """One of them, to be asked for all."""
+        """Any one of them: their obstacles are the same."""
         return next(iter(self.versions.values()))[0]
 
     def within(self, wanted: str | None) -> Fitting:
-        """Those of a version or range."""
+        """Those in a version range."""
         if wanted is None:
             return Fitting(self.count, _first_two(self.versions.values()))
         exact = pinned(wanted)
@@ -69,14 +69,14 @@ class Kind:
         return self.of([version for version in among if allows(wanted, version)])
 
     def of(self, versions: Iterable[Version]) -> Fitting:
-        """Those of some versions, the newest first."""
+        """Those of the given versions, the newest first."""
         there = [self.versions[version] for version in versions if version in self.versions]
         return Fitting(sum(map(len, there)), _first_two(there))
 
 
 @dataclass(frozen=True)
 class Fitting:
-    """How many images of a kind fit, and the best two of them."""
+    """The number of images of a kind that fit, and the best two of them."""
 
     count: int
     best: tuple[Image, ...]
@@ -84,7 +84,7 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Images by the framework that they carry, those of one kind together."""
+    """Images by framework, grouped by kind."""
 
     by_framework: Mapping[str, tuple[Kind, ...]] = field(default_factory=dict)
     by_reference: Mapping[str, Image] = field(default_factory=dict, repr=False)
@@ -92,7 +92,7 @@ class Catalogue:
 
     @property
     def frameworks(self) -> tuple[str, ...]:
-        """Frameworks that some image carries."""
+        """The frameworks of the images."""
         return tuple(sorted(self.by_framework))
 
 
@@ -145,7 +145,7 @@ def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) ->
 
 
 def _relaxed(wanted: Wanted) -> Iterator[tuple[Wanted, tuple[Notice, ...]]]:
-    """The wish, then the wish with ever less in it, each with what was given up."""
+    """What is wanted, then ever less of it, each with a warning for what was given up."""
     yield wanted, ()
     if _builds(wanted):
         return
@@ -169,9 +169,9 @@ def _without(compiler: str, wanted: Wanted) -> Notice:
 
 
 def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:
-    """The best of those that can serve: of the version asked for, else a build of it, else of the nearest version.
+    """The best of the suitable images: of the wanted version, else a build of it, else of the nearest version.
 
-    Those that were ``measured`` are looked at beside the best of each kind: what the models say of them counts among equals.
+    Images that were ``measured`` compete with the best of each kind: between equal ones the predicted time decides.
     """
     matching = [found for kind in able if (found := kind.within(wanted.version)).count]
     fitting = matching or _nearest(able, wanted)
@@ -190,14 +190,14 @@ def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], 
 
 
 def _why_build(best: Image, wanted: Wanted, *, exact: bool) -> str | None:
-    """Why a recipe serves better than the best image, where it does."""
+    """Why an image should be built instead of using the best one; ``None``: it should not."""
     if wanted.opt_build and not exact:
         return f"no image contains {_described(wanted)} built from source for that CPU; nearest: {best.reference}"
     return None if is_there(best) else f"the only suitable image is private: {best.reference}"
 
 
 def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
-    """No image can serve: a recipe where there is one, with the reasons by number."""
+    """The choice without a suitable image: a recipe if there is one, and how many images were unsuitable for which reason."""
     reasons: Counter[str] = Counter()
     for kind in known:
         reasons[obstacle(kind.any, wanted) or ""] += kind.count
@@ -212,20 +212,20 @@ def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
 
 
 def _builds(wanted: Wanted) -> bool:
-    """A source build was asked for, and there is a recipe for it."""
+    """Whether a source build is wanted, and there is a recipe for it."""
     return wanted.opt_build and wanted.recipe_version is not None
 
 
 def _fits_fully(best: Image, wanted: Wanted) -> bool:
-    """Everything wanted, a source build included where one was asked for; an image for GPUs is not what a CPU job wants."""
+    """Whether it is built from source if that is wanted, and is made for the accelerator of the job."""
     built = not wanted.opt_build or (best.labels.source == "opt-build" and is_there(best))
     return built and best.labels.accelerator == wanted.accelerator
 
 
 def _nearest(able: Sequence[Kind], wanted: Wanted) -> list[Fitting]:
-    """Images of the version nearest to one that none has: of those made for what the job computes on, where there are such.
+    """Images of the version nearest to the wanted one, which none has; of those for the job's accelerator, if there are any.
 
-    That is the lowest above with the same major number, else the highest below, else the lowest above.
+    The nearest version is the lowest above with the same major number, else the highest below, else the lowest above.
     """
     asked = _anchor(version_range(wanted.version or ">=0"))
     able = [kind for kind in able if kind.any.labels.accelerator == wanted.accelerator] or able
@@ -240,7 +240,7 @@ def _versions(kinds: Iterable[Kind]) -> list[Version]:
 
 
 def _anchor(versions: SpecifierSet) -> Version:
-    """The version that a range is about: its lowest bound."""
+    """The lowest bound of a range."""
     bounds = [Version(spec.version.removesuffix(".*")) for spec in versions if spec.operator != "!="]
     return min(bounds, default=Version("0"))
 
@@ -285,7 +285,7 @@ def _runner_up(best: Image, others: Sequence[Image], wanted: Wanted) -> tuple[st
 
 
 def _standing(best: Image, wanted: Wanted) -> str:
-    """What the catalogue says of having run it."""
+    """Whether the image was verified, or how it can be had."""
     if best.verified_on:
         return f"image: verified on {best.verified_on.isoformat()}: it ran, and contains what its labels say"
     note = f"; {best.notes[0]}" if best.notes else ""

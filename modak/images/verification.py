@@ -1,9 +1,8 @@
-"""The test that runs inside an image, and what its output means for the labels.
+"""What the output of the probe means for the labels of an image.
 
-:func:`modak.images.probe.probe` writes a program for the image's own shell; :func:`read` reads what it printed, :func:`hindrance` says
-what on the machine kept it from showing what it carries, :func:`judge` holds the labels against it, and :func:`measured` makes labels of
-it.
-Running it is the shell's business (:mod:`modak.builds.verify`).
+:mod:`modak.images.probe` writes the probe, a program for the image's own shell; :mod:`modak.builds.verify` runs it. Here :func:`read`
+reads its output, :func:`hindrance` finds failures that are due to the machine, :func:`judge` compares the labels with the output, and
+:func:`measured` makes labels from it.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ _MPI: Final = {
     "mvapich": re.compile(r"MVAPICH2? Version:?\s+([0-9][0-9.]*[0-9])"),
     "mpich": re.compile(r"(?:MPICH|HYDRA build details:\s*)\s*Version:?\s+([0-9][0-9.]*[0-9])"),
 }
-"""How each MPI's own programs tell their version; MVAPICH and Intel MPI also say MPICH."""
+"""How the programs of each MPI library print its version. MVAPICH and Intel MPI also print MPICH's, so they come first."""
 _BROKEN: Final = re.compile(r"/bin/sh: no such file|image format not recognized|unknown image type", re.IGNORECASE)
-"""What runtimes say of an image that runs nowhere. What else they say may be the machine's fault: no user namespaces, no FUSE, another
+"""Messages of runtimes about an image that runs nowhere. Other messages may be due to the machine: no user namespaces, no FUSE, another
 architecture, a kernel that does not know the compression."""
 _MACHINE: Final = re.compile(r"No space left on device|Disk quota exceeded|[Cc]an(?:no|')t allocate memory|MemoryError|no end within")
-"""What a check says that failed for want of room, memory or time."""
+"""Messages of checks that failed for lack of disk space, memory or time."""
 _KILLED: Final = (-9, 137)
 _ILLEGAL: Final = (-4, 132)
 
 
 @dataclass(frozen=True)
 class Check:
-    """How a piece of Python ended inside the image; a status below zero is a signal, for instance an illegal instruction."""
+    """How a check ended inside the image; a negative status is a signal, for instance an illegal instruction."""
 
     status: int
     out: str = ""
@@ -50,26 +49,26 @@ class Check:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the image said of itself. ``None`` and missing keys: it said nothing."""
+    """The output of the probe. ``None`` and missing keys: it printed nothing about that."""
 
     ran: bool = False
     architecture: str | None = None
     processor_flags: frozenset[str] = frozenset()
-    """Of the machine that it ran on, as ``/proc/cpuinfo`` names them."""
+    """Of the machine on which it ran, as ``/proc/cpuinfo`` names them."""
     mpi_library: str | None = None
-    """A file that may be one, whether or not anything tells its version."""
+    """A file that may be an MPI library, whether or not its version is known."""
     mpi: Mapping[str, str] = field(default_factory=dict)
-    """The version of each MPI family that told one; the family that users get comes first."""
+    """The version of each MPI family; the family that users get comes first."""
     python: str | None = None
     says: Mapping[str, str] = field(default_factory=dict)
     checks: Mapping[str, Check] = field(default_factory=dict)
     last_words: str = ""
-    """The last line that was printed, by whatever printed it: where nothing ran, the runtime says there why."""
+    """The last line of output. If nothing ran, it is the runtime's reason."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One label, and what running the image says of it."""
+    """One label, and the verdict from running the image."""
 
     label: str
     verdict: Verdict
@@ -82,38 +81,42 @@ class Finding:
 
 
 def read(output: str) -> Seen:
-    """What the probe printed; lines of anything else in the image are passed over."""
+    """The probe's output as values. Other lines, and lines that are not of the probe's form, are ignored."""
     lines = output.splitlines()
     found: dict[str, Any] = {
         "checks": {},
-        "says": {},
         "last_words": next((line.strip() for line in reversed(lines) if line.strip()), "")[:200],
     }
     texts: list[str] = []
     for line in lines:
-        if not line.startswith(MARK):
-            continue
-        try:
-            name, value = json.loads(line.removeprefix(MARK))
-        except (ValueError, TypeError):
-            continue
-        if isinstance(value, dict):
-            found["checks"][name] = Check(int(value.get("status", 1)), str(value.get("out", "")), str(value.get("why", "")))
-        elif name == "mpi":
-            texts.append(str(value))
-        elif name == "flags":
-            found["processor_flags"] = frozenset(str(value).lstrip(": ").split())
-        elif name in ("ran", "architecture", "python", "mpi_library"):
-            found[name] = value
-    said = found["checks"].get("framework", Check(1)).out.rpartition(MARK)[2]
-    if said:
-        found["says"] = json.loads(said)
+        match _marked(line):
+            case [str(name), {"status": int(status), **rest}]:
+                found["checks"][name] = Check(status, str(rest.get("out", "")), str(rest.get("why", "")))
+            case ["mpi", str(text)]:
+                texts.append(text)
+            case ["flags", str(text)]:
+                found["processor_flags"] = frozenset(text.lstrip(": ").split())
+            case ["ran", True]:
+                found["ran"] = True
+            case ["architecture" | "python" | "mpi_library" as name, str(text)]:
+                found[name] = text
+    framework = found["checks"].get("framework", Check(1))
+    told = (value for line in framework.out.splitlines() if isinstance(value := _marked(line), dict))
+    found["says"] = {name: text for name, text in next(told, {}).items() if isinstance(text, str)}
     found["mpi"] = _mpi(texts)
     return Seen(**found)
 
 
+def _marked(line: str) -> Any:
+    """The JSON after the probe's mark in a line; ``None``: there is none. Its texts may contain control characters."""
+    try:
+        return json.loads(line.partition(MARK)[2], strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _mpi(texts: list[str]) -> dict[str, str]:
-    """Family and version of each MPI that spoke; a text is of the first family that it fits."""
+    """Family and version of each MPI library; a text belongs to the first family whose pattern matches."""
     found: dict[str, str] = {}
     for text in texts:
         for family, pattern in _MPI.items():
@@ -124,7 +127,7 @@ def _mpi(texts: list[str]) -> dict[str, str]:
 
 
 def hindrance(claims: Claims, seen: Seen) -> str:
-    """What on the machine kept an image from showing what it carries; empty: nothing. Such a run tells nothing of the image."""
+    """Why a run says nothing about the image, because the machine made it fail; empty: it did not."""
     if not seen.ran:
         return "" if _BROKEN.search(seen.last_words) else seen.last_words or "its runtime ended without a word"
     ends = (*_KILLED, *_ILLEGAL) if _lacking(claims, seen) else _KILLED
@@ -133,7 +136,7 @@ def hindrance(claims: Claims, seen: Seen) -> str:
 
 
 def judge(claims: Claims, seen: Seen) -> tuple[Finding, ...]:
-    """A finding for each label that is claimed, in the order of the labels."""
+    """A finding for each claimed label, in the order of the labels."""
     if not seen.ran:
         why = f" ({seen.last_words})" if seen.last_words else ""
         return (Finding("image", "refuted", seen=f"no sign of life: its shell did not run{why}"),)
@@ -142,13 +145,14 @@ def judge(claims: Claims, seen: Seen) -> tuple[Finding, ...]:
 
 
 def measured(claims: Claims, seen: Seen) -> ImageLabels:
-    """Labels from running the image; what running it cannot tell (the source, GPU capabilities) is as claimed.
+    """Labels from running the image; labels that running it cannot show (the source, GPU capabilities) are as claimed.
 
-    Raises :class:`modak.errors.DataError` where the image does not even tell its framework's version.
+    Raises :class:`modak.errors.DataError` where the framework does not work, or its version is unknown.
     """
     refuted = {finding.label for finding in judge(claims, seen) if finding.verdict == "refuted"}
     told = seen.mpi.get(claims["framework"]) or seen.says.get("version")
     version = _public(told) or (None if "framework" in seen.checks else claims.get("version"))
+    python = _public(seen.python)
     if "framework" in refuted or "image" in refuted or not version:
         why = next((str(finding) for finding in judge(claims, seen) if finding.verdict == "refuted"), "it tells no version")
         raise DataError(f"it does not carry {claims['framework']}: {why}", field="framework")
@@ -162,8 +166,8 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
         "architecture": seen.architecture,
         "mpi": mpi,
         "mpi_version": seen.mpi.get(mpi or "", claims.get("mpi_version")) if mpi else None,
-        "python": ".".join(seen.python.split(".")[:2]) if seen.python else None,
-        "cuda": (seen.says.get("cuda") or None) if seen.says else claims.get("cuda"),
+        "python": ".".join(python.split(".")[:2]) if python else None,
+        "cuda": _public(seen.says.get("cuda")) if seen.says else claims.get("cuda"),
         "microarchitecture": None if "microarchitecture" in refuted else claims.get("microarchitecture"),
     }
     try:
@@ -173,7 +177,7 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
 
 
 def _framework(claims: Claims, seen: Seen) -> Iterator[Finding]:
-    """It can be imported, it computes, and it is of that version; an MPI library tells of itself what it is."""
+    """Whether the framework can be imported, computes, and has the claimed version; or the MPI library, for an image of one."""
     if claims["framework"] in _MPI:
         yield from _mpi_library(claims, seen)
         return
@@ -190,7 +194,7 @@ def _framework(claims: Claims, seen: Seen) -> Iterator[Finding]:
 
 
 def _mpi_library(claims: Claims, seen: Seen) -> Iterator[Finding]:
-    """An image whose purpose is an MPI library: family, version, and that its wrapper compiles what runs with it."""
+    """An image for an MPI library itself: family, version, and whether a program that its wrapper compiles runs."""
     name = claims["framework"]
     yield _family("framework", name, seen)
     if claims.get("version") and name in seen.mpi:
@@ -211,7 +215,7 @@ def _compilers(claims: Claims, seen: Seen) -> Iterator[Finding]:
 
 
 def _libraries(claims: Claims, seen: Seen) -> Iterator[Finding]:
-    """MPI and Python; a version is as long as it is claimed: 3.12 holds for 3.12.3."""
+    """MPI, Python and CUDA. A version is compared as far as it is claimed: 3.12 holds for 3.12.3."""
     if claims.get("mpi"):
         yield _family("mpi", claims["mpi"], seen)
         if claims.get("mpi_version") and claims["mpi"] in seen.mpi:
@@ -223,14 +227,14 @@ def _libraries(claims: Claims, seen: Seen) -> Iterator[Finding]:
 
 
 def _family(label: str, family: str, seen: Seen) -> Finding:
-    """That an MPI of that family is there; a library that tells nothing refutes nothing."""
+    """Whether an MPI library of that family is there; unknown, if there is one that prints no version."""
     if not seen.mpi and seen.mpi_library:
         return Finding(label, "unknown", family, seen.mpi_library)
     return Finding(label, "holds" if family in seen.mpi else "refuted", family, ", ".join(seen.mpi) or "none")
 
 
 def _processor(claims: Claims, seen: Seen) -> Iterator[Finding]:
-    """Architecture; and that what it is compiled for is what it says, where this machine can run it at all."""
+    """The architecture, and the processor that the image is compiled for, as far as this machine can show it."""
     if claims.get("architecture"):
         same = seen.architecture == claims["architecture"]
         yield Finding("architecture", "holds" if same else "refuted", claims["architecture"], seen.architecture or "")
@@ -250,7 +254,7 @@ def _processor(claims: Claims, seen: Seen) -> Iterator[Finding]:
 
 
 def _lacking(claims: Claims, seen: Seen) -> list[str]:
-    """What the processor that it ran on lacks of the one that it is said to be compiled for."""
+    """The features of the claimed processor that this machine's processor lacks."""
     if not claims.get("microarchitecture"):
         return []
     import archspec.cpu
@@ -260,12 +264,12 @@ def _lacking(claims: Claims, seen: Seen) -> list[str]:
 
 
 def _features(flags: frozenset[str]) -> set[str]:
-    """archspec's names for what ``/proc/cpuinfo`` lists: ``pni`` is SSE3."""
+    """The flags of ``/proc/cpuinfo`` under archspec's names: ``pni`` is SSE3."""
     return {*flags, *(("sse3",) if "pni" in flags or "ssse3" in flags else ())}
 
 
 def _same_target(known: Any, flag: str) -> bool:
-    """Whether some version of some compiler is told that flag for the target."""
+    """Whether the flag selects the target in any version of any compiler."""
     return any(flag in str(entry) or flag.partition("=")[2] == entry.get("name", known.name).replace("_", "-")
                for entries in known.compilers.values() for entry in entries)  # fmt: skip
 
@@ -274,15 +278,15 @@ _JUDGES: Final[tuple[Callable[[Claims, Seen], Iterator[Finding]], ...]] = (_fram
 
 
 def _compared(label: str, claimed: str, seen: str | None, *, prefix: bool = False) -> Finding:
-    if not seen:
-        return Finding(label, "unknown", claimed)
+    if seen is None or _public(seen) is None:
+        return Finding(label, "unknown", claimed, seen or "")
     length = len(Version(claimed).release) if prefix else None
     same = Version(claimed).release == Version(seen).release[:length] if prefix else Version(claimed) == Version(seen)
     return Finding(label, "holds" if same else "refuted", claimed, seen)
 
 
 def _public(version: str | None) -> str | None:
-    """``2.13.0`` of ``2.13.0+cpu``; ``None`` for what is no version."""
+    """``2.13.0`` for ``2.13.0+cpu``; ``None`` for what is not a version."""
     try:
         return Version(version).public if version else None
     except InvalidVersion:

@@ -1,7 +1,7 @@
 """Reading results: each file format is one small file here that implements :class:`Format`, and one entry in ``BUILTIN``.
 
 A format only finds the cells (:class:`modak.ingest.table.Raw`). Columns, their contents and their units are checked in one
-place for all formats, :mod:`modak.ingest.columns`.
+place for all formats, :mod:`modak.ingest.checking`.
 """
 
 from __future__ import annotations

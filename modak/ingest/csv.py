@@ -1,10 +1,10 @@
 """CSV with a header in the first line: UTF-8, commas (or tabs), quotes where a cell holds a comma. In and out.
 
-Structure is checked on the bytes, all lines of a block at once, before anything is cut into cells: a row that is too short
-or a quote that is never closed must not shift the cells of others. No type is guessed: ``NA`` and ``007`` stay text.
+The structure is checked on the bytes, all lines of a block at once, before they are split into cells: a row that is too short
+or a quote that is never closed must not shift the cells of other rows. No type is guessed: ``NA`` and ``007`` stay text.
 
-Spreadsheets of countries with decimal commas separate cells with semicolons: a header with semicolons and without a comma is of such a
-file, and ``12,5`` in it is a number. What spreadsheets leave of deleted cells, empty rows and columns without a name, is nothing.
+In countries with decimal commas spreadsheets separate cells with semicolons. If a header has semicolons and no comma, ``12,5`` is
+a number. Empty rows, and empty columns without a name, which spreadsheets leave where cells were deleted, are left out.
 """
 
 from __future__ import annotations
@@ -20,24 +20,23 @@ import numpy as np
 
 from modak.errors import DataError, Fault
 from modak.ingest.sources import Source
-from modak.ingest.table import LAYOUT, MOST_COLUMNS, Cells, Int64, Raw
+from modak.ingest.table import LAYOUT, MOST_COLUMNS, MOST_FAULTS, Cells, Int64, Raw
+from modak.ingest.values import DECIMAL_COMMA
 
 BLOCK: Final = 16 * 2**20
 LONGEST_LINE: Final = 100_000
-MOST_FAULTS: Final = 20
 SMALL: Final = 2**20
-"""Below this many bytes the standard library cuts faster than pandas can be imported."""
+"""Smaller blocks (bytes) are split by the standard library, which takes less time than importing pandas."""
 
 _QUOTE, _LINE_FEED = b'"\n'
 _MARKS: Final = ",;\t"
-"""Separators of cells; the first that stands in the header is the file's."""
+"""Separators of cells; the first of them that is found in the header is used."""
 _DECLARED: Final = re.compile(rb"sep=([,;\t|])")
-"""What spreadsheets write above the header, and read there."""
+"""The line above the header in which spreadsheets name the separator."""
 _QUOTED: Final = re.compile(rb'"[^"]*"')
 _COLUMNS: Final = frozenset((b"application", b"metric", b"value"))
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
 _FORMULA: Final = re.compile(r"'*[=+\-@]")
-_DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 
@@ -49,7 +48,7 @@ class Csv:
     name: str = "csv"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the ending of its name, or by a comma, a semicolon or known columns between tabs in the first line of a text."""
+        """By the ending of its name; or a text whose first line has a comma, a semicolon, or known columns between tabs."""
         first = head.partition(b"\n")[0]
         separated = b"," in first or b";" in first or not _COLUMNS.isdisjoint(first.lower().split(b"\t"))
         return name.lower().endswith((".csv", ".tsv")) or (b"\0" not in head and head[:1] not in b"[{" and separated)
@@ -76,13 +75,13 @@ class Csv:
 
 
 def _mark(head: bytes) -> str:
-    """The separator of a header: the first of :data:`_MARKS` that stands outside of quotes."""
+    """The separator of a header: the first of :data:`_MARKS` that is found outside of quotes."""
     bare = _QUOTED.sub(b"", head).decode()
     return next((mark for mark in _MARKS if mark in bare), ",")
 
 
 def _blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """The stream in blocks of whole lines; a last line without its line break gets one."""
+    """The stream in blocks of whole lines; a last line without a line feed gets one."""
     rest = b""
     while chunk := stream.read(BLOCK):
         block = rest + chunk
@@ -97,7 +96,10 @@ def _blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
 
 
 def _clean(block: bytes, line: int, name: str) -> bytes:
-    """The block with line feeds alone, after a look at its encoding."""
+    """The block with line feeds as the only ends of lines.
+
+    Raises :class:`modak.errors.DataError` with the line of what is not UTF-8 text.
+    """
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
     for octet, what in _REFUSED:
@@ -123,7 +125,7 @@ def _place(block: bytes, position: int, line: int, name: str) -> str:
 
 
 def _header(text: str, mark: str, line: int, name: str) -> list[str]:
-    """The names of the columns; an empty one is of a column that holds nothing."""
+    """The names of the columns. An empty name is allowed if the column is empty, which :func:`_raw` checks."""
     place = f"{name}:{line}"
     if not text.strip():
         raise DataError("no header: the file is empty, or its first line is", field=place)
@@ -153,13 +155,13 @@ def _raw(body: bytes, names: Sequence[str], mark: str, line: int, name: str) -> 
         raise DataError(faults=unnamed[:MOST_FAULTS])
     found = {column: cells for column, cells in zip(names, columns, strict=True) if column}
     if mark == ";":
-        decimal = any(_DECIMAL_COMMA.fullmatch(text.strip()) for cells in found.values() for text in cells.texts)
+        decimal = any(DECIMAL_COMMA.fullmatch(text.strip()) for cells in found.values() for text in cells.texts)
         found = {column: _with_points(cells, column, lines, name, decimal) for column, cells in found.items()}
     return Raw(found, lines)
 
 
 def _without_empty_rows(columns: list[Cells], lines: Int64) -> tuple[list[Cells], Int64]:
-    """The rows of which some cell holds something, with their lines."""
+    """The rows that are not empty, with their lines."""
     full = np.zeros(lines.size, dtype=bool)
     for cells in columns:
         said = np.array([bool(text.strip()) for text in cells.texts], dtype=bool)
@@ -170,7 +172,7 @@ def _without_empty_rows(columns: list[Cells], lines: Int64) -> tuple[list[Cells]
 
 
 def _line_of(cells: Cells, lines: Int64) -> int:
-    """The line of the first cell that holds something."""
+    """The line of the first cell that is not empty."""
     return next(int(line) for line, code in zip(lines, cells.codes, strict=True) if cells.texts[code].strip())
 
 
@@ -180,9 +182,9 @@ def _nameless(number: int, cells: Cells) -> str:
 
 
 def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -> Int64:
-    """The numbers of the lines that hold a row. Raises where a line has not as many cells as the header, or a quote is astray.
+    """The numbers of the lines that are rows. Raises for a number of cells other than the header's, and for a misplaced quote.
 
-    ``mark`` is a separator, and a line feed the end of a row, where the number of quotes before it is even.
+    ``mark`` separates cells, and a line feed ends a row, where the number of quotes before it is even.
     """
     octets = np.frombuffer(body, dtype=np.uint8)
     ends = np.flatnonzero(octets == _LINE_FEED)
@@ -204,7 +206,7 @@ def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -
 
 
 def _check_quotes(octets: np.ndarray[tuple[int], np.dtype[np.uint8]], quotes: Int64, ends: Int64, mark: str, first: int, name: str) -> None:
-    """Quotes stand around whole cells; within them a quote is written twice, and a line does not break."""
+    """Raise where quotes do not enclose a whole cell, or a quoted cell goes on in the next line. Within quotes a quote is written twice."""
     before = np.where(quotes > 0, octets[quotes - 1], _LINE_FEED)
     after = octets[quotes + 1]
     opening = np.arange(quotes.size) % 2 == 0
@@ -236,9 +238,12 @@ def _cut(body: bytes, columns: int, mark: str) -> Iterable[Cells]:
 
 
 def _with_points(cells: Cells, column: str, lines: Int64, name: str, decimal: bool) -> Cells:
-    """Numbers with a decimal comma, with a point instead. Raises where points may stand between thousands: beside such numbers in the same
-    column, in values beside any (``decimal``), and in counts."""
-    commas = [bool(_DECIMAL_COMMA.fullmatch(text.strip())) for text in cells.texts]
+    """The column with decimal points instead of commas.
+
+    Raises where a point may separate thousands: in a column that also has decimal commas, in counts, and in ``value`` if any column of
+    the file has a decimal comma (``decimal``).
+    """
+    commas = [bool(DECIMAL_COMMA.fullmatch(text.strip())) for text in cells.texts]
     if not any(commas) and not (decimal and column.lower() == "value") and column.lower() not in LAYOUT:
         return cells
     doubtful = next((code for code, text in enumerate(cells.texts) if _THOUSANDS.fullmatch(text.strip())), None)
@@ -250,14 +255,14 @@ def _with_points(cells: Cells, column: str, lines: Int64, name: str, decimal: bo
 
 
 def _unguarded(cells: Cells) -> Cells:
-    """Without the apostrophe that :func:`write_csv` sets before what a spreadsheet would take for a formula."""
+    """Without the apostrophe that :func:`write_csv` puts before text that a spreadsheet would run as a formula."""
     return Cells(cells.codes, [text[1:] if _GUARDED.match(text) else text for text in cells.texts])
 
 
 def write_csv(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str] | None = None) -> int:
-    """Rows with equal keys as CSV; the header are ``columns``, or the first row's keys. Returns the number of rows.
+    """Write rows with equal keys as CSV; the header is ``columns``, or the first row's keys. Returns the number of rows.
 
-    A cell that a spreadsheet would run as a formula gets an apostrophe before it, which reading takes off again.
+    A cell that a spreadsheet would run as a formula gets a leading apostrophe, which reading removes.
     """
     writer = csv.writer(stream, lineterminator="\n")
     if columns is not None:

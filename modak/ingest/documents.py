@@ -1,4 +1,7 @@
-"""JSON documents of other tools: parsed once, every object with the line it starts in, numbers in the spelling of the file."""
+"""What formats of other tools share: JSON whose objects know their line, rows with notes, and the fields that several tools have.
+
+Numbers stay text in the spelling of the file, so that they are checked like those of a CSV file.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from json import decoder, scanner
 from typing import Any, Final
 
 from modak.errors import DataError
-from modak.ingest.columns import cell
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
+from modak.ingest.values import cell
 
 LARGEST: Final = 256 * 2**20
 MOST_NOTES: Final = 20
@@ -22,8 +25,8 @@ LONGEST: Final = 200
 """Characters that a label of results may have."""
 LONGEST_NOTE: Final = 500
 MOST_CELLS: Final = 1_000_000
-"""Cells that the rows of any file may hold; a longer text may hold two more for each of its characters. A few that all rows
-repeat (parameters of a whole run) are else a way to fill the memory.
+"""Cells that a file may have, plus two for each of its characters. Without a limit a small file could fill the memory with
+parameters that every row repeats.
 """
 
 
@@ -35,20 +38,20 @@ class Node(dict[str, Any]):
 
 @dataclass
 class Found:
-    """Rows on their way from the text of one file, and what was left out of it."""
+    """Rows and notes that a format collects from one file."""
 
     name: str
     size: int
-    """Characters of the text, which of a gzip file is many times the file."""
+    """Characters of the text (of a gzip file: unpacked)."""
     records: list[dict[str, str]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     more: int = 0
-    """What else was left out."""
+    """Things left out beyond the first :data:`MOST_NOTES`."""
     cells: int = 0
 
     def row(self, line: int, /, **cells: Any) -> None:
-        """A row; ``None`` is an unknown cell. The file's own names are cells, whatever they are."""
+        """Add a row. A cell that is ``None`` is empty; any text may be the name of a column."""
         self.cells += len(cells)
         most = MOST_CELLS + 2 * self.size
         if self.cells > most:
@@ -57,7 +60,7 @@ class Found:
         self.lines.append(line)
 
     def leave(self, line: int, what: str) -> None:
-        """Leave something out, and say so."""
+        """Note that something is left out; ``what`` names it and says why."""
         if len(self.left) == MOST_NOTES:
             self.more += 1
         else:
@@ -65,7 +68,7 @@ class Found:
             self.left.append(f"{self.name}:{line}: {told if told.isprintable() else ascii(told)[1:-1]}; left out")
 
     def rows(self) -> Iterator[Raw]:
-        """Everything found, as one part, with notes about the first of what was left out."""
+        """All rows as one part, with the notes."""
         notes = (*self.left, *((f"{self.name}: {self.more} more left out",) if self.more else ()))
         yield Raw.of(self.records, self.lines, notes)
 
@@ -88,8 +91,14 @@ def text_of(source: Source) -> str:
         raise DataError(f"byte 0x{content[wrong.start]:02x} is not valid UTF-8", field=f"{source.name}:{line}") from None
 
 
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text, numbered from 1. Only LF and CR LF end a line: other signs may occur in the names of jobs and tests."""
+    for number, line in enumerate(text.split("\n"), 1):
+        yield number, line.removesuffix("\r")
+
+
 def document(source: Source) -> tuple[Node, Found]:
-    """The one object that a file holds, and room for its rows. Raises :class:`modak.errors.DataError` with its line for what is no JSON."""
+    """The file's JSON object, and a collector for its rows. Raises :class:`modak.errors.DataError` with the line of what is not JSON."""
     text = text_of(source)
     try:
         found = _Decoder(text).decode(text)
@@ -103,7 +112,7 @@ def document(source: Source) -> tuple[Node, Found]:
 
 
 class _Decoder(json.JSONDecoder):
-    """The standard decoder, whose objects know their line. Its scanner is the one written in Python: the other hides positions."""
+    """The standard decoder with objects that know their line. It uses the scanner written in Python, which tells positions."""
 
     def __init__(self, text: str) -> None:
         super().__init__(parse_float=str, parse_int=str, parse_constant=str)
@@ -120,16 +129,16 @@ class _Decoder(json.JSONDecoder):
 
 
 def member(node: Mapping[str, Any], name: str, kind: type[Any], file: str) -> Any:
-    """What stands under a name. Raises :class:`modak.errors.DataError` where it is missing or of another kind."""
+    """The value of a key. Raises :class:`modak.errors.DataError` where it is missing or of another type."""
     found = node.get(name)
     if not isinstance(found, kind):
         what = "a list" if kind is list else "an object"
-        raise DataError(f"{name!r} is wanted, and to be {what}", field=f"{file}:{getattr(node, 'line', 1)}")
+        raise DataError(f"{name!r} is required, as {what}", field=f"{file}:{getattr(node, 'line', 1)}")
     return found
 
 
 def objects(node: Mapping[str, Any], name: str, file: str) -> list[Node]:
-    """The objects of a list under a name; likewise."""
+    """The value of a key that is a list of objects. Raises as :func:`member` does."""
     found = member(node, name, list, file)
     if not all(isinstance(each, Node) for each in found):
         raise DataError(f"{name!r} is required, as a list of objects", field=f"{file}:{getattr(node, 'line', 1)}")
@@ -137,39 +146,39 @@ def objects(node: Mapping[str, Any], name: str, file: str) -> list[Node]:
 
 
 def within(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The object under a name; an empty one where there is none."""
+    """The value of a key that is an object; an empty one where there is none."""
     found = node.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def text(value: Any) -> str | None:
-    """A scalar as text; nothing for ``null`` and what is no scalar."""
+    """A text, a number or a boolean as text; ``None`` for all else and for the empty text."""
     return cell(value) or None if isinstance(value, str | bool) else None
 
 
 def count(value: Any) -> int | None:
-    """A whole number above zero, from a number or its text; nothing for all else."""
+    """A whole number above zero, from a number or its text; ``None`` for all else."""
     found = re.fullmatch(r"([0-9]{1,8})(\.0+)?", str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else None
     return int(found[1]) or None if found else None
 
 
 def parameters(values: Mapping[str, Any]) -> dict[str, str]:
-    """Cells of a tool's own parameters: a name of the layout is that column, every other one is ``params.NAME``.
+    """The cells for a tool's parameters. A parameter named like a column of the layout fills it; others become ``params.NAME``.
 
     Raises :class:`modak.errors.DataError` for more of them than a file has columns.
     """
     if len(values) > MOST_COLUMNS:
         raise DataError(f"{len(values)} parameters; at most {MOST_COLUMNS}")
-    return {name if name in LAYOUT else f"params.{plain(name)}": shown for name, value in values.items() if (shown := text(value))}
+    return {name if name in LAYOUT else f"params.{column_name(name)}": shown for name, value in values.items() if (shown := text(value))}
 
 
-def plain(name: str) -> str:
-    """A parameter's name as a column may be called."""
+def column_name(name: str) -> str:
+    """A parameter's name, in the characters that the name of a column may have."""
     return re.sub(r"[^A-Za-z0-9_.+-]", "_", name)[:64].lstrip(".+-") or "_"
 
 
 def shortened(label: str) -> str:
-    """A label that fits; a longer one keeps its beginning and gets a mark that tells it from others."""
+    """A label of at most :data:`LONGEST` characters; a longer one is cut and gets a hash of the whole label."""
     import hashlib
 
     line = " ".join(label.split())
@@ -177,7 +186,7 @@ def shortened(label: str) -> str:
 
 
 def instant(seconds: str | None) -> str | None:
-    """Seconds since 1970 as an instant in UTC; nothing for what is none."""
+    """Seconds since 1970 as an instant in UTC (ISO 8601); ``None`` for what is not a number in range."""
     try:
         return datetime.fromtimestamp(float(seconds), UTC).isoformat() if seconds else None
     except (ValueError, OverflowError, OSError):
@@ -185,10 +194,10 @@ def instant(seconds: str | None) -> str | None:
 
 
 def divided(total: int | None, parts: int | None) -> int | None:
-    """How many of ``total`` each part has, where that comes out even."""
+    """``total / parts`` where it is a whole number; else, or where one is unknown, ``None``."""
     return total // parts if total and parts and total % parts == 0 else None
 
 
 def has_keys(head: bytes, names: Sequence[str]) -> bool:
-    """Whether a file's beginning is that of a JSON object and holds every one of these keys."""
+    """Whether a file begins as a JSON object does, and its beginning has all of these keys."""
     return looks_like_json(head) and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)

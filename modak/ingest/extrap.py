@@ -13,7 +13,7 @@ from typing import Final
 
 from modak.errors import DataError
 from modak.ingest import documents
-from modak.ingest.documents import Found, member, objects, shortened, text, text_of
+from modak.ingest.documents import Found, member, numbered_lines, objects, shortened, text, text_of
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 
@@ -67,8 +67,8 @@ class ExtraPText:
         names: list[str] = []
         points: list[list[str]] = []
         region, metric, turn = "", "", 0
-        for line, row in enumerate(content.splitlines(), 1):
-            word, _, rest = row.partition("#")[0].strip().partition(" ")
+        for line, row in numbered_lines(content):
+            word, rest = (*row.partition("#")[0].split(maxsplit=1), "", "")[:2]
             if word == "PARAMETER":
                 names += rest.split()
             elif word == "POINTS":
@@ -123,4 +123,4 @@ def _add(found: Found, line: int, cells: Mapping[str, str | None], values: Seque
 def _column(name: str) -> str:
     if name in LAYOUT:
         return name
-    return "ranks_per_node" if name.lower() in RANKS else name if name.startswith("params.") else f"params.{documents.plain(name)}"
+    return "ranks_per_node" if name.lower() in RANKS else name if name.startswith("params.") else f"params.{documents.column_name(name)}"

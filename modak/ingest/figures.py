@@ -1,4 +1,4 @@
-"""A figure of merit that another tool reports: a row, or a note why it is none."""
+"""Figures of merit that other tools report: each becomes a row, or a note that says why it is left out."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9
 
 
 def figure(found: Found, line: int, name: str, value: str | None, unit: str | None, cells: Mapping[str, Any]) -> None:
-    """Add a row for a figure, or a note: texts are no results, nor is a number whose better direction nobody knows.
+    """Add a row for a figure; or a note if it is not a number, or if nothing tells whether less or more of it is better.
 
-    A unit that is not known makes a row all the same, which loading then refuses: a slip in a unit must not pass unseen.
+    A figure with an unknown unit becomes a row, which loading then refuses: a misspelt unit must be noticed.
     """
     if value is None or not _NUMBER.fullmatch(value):
         found.leave(line, f"{name!r} is not a number" if value else f"{name!r} has no value")
@@ -27,7 +27,7 @@ def figure(found: Found, line: int, name: str, value: str | None, unit: str | No
 
 
 def _meaningless(name: str, unit: str | None) -> str | None:
-    """Why the figure cannot be used although its unit is known (or not given)."""
+    """Why a figure with a known unit, or without one, cannot be used; ``None``: it can, or its unit is unknown."""
     try:
         if unit is not None:
             metrics.parse_unit(unit)

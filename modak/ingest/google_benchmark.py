@@ -48,15 +48,15 @@ class GoogleBenchmark:
 def _rows(one: Node, context: Mapping[str, Any], found: Found) -> None:
     date = text(context.get("date")) or ""
     cells = {
+        "nodes": "1",
+        "ranks_per_node": "1",
         **_named(text(one.get("run_name")) or text(one.get("name")) or ""),
         "system": text(context.get("host_name")),
-        "nodes": "1",
         "threads_per_rank": text(one.get("threads")),
         "repeat": text(one.get("repetition_index")),
         "measured_at": date if _OFFSET.fullmatch(date) else None,
         "source": text(context.get("executable")),
     }
-    cells["ranks_per_node"] = "1"
     found.row(one.line, **cells, metric="real_time", value=text(one.get("real_time")), unit=text(one.get("time_unit")) or "ns")
     for key, metric, unit in (("items_per_second", "items_per_second", "items/s"), ("bytes_per_second", "bandwidth", "B/s")):
         if text(one.get(key)):

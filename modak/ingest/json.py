@@ -46,7 +46,7 @@ class Json:
 
 
 def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
-    """Each record with the line that it starts in; with its number where all stand in one line, as programs write them."""
+    """Each record with the line in which it starts; with its number if the whole text is one line, as programs write it."""
     decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_object)
     in_one_line, number = "\n" not in text.strip(), 0
 
@@ -99,7 +99,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> dict[str, str]:
-    """A record as cells: ``params`` opened, ``null`` empty, booleans as words."""
+    """A record as cells: the members of ``params`` as columns, ``null`` as an empty cell, booleans as ``true`` and ``false``."""
     if not isinstance(value, Mapping):
         raise ValueError("a record is an object {…}")
     params = value.get("params")

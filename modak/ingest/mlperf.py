@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from modak.errors import DataError
-from modak.ingest.documents import Found, count, divided, text, text_of
+from modak.ingest.documents import Found, count, divided, numbered_lines, text, text_of
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -64,8 +64,9 @@ class MlPerf:
 
 
 def _events(content: str, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for line, row in enumerate(content.splitlines(), 1):
-        _, mark, rest = row.partition(MARK)
+    parts = ((line, part) for line, row in numbered_lines(content) for part in row.split("\r"))  # a progress bar ends with a CR
+    for line, part in parts:
+        _, mark, rest = part.partition(MARK)
         if mark:
             try:
                 event = json.loads(rest)

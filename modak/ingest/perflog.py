@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.errors import DataError, Fault
-from modak.ingest.documents import Found, text_of
+from modak.ingest.documents import Found, numbered_lines, text_of
 from modak.ingest.figures import figure
 from modak.ingest.reframe import test_cells
 from modak.ingest.sources import Source
-from modak.ingest.table import Raw
+from modak.ingest.table import MOST_FAULTS, Raw
 
 NOTHING: Final = ("", "null", "None", "nan")
 """How the log writes what is not known: the first word for a test's variables, the second for values that were never set."""
@@ -34,16 +34,18 @@ class PerfLog:
         found = Found(source.name, len(text))
         header: list[str] = []
         faults = []
-        for line, row in enumerate(text.splitlines(), 1):
+        for line, row in numbered_lines(text):
             cells = row.split("|")
+            if not row:
+                continue
             if not header or cells[0] == "result":
                 header = cells
             elif len(cells) != len(header):
                 faults.append(Fault(f"{source.name}:{line}", f"{len(cells)} cells; the header has {len(header)} columns"))
-            elif row:
+            else:
                 _run({name: cell for name, cell in zip(header, cells, strict=True) if cell not in NOTHING}, header, line, found)
         if faults:
-            raise DataError(faults=faults[:20])
+            raise DataError(faults=faults[:MOST_FAULTS])
         yield from found.rows()
 
 

@@ -1,4 +1,4 @@
-"""From paths to tables: find the files, recognise their format, rename and fill columns, check."""
+"""From paths to tables: find the files, recognise their formats, rename and fill columns, check the cells."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from typing import BinaryIO, Final
 
 from modak import plugins
 from modak.errors import DataError, Fault, unknown
-from modak.ingest import Format
-from modak.ingest import columns as table_columns
+from modak.ingest import Format, checking, values
+from modak.ingest.columns import canonical, header_faults, is_known
 from modak.ingest.sources import Source, files, from_path, from_stream
-from modak.ingest.table import PLAIN, Batch, Cells, Options, Point, Raw, Table
+from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table
 
 REQUIRED: Final = ("application", "metric", "value")
 ASKED: Final = ("application", "metric")
 CELLS_A_POINT: Final = 100
-"""Cells that the rows to predict may have, on average of a full table."""
+"""Average number of cells that a row to predict may have, if there are as many rows as allowed."""
 
 
 @dataclass(frozen=True)
 class Incoming:
-    """What a ``load`` was pointed at: tables, and the files of folders that no format recognises."""
+    """The files of a ``load``: tables, and the names of files in folders that no format recognises."""
 
     tables: tuple[Table, ...]
     skipped: tuple[str, ...] = ()
     options: Options = PLAIN
-    """What was said of all of them."""
+    """How all of them are read."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to tell of the files that were skipped."""
+        """A note for each skipped file."""
         return tuple(f"{name}: of no known format, skipped" for name in self.skipped)
 
 
 def tables(paths: Iterable[Path], options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Incoming:
     """The tables of files and folders. Files of a folder that no format recognises are skipped, and listed.
 
-    ``formats`` not given are the built-in ones and those of plug-ins.
+    ``formats``: by default the built-in ones and those of plug-ins.
 
     Raises :class:`modak.errors.DataError` for a path that cannot be read, or where nothing is recognised.
     """
@@ -60,7 +60,7 @@ def tables(paths: Iterable[Path], options: Options = PLAIN, formats: Sequence[Fo
 
 
 def incoming(paths: Sequence[str], options: Options, stdin: BinaryIO) -> Incoming:
-    """The tables of what a command line names: files, folders, and standard input for ``-``. Raises as :func:`tables` does."""
+    """The tables of a command line's paths: files, folders, and ``-`` for standard input. Raises as :func:`tables` does."""
     named = [Path(path) for path in paths if path != "-"]
     found = tables(named, options) if named else Incoming(())
     piped = (table(from_stream(stdin), options),) if "-" in paths else ()
@@ -68,25 +68,26 @@ def incoming(paths: Sequence[str], options: Options, stdin: BinaryIO) -> Incomin
 
 
 def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Table:
-    """One source as a table. Its rows are read, and checked, when its batches are."""
+    """One source as a table. Its rows are read and checked when its ``batches`` are read."""
     chosen = _format(source, options, formats)
     _check_fill(options)
     return Table(source, chosen.name, options, lambda: _batches(source, chosen, options))
 
 
 def points(source: Source, most: int, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> tuple[Point, ...]:
-    """The rows of a result table without values: what to predict. Raises as reading a table does, and for more than ``most`` rows."""
+    """The rows of a table whose values are to be predicted. Raises as reading a table does, and for more than ``most`` rows."""
     chosen = _format(source, options, formats, loading=False)
     _check_fill(options)
     found: list[Point] = []
+    now = datetime.now(UTC)
     for raw in _parts(chosen, source):
         _check_size(len(found) + len(raw.lines), len(raw.columns), most, source.name)
-        found += table_columns.points(_prepared(raw, source.name, options, loading=False), raw, source.name)
+        found += checking.points(_prepared(raw, source.name, options, loading=False), raw, source.name, now)
     return tuple(found)
 
 
 def _parts(chosen: Format, source: Source) -> Iterator[Raw]:
-    """The parts of a source; a fault that names no place gets the file's name."""
+    """The parts of a source. A fault without a place gets the file's name."""
     try:
         yield from chosen.read(source)
     except DataError as wrong:
@@ -101,7 +102,7 @@ def _check_size(rows: int, columns: int, most: int, name: str) -> None:
 
 
 def _installed() -> Sequence[Format]:
-    """Built-in formats and those of plug-ins. The tables of anybody's are asked last: most texts could be one."""
+    """Built-in formats and those of plug-ins. JSON and CSV come last, because they recognise almost any text."""
     return sorted(plugins.all_of("ingest"), key=lambda each: each.name in ("json", "csv"))
 
 
@@ -136,11 +137,10 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
 
 
 def _check_fill(options: Options) -> None:
-    known = [name for name in options.fill if name in table_columns.COLUMNS or table_columns.PARAMETER.fullmatch(name)]
-    faults = [Fault("--set", message) for message in table_columns.header_faults(tuple(options.fill), (), loading=False)]
-    for name in known:
+    faults = [Fault("--set", message) for message in header_faults(tuple(options.fill), (), loading=False)]
+    for name in filter(is_known, options.fill):
         try:
-            table_columns.check_cell(name, options.fill[name].strip(), datetime.now(UTC))
+            values.reader(name, datetime.now(UTC))(options.fill[name].strip())
         except ValueError as wrong:
             faults.append(Fault("--set", f"column {name!r}: {options.fill[name]!a}: {wrong}"))
     if faults:
@@ -148,17 +148,17 @@ def _check_fill(options: Options) -> None:
 
 
 def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch]:
-    """Checked parts. After the first fault the rest is only checked, until there are faults enough to show."""
+    """Checked parts. After the first fault the rest is only checked, until there are :data:`MOST_FAULTS`."""
     faults: list[Fault] = []
     rows = notes = 0
     now = datetime.now(UTC)
     parts = _parts(chosen, source)
-    while len(faults) < table_columns.MOST_FAULTS:
+    while len(faults) < MOST_FAULTS:
         try:
             raw = next(parts, None)
             if raw is None:
                 break
-            batch = table_columns.batch(_prepared(raw, source.name, options, loading=True), source.name, now)
+            batch = checking.batch(_prepared(raw, source.name, options, loading=True), source.name, now)
             rows += len(batch)
             notes += len(batch.notes)
         except DataError as wrong:
@@ -173,18 +173,17 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
 
 
 def _first(faults: list[Fault]) -> list[Fault]:
-    most = table_columns.MOST_FAULTS
     faults = list(dict.fromkeys(faults))
-    return faults if len(faults) <= most else [*faults[:most], Fault("", f"only the first {most} faults are shown")]
+    return faults if len(faults) <= MOST_FAULTS else [*faults[:MOST_FAULTS], Fault("", f"only the first {MOST_FAULTS} faults are shown")]
 
 
 def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
-    """The part with its columns renamed and its empty cells filled; ``loading``: its rows have values. Raises where columns are wrong."""
+    """The part with its columns renamed and its empty cells filled; ``loading``: ``value`` is required. Raises for wrong columns."""
     if not raw.columns and raw.notes:
         return raw  # everything was left out
     columns = _renamed(raw, name, options)
     wanted = [column for column in (REQUIRED if loading else ASKED) if column not in options.fill]
-    faults = [Fault(f"{name}:1", message) for message in table_columns.header_faults(tuple(columns), wanted, loading=loading)]
+    faults = [Fault(f"{name}:1", message) for message in header_faults(tuple(columns), wanted, loading=loading)]
     if faults:
         raise DataError(faults=faults)
     for column, text in options.fill.items():
@@ -198,7 +197,7 @@ def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
             raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={options.rename[old]}")
     columns: dict[str, Cells] = {}
     for old, cells in raw.columns.items():
-        new = options.rename.get(old) if old in options.rename else table_columns.plain(old)
+        new = options.rename.get(old) if old in options.rename else canonical(old)
         if new in columns:
             raise DataError(f"two columns are called {new!r}", field=f"{name}:1")
         if new:
@@ -220,5 +219,5 @@ def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
 
 
 def options_text(options: Options) -> str:
-    """The options that decide which rows a file holds, as one line: the same line, the same rows."""
+    """The options that decide how a file's rows are read, as one line, so that the options of two loads can be compared."""
     return json.dumps(options.as_dict(), sort_keys=True)

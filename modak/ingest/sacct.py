@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from modak.errors import DataError, Fault
-from modak.ingest.documents import Found, count, divided, text_of
+from modak.ingest.documents import Found, count, divided, numbered_lines, text_of
 from modak.ingest.sources import Source
-from modak.ingest.table import Raw
+from modak.ingest.table import MOST_FAULTS, Raw
 
 WANTED: Final = ("JobID", "JobName", "State", "Elapsed")
 REPLACED: Final = {"JobID": "JobIDRaw", "Elapsed": "ElapsedRaw"}
@@ -19,7 +19,7 @@ _FREE: Final = frozenset(
     ("Comment", "AdminComment", "SystemComment", "Constraints", "Container", "Extra", "Reason", "SubmitLine", "WorkDir", "WCKey")
 )
 """Columns beside the job's name that hold any text, so that a stray separator cannot be placed."""
-_ELAPSED: Final = re.compile(r"(?:([0-9]{1,5})-)?([0-9]{1,5}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?")
+_ELAPSED: Final = re.compile(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,5}):)?([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?")
 _GPUS: Final = re.compile(r"(?:^|,)gres/gpu=([0-9]{1,8})(?![0-9])")
 
 
@@ -60,14 +60,14 @@ class Sacct:
 
 
 def _jobs(content: str, name: str) -> Iterator[Job]:
-    lines = content.splitlines()
-    header = [cell for cell in lines[0].split("|") if cell]
+    lines = numbered_lines(content)
+    header = [cell for cell in next(lines)[1].split("|") if cell]
     missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
     if missing:
         raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=f"{name}:1")
     jobs: dict[str, Job] = {}
     faults: list[Fault] = []
-    for line, row in enumerate(lines[1:], 2):
+    for line, row in lines:
         cells = _cells(row, header)
         if cells is not None:
             _row(cells, line, jobs)
@@ -75,7 +75,7 @@ def _jobs(content: str, name: str) -> Iterator[Job]:
             what = f"{row.count('|') + 1} cells; the header has {len(header)} columns (a name with '|' in it? take --json)"
             faults.append(Fault(f"{name}:{line}", what))
     if faults:
-        raise DataError(faults=faults[:20])
+        raise DataError(faults=faults[:MOST_FAULTS])
     yield from jobs.values()
 
 
@@ -115,7 +115,7 @@ def _job(number: str, line: int, cells: Mapping[str, str]) -> Job:
 
 
 def seconds(elapsed: str) -> str | None:
-    """``[d-]hh:mm:ss`` in seconds."""
+    """``[d-][hh:]mm:ss`` in seconds; nothing for any other text."""
     found = _ELAPSED.fullmatch(elapsed)
     if not found:
         return None
@@ -128,6 +128,8 @@ def add(job: Job, found: Found) -> None:
     title = f"job {job.id} ({job.cells['application']})"
     if job.state != "COMPLETED":
         found.leave(job.line, f"{title} is {job.state}")
+    elif job.seconds is None:
+        found.leave(job.line, f"{title} has no elapsed time")
     elif not count(job.seconds):
         found.leave(job.line, f"{title} took less than a second")
     else:

@@ -1,4 +1,4 @@
-"""Files, folders and streams as sources that can be read twice, with the hash of their content."""
+"""Files, folders and streams as sources: they have a hash, and can be read more than once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NO_ROOM: Final = "the service has no room for what is loaded; try again later"
 MOST_UNPACKED: Final = 16 * 2**30
 """Bytes that a gzip file may hold."""
 MOST_TIMES: Final = 200
-"""How many times larger than itself a gzip file may be inside, beyond the first 16 MiB: tables reach 50, bombs 1000."""
+"""Largest ratio of unpacked to packed size, beyond the first 16 MiB: tables reach 50, bombs 1000."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Bytes with a name, a gzip file's unpacked; hash and size are those of the file as it is."""
+    """Bytes with a name. A gzip file is unpacked while it is read; ``sha256`` and ``size`` (bytes) are those of the file itself."""
 
     name: str
     sha256: str
@@ -38,12 +38,12 @@ class Source:
 
     @property
     def done(self) -> float:
-        """How much of the file the stream that was opened last has read: 0 to 1."""
+        """The part of the file that the last opened stream has read, from 0 to 1."""
         stream = self._streams[-1] if self._streams else None
         return 0.0 if stream is None else 1.0 if stream.closed or not self.size else min(stream.tell() / self.size, 1.0)
 
     def open(self) -> BinaryIO:
-        """A stream from the beginning. Reading raises :class:`modak.errors.DataError` for a gzip file that is damaged or a bomb."""
+        """A stream from the beginning. Reading it raises :class:`modak.errors.DataError` for a damaged gzip file or a gzip bomb."""
         stream = self.opened()
         self._streams[:] = [stream]
         packed = stream.read(2) == b"\x1f\x8b"
@@ -51,19 +51,19 @@ class Source:
         return cast(BinaryIO, io.BufferedReader(_Unpacked(stream, self.name, self.size))) if packed else stream
 
     def head(self) -> bytes:
-        """How the content begins, up to 64 KiB: what formats are recognised by."""
+        """The first 64 KiB of the content, by which formats are recognised."""
         with self.open() as stream:
             return stream.read(65_536)
 
 
 class _Unpacked(io.RawIOBase):
-    """What a gzip stream holds, as far as it is not too much."""
+    """The content of a gzip stream, within :data:`MOST_UNPACKED` and :data:`MOST_TIMES`."""
 
     def __init__(self, stream: BinaryIO, name: str, size: int) -> None:
         self._stream, self._inner, self._name, self._size, self._read = stream, gzip.GzipFile(fileobj=stream), name, size, 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Always."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -86,7 +86,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """The files that ``paths`` name, folders walked in order of names; with whether the file was only found in a folder.
+    """The files that ``paths`` name, folders searched in the order of names; each with whether it was found in a folder.
 
     Raises :class:`modak.errors.DataError` for a path that does not exist or is neither a file nor a folder.
     """
@@ -113,7 +113,12 @@ def from_path(path: Path) -> Source:
             digest, state = hashlib.file_digest(stream, "sha256").hexdigest(), os.fstat(stream.fileno())
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", field=str(path)) from None
-    return Source(str(path), digest, state.st_size, lambda: _reopened(path, state))
+    return Source(named(path), digest, state.st_size, lambda: _reopened(path, state))
+
+
+def named(path: Path | str) -> str:
+    """A path as text that every database and terminal takes: bytes of a name that are not UTF-8 are written as ``\\xf6``."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _reopened(path: Path, before: os.stat_result) -> BinaryIO:
@@ -132,7 +137,7 @@ def from_bytes(content: bytes, name: str) -> Source:
 
 @contextmanager
 def keeping() -> Iterator[None]:
-    """A temporary folder that is full, or cannot be written, is :class:`modak.errors.Unavailable`."""
+    """While temporary files are written: a folder that is full or cannot be written raises :class:`modak.errors.Unavailable`."""
     try:
         yield
     except OSError as error:
@@ -141,7 +146,7 @@ def keeping() -> Iterator[None]:
 
 
 def from_stream(stream: BinaryIO, name: str = "-") -> Source:
-    """A stream that can be read only once (standard input): kept in a temporary file where it is long."""
+    """A stream that can be read only once (standard input). More than 16 MiB are kept in a temporary file."""
     start = stream.read(_IN_MEMORY)
     if len(start) < _IN_MEMORY:
         return from_bytes(start, name)

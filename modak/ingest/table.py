@@ -1,7 +1,7 @@
-"""Tables on their way in: cells as text from a format, then typed columns for the store.
+"""Tables of results while they are read: first cells as text, then typed columns for the store.
 
-A column is kept as its distinct texts and, for each row, the number of its text: a million rows with five applications are
-checked five times.
+A column is kept as its distinct texts and, for each row, the number of its text. A million rows with five applications need
+five checks of an application.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ UNKNOWN: Final = -1
 """An empty cell of a column of whole numbers."""
 MOST_COLUMNS: Final = 500
 """Columns of a file: each is as long as there are rows, however few cells are filled."""
+MOST_FAULTS: Final = 20
+"""Faults of a file that are reported together."""
 LAYOUT: Final = tuple(Layout.model_fields)
-"""The columns that say how a run lay on its nodes."""
+"""The columns that say how a run was distributed over its nodes."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +56,19 @@ class Cells:
 
 @dataclass(frozen=True)
 class Raw:
-    """A part of a file as text: columns by the names that the file gives them, and the line that each row stands in."""
+    """A part of a file as text: columns under the file's own names, and the line of each row."""
 
     columns: Mapping[str, Cells]
     lines: Int64
     notes: tuple[str, ...] = ()
-    """What the format left out and why, ``FILE:LINE: …``: runs that failed, figures without a number."""
+    """What the format left out, and why (``FILE:LINE: …``): failed runs, figures that are not numbers."""
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, str]], lines: Sequence[int], notes: tuple[str, ...] = ()) -> Raw:
-        """Records with their lines; a record that lacks a column leaves it empty. Raises for more than :data:`MOST_COLUMNS`."""
+        """Records with their lines. A column that a record lacks is empty there.
+
+        Raises :class:`modak.errors.DataError` for more than :data:`MOST_COLUMNS` columns.
+        """
         names = dict.fromkeys(name for record in records for name in record)
         if len(names) > MOST_COLUMNS:
             raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}")
@@ -86,7 +91,7 @@ class Batch:
     measured_at: Int64
     sources: Cells
     suspects: Cells
-    """The empty text: not suspect."""
+    """Why each row is suspect; empty: it is not."""
     lines: Int64
     notes: tuple[str, ...] = ()
 
@@ -96,36 +101,36 @@ class Batch:
 
 @dataclass(frozen=True)
 class Point:
-    """A row that asks for a value instead of giving one: what it says, and what that means."""
+    """A row whose value is to be predicted: its cells, and the series and layout that they describe."""
 
     cells: Mapping[str, str]
-    """The file's own columns, in order."""
+    """By the file's own names of columns, in their order."""
     series: SeriesKey
     layout: Layout
     unit: str | None
-    """The unit that the row wants its answer in; ``None``: the metric's base unit (``series.unit``)."""
+    """The unit of the prediction; ``None``: the metric's base unit (``series.unit``)."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller says about a file: ``rename`` its columns (an empty new name leaves a column out), ``fill`` empty cells."""
+    """How a file is to be read: ``rename`` its columns (an empty new name leaves a column out), ``fill`` empty cells."""
 
     rename: Mapping[str, str] = field(default_factory=dict)
     fill: Mapping[str, str] = field(default_factory=dict)
     format: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """For the record of a load."""
+        """The options that are recorded with a load."""
         return {"rename": dict(sorted(self.rename.items())), "fill": dict(sorted(self.fill.items()))}
 
 
 PLAIN: Final = Options()
-"""Nothing said about a file: its columns are ours, its format is recognised."""
+"""Columns as they are, and a format that is recognised."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A file that is ready to be loaded. ``batches`` reads it from the beginning, and raises where it has a fault."""
+    """A file that is ready to be loaded. ``batches`` reads it from the beginning. Raises :class:`modak.errors.DataError` for a fault."""
 
     source: Source
     format: str

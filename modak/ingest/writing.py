@@ -1,4 +1,4 @@
-"""Results out, other than as CSV: JSON records that load again, and Extra-P's JSON."""
+"""Export of results in formats other than CSV: JSON records, which can be loaded again, and Extra-P's JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POINTLESS: Final = frozenset(("value", "repeat", "measured_at", "source", "susp
 
 
 def write_json(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:
-    """A list of records, one a line; unknown cells are left out. Returns the number of records."""
+    """Write a list of records, one a line, without empty cells. Returns the number of records."""
     written = 0
     for row in rows:
         stream.write(",\n" if written else "[\n")
@@ -33,10 +33,10 @@ def _plain(name: str, cell: str) -> Any:
 
 
 def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:
-    """Extra-P's measurements; suspect rows are left out. Returns the number of values.
+    """Write Extra-P's measurements, without suspect rows. Returns the number of values.
 
-    Counts of the layout and numeric parameters that vary, and that every row knows, are the parameters; what else differs
-    between rows makes regions. Raises :class:`modak.errors.DataError` where nothing varies.
+    Its parameters are the layout counts and numeric parameters that every row has and that vary. Rows that differ in another
+    column belong to different regions. Raises :class:`modak.errors.DataError` where nothing varies.
     """
     kept = [row for row in rows if not row.get("suspect")]
     names = _parameters(kept)
@@ -65,7 +65,7 @@ def _parameters(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _apart(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[str]:
-    """Columns beside the parameters in which rows differ."""
+    """Columns other than the parameters in which rows differ."""
     columns = [name for name in rows[0] if name not in _POINTLESS and name not in names and name != "application"]
     return [name for name in columns if len({row[name] for row in rows}) > 1]
 

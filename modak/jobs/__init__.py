@@ -1,1 +1,1 @@
-"""One job in words that no scheduler owns: what it is, how it is put together, and where its data lies."""
+"""A job, independent of any scheduler: what it is, how it is put together, and where its data is."""

@@ -14,10 +14,11 @@ from modak.choosing.software import Software, bound_mpi, gpu_vendor
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
-from modak.facts import HostMpi, mpi_family
+from modak.facts import HostMpi, Node, mpi_family
 from modak.jobs.placing import report, staging, storage
-from modak.jobs.spec import Attributes, BuildSpec, Container, JobSpec, Resources, Signal
+from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal
 from modak.jobs.starters import is_script, starter, without_starter
+from modak.launchers.jsrun import JSRUN
 from modak.launchers.plain import OWN, USUAL
 from modak.target import Target
 from modak.text.words import Joined, Variable, Word, line
@@ -61,6 +62,8 @@ def job_of(
         post=request.application.post_execution,
         checkpoint=request.application.checkpoint,
         system=target.system,
+        resource_directives=target.partition.resource_directives if target.partition else (),
+        launcher_options=software.rules.launcher_options if launcher not in ("none", "torchrun") else (),
         plan_id=plan_id,
         values=_values(request, resources),
         preflight=request.application.preflight,
@@ -78,28 +81,10 @@ def job_of(
     )
 
 
-def build_of(request: Request, spec: JobSpec, definition: str) -> BuildSpec | None:
-    """What is made before the job can run: the image of a recipe, the application of given sources; ``None``: nothing."""
-    build = request.application.build
-    if not definition and (build is None or not (build.src or build.build_command)):
-        return None
-    return BuildSpec(
-        definition=definition,
-        source=build.src if build else None,
-        command=(build.build_command if build else None) or "",
-        parallelism=(build.build_parallelism if build else None) or spec.resources.cores_per_node,
-    )
-
-
-def definition_of(software: Software, target: Target) -> tuple[str, str]:
-    """Text and file name of the recipe that the plan carries; empty where the image is there."""
-    if software.recipe is None or target.runtime is None:
-        return "", ""
-    return software.recipe.text(target.runtime.name)
-
-
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:
-    """The launcher's name, and why it."""
+    """The launcher's name, and the reason for it."""
+    if ranks == 1 and target.system and target.system.launcher == JSRUN:
+        return JSRUN, "launcher: jsrun for the only process, because the script does not run on the job's own node"
     if ranks == 1:
         return "none", "launcher: none, because there is only one process"
     if by_torchrun(request):
@@ -111,7 +96,7 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
 
 
 def _too_old(spec: JobSpec, software: Software) -> tuple[Notice, ...]:
-    """A warning where the image has no torchrun yet."""
+    """A warning if the image is too old to have torchrun."""
     version = software.framework_version
     if spec.launcher != "torchrun" or version is None or Version(version) >= TORCHRUN_SINCE:
         return ()
@@ -120,7 +105,7 @@ def _too_old(spec: JobSpec, software: Software) -> tuple[Notice, ...]:
 
 
 def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
-    """A warning where a recipe makes the image, and none brings the layer that is asked for."""
+    """A warning if the image is built from a recipe and the request asks for DeepSpeed, which no recipe installs."""
     if software.recipe is None or distribution(request) != DEEPSPEED:
         return ()
     return (
@@ -129,7 +114,7 @@ def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
 
 
 def _unlisted(target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning where the layout's MPI is none that the system's file lists: launcher and modules are then those of another."""
+    """A warning if the system file does not list the layout's MPI: launcher and modules are then those of another."""
     usual, label = target.host_mpi, shape.mpi
     if usual is None or label is None or spec.launcher in ("none", "torchrun") or target.mpi_called(label):
         return ()
@@ -139,7 +124,7 @@ def _unlisted(target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]
 
 
 def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...]]:
-    """The job with a launcher that needs no ssh, where the system has none between its nodes."""
+    """The job with a launcher that needs no ssh, if the system has none between its nodes."""
     system, scheduler = target.system, plugins.find("schedulers", target.scheduler)
     if system is None or system.ssh_between_nodes is not False:
         return spec, ()
@@ -157,7 +142,7 @@ def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...
 def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Resources:
     node, options = target.node, request.job_options
     per_core = node.threads_per_core if node else 1
-    cores = shape.cores_per_rank(per_core)
+    cores = _cores_per_rank(request, node, shape)
     mode = next((mode for mode in node.numa_modes if mode.domains == shape.numa_mode), None) if node else None
     return Resources(
         nodes=nodes,
@@ -176,11 +161,29 @@ def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Re
         oversubscribed=_oversubscribed(target, shape),
         node_cores=node.cores if node else None,
         total_ranks=total_ranks(request, shape, nodes),
+        memory_share=_memory_share(node, shape.ranks_per_node * cores) if node else None,
     )
 
 
+def _cores_per_rank(request: Request, node: Node | None, shape: Shape) -> int:
+    """Cores of a rank: one for each thread. With GPUs and without a word of the request on cores, its part of those that go with them,
+    so that ranks lie as far apart as their GPUs, and have cores to feed them."""
+    cores = shape.cores_per_rank(node.threads_per_core if node else 1)
+    options = request.job_options
+    said = request.application.threads or options.core_count_per_process or options.core_count
+    if node is None or said or not shape.gpus_per_node:
+        return cores
+    there = node.cores_with(0 if options.node_exclusive else shape.gpus_per_node)
+    return max(cores, there // shape.ranks_per_node)
+
+
+def _memory_share(node: Node, cores: int) -> int | None:
+    """Bytes of what jobs may use of a node that belong to some of its cores, where that is known."""
+    return int(node.usable_memory_gb * 10**9 * min(1, cores / node.usable_cores)) if node.usable_memory_gb else None
+
+
 def _oversubscribed(target: Target, shape: Shape) -> bool:
-    """Whether a node has too few hardware threads for its ranks' threads, or too few cores where its scheduler gives each rank its own."""
+    """Whether a node has fewer hardware threads than its ranks have threads, or fewer cores than they need where those are counted."""
     node = target.node
     if node is None:
         return False
@@ -190,13 +193,13 @@ def _oversubscribed(target: Target, shape: Shape) -> bool:
 
 
 def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
-    """The ranks that the request gives, where its nodes do not divide them evenly."""
+    """The number of ranks in the request, if it is not nodes x ranks per node."""
     asked = request.application.mpi_ranks
     return asked if asked and asked < nodes * shape.ranks_per_node else None
 
 
 def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, tuple[Notice, ...]]:
-    """The signal before the time limit, and a warning where the limit is too short for it: at its start it would end the job."""
+    """The signal before the time limit; instead a warning if the limit is so short that the signal would end the job at its start."""
     asked = request.job_options.signal
     if asked is None or wall_time_s is None or asked.seconds < wall_time_s:
         return Signal(asked.name, asked.seconds) if asked else None, ()
@@ -213,6 +216,9 @@ def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int |
         account=options.account,
         queue=asked if named else options.queue,
         partition=asked if named else options.partition,
+        qos=target.qos_for(nodes, wall_time_s),
+        reservation=options.reservation,
+        site_resources=options.site_resources,
         wall_time_s=wall_time_s,
         constraint=options.architecture_constraint or (target.partition.constraint if target.partition else None),
         node_list=options.request_specific_nodes,
@@ -233,7 +239,7 @@ def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int |
 
 
 def _command(request: Request, launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
-    """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script where it is not set."""
+    """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script if it is not set."""
     if request.application.command:
         command, notices = _started_once(request.application.command, launcher)
         return (*_interpreted(command, request, launcher), *option_words(request)), notices
@@ -242,13 +248,13 @@ def _command(request: Request, launcher: str) -> tuple[tuple[Word, ...], tuple[N
 
 
 def _interpreted(command: tuple[Word, ...], request: Request, launcher: str) -> tuple[Word, ...]:
-    """The command with ``python3`` before a script of Python's: no shell finds ``train.py``, and torchrun alone takes it as it is."""
+    """The command, with ``python3`` before a Python script: a shell does not find ``train.py``. torchrun starts scripts itself."""
     script = is_script(command[0]) and request.application.app_type in ("python", None)
     return ("python3", *command) if script and launcher != "torchrun" else command
 
 
 def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
-    """The command without a launcher of its own where torchrun starts the ranks; beside another launcher a warning."""
+    """The command without its own launcher if torchrun starts the ranks, with a warning; under other launchers only a warning."""
     program = starter(command)
     if program is None or launcher == "none":
         return command, ()
@@ -260,7 +266,7 @@ def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word,
 
 
 def _mpi(target: Target, shape: Shape) -> HostMpi | None:
-    """The host's MPI library that the shape means; the system's default where it names none."""
+    """The host's MPI library of the shape, or the system's default."""
     if target.system is None:
         return None
     return target.mpi_called(shape.mpi) or target.host_mpi
@@ -285,7 +291,7 @@ def _container(target: Target, software: Software, bound: HostMpi | None) -> Con
 
 
 def _framework_environment(request: Request) -> Mapping[str, str]:
-    """What the request's own options ask for; it goes before rules, which know the request less well."""
+    """Variables for the request's framework options. They take precedence over those of rules."""
     optimisation = request.optimisation
     asked = dict(optimisation.further)
     if optimisation.framework:
@@ -295,7 +301,7 @@ def _framework_environment(request: Request) -> Mapping[str, str]:
 
 
 def _values(request: Request, resources: Resources) -> Mapping[str, str]:
-    """What rule texts may read as exported variables."""
+    """Exported variables that rule texts may read."""
     build = request.application.build
     values = {
         "MODAK_APPLICATION": request.application.app_tag,

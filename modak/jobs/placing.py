@@ -1,4 +1,4 @@
-"""Where a job's data lies while it runs, and what its result is recorded as."""
+"""Where a job's data is while it runs, and what its result file says about the run."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from modak.text.words import Joined, Variable, Word, variables
 from modak.tuning.setting import recorded
 
 COMMON: Final = "default-common"
-"""The storage class where the request names none."""
+"""The storage class if the request names none."""
 SMALL_FILE_BYTES: Final = 2**20
-"""Files below it on the average are kept in one stripe."""
+"""Data sets with a smaller average file get one stripe."""
 STRIPES_ONE_NODE, STRIPES_MORE_NODES = 4, 8
 
 
 @dataclass(frozen=True)
 class Storage:
-    """The place that the script exports as ``MODAK_STORAGE``; ``None``: nobody asks for it, or the system names none."""
+    """The place that the script exports as ``MODAK_STORAGE``; ``None``: it is not needed, or the system has no such storage."""
 
     place: Word | None = None
     decisions: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Storage:
 
 
 def storage(request: Request, target: Target, software: Software) -> Storage:
-    """The storage class that the request prefers, else the image; the common one, where a rule or the command asks for the place alone."""
+    """The storage of the class that the request prefers, else the image; of the common class if only the variable is used."""
     asked, wanted = request.application.storage_class_pref, preferred_storage(request, software)
     if not (wanted or _asked_for(request, software)):
         return Storage()
@@ -48,7 +48,7 @@ def storage(request: Request, target: Target, software: Software) -> Storage:
 
 
 def staging(request: Request, target: Target, nodes: int, software: Software) -> Staging | None:
-    """The job's own directory, where the request has something to copy: in the preferred storage, else in the node's ``TMPDIR``."""
+    """The job's own directory, if the request copies data: in the preferred storage, else in the node's ``TMPDIR``."""
     application = request.application
     if not (application.stage_in or application.stage_out):
         return None
@@ -103,7 +103,7 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
 
 
 def _amount(workload: Workload) -> str | None:
-    """All the work of a run that prints how fast it does that, in what its rate counts."""
+    """The total work of a run that prints a rate, in the unit that the rate counts."""
     rate = counted(metric(workload.metric.name, workload.metric.unit)) if workload.metric else None
     if rate and rate[0] == "samples" and not workload.amount and workload.samples:
         return f"{workload.samples * (workload.epochs or 1):.12g} samples"
@@ -111,10 +111,8 @@ def _amount(workload: Workload) -> str | None:
 
 
 def _asked_for(request: Request, software: Software) -> bool:
-    application = request.application
-    commands = (*application.command, *application.pre_execution, *application.post_execution)
     named = any(name in text.script for text in software.rules.texts for name in ("MODAK_STORAGE", "preferred_storage_location"))
-    return named or "MODAK_STORAGE" in variables(commands)
+    return named or "MODAK_STORAGE" in variables(request.application.words)
 
 
 def _of_class(target: Target, wanted: str | None) -> FileSystem | None:

@@ -1,7 +1,7 @@
-"""One job, independent of any scheduler (in the terms of PSI/J where it has them).
+"""One job, independent of any scheduler (in the terms of PSI/J as far as it has them).
 
 Everything here is a value: schedulers turn it into directives, launchers and runtimes into words, and
-:mod:`modak.script.job` into text. What is large, or a mapping, is left out of hashes, which so cost little.
+:mod:`modak.script.job` into text. Large values and mappings are left out of hashes, so that jobs are quick to look up.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ class Resources:
     whole_node: bool = False
     """The layout uses every core of its nodes."""
     oversubscribed: bool = False
-    """More threads than the node has hardware threads for, or than it has cores for where a core is what the scheduler counts."""
+    """The ranks of a node have more threads than it has hardware threads, or need more cores than it has if the scheduler counts cores."""
     unbound: bool = False
-    """Processes go where the node lets them: a launcher that does not know the job's own cores binds them to none."""
+    """The launcher does not bind processes to cores."""
     node_cores: int | None = None
-    """Physical cores of a node, where they are known."""
+    """Physical cores of a node, if known."""
     total_ranks: int | None = None
-    """Ranks in total, where that is fewer than every node could have."""
+    """Ranks in total, if fewer than nodes x ranks per node."""
+    memory_share: int | None = None
+    """Bytes of a node's memory that belong to the job's cores there, where it is known what jobs may use."""
 
     @property
     def ranks(self) -> int:
@@ -49,13 +51,13 @@ class Resources:
 
     @property
     def cores_per_node(self) -> int:
-        """Cores that the job takes of a node: never more than it has, where ranks share them."""
+        """Cores that the job uses of a node; if ranks share cores, no more than it has."""
         taken = self.ranks_per_node * self.cores_per_rank
         return min(taken, self.node_cores or taken)
 
     @property
     def node_memory(self) -> int:
-        """Bytes of a node that cover both what is asked for the node and for its cores; 0: nothing is."""
+        """Memory per node in bytes that satisfies both the wish per node and the wish per core; 0: there is no wish."""
         return max(self.memory_per_node or 0, (self.memory_per_core or 0) * self.cores_per_node)
 
 
@@ -69,12 +71,17 @@ class Signal:
 
 @dataclass(frozen=True)
 class Attributes:
-    """What the scheduler is told beyond resources. ``None``: nothing said."""
+    """What the scheduler is told in addition to resources. ``None``: not given."""
 
     name: str = "modak"
     account: str | None = None
     queue: str | None = None
     partition: str | None = None
+    qos: str | None = None
+    """Quality of service."""
+    reservation: str | None = None
+    site_resources: tuple[str, ...] = ()
+    """``NAME=VALUE`` of resources that the site has named."""
     wall_time_s: int | None = None
     constraint: str | None = None
     node_list: str | None = None
@@ -110,12 +117,12 @@ class Container:
     host_mpi: HostMpi | None = field(default=None, hash=False)
     """The host MPI that is bound over the container's; ``None``: the container's own."""
     mpi: str | None = None
-    """The MPI family in the image, where its label says."""
+    """The MPI family in the image, according to its label."""
     mpi_version: str | None = None
     to_build: bool = False
     """The image does not exist yet: the build job makes it."""
     digest: str | None = None
-    """``sha256:…`` of the image's file, where the catalogue has it."""
+    """``sha256:…`` of the image's file, if the catalogue has it."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +160,10 @@ class Staging:
 
 @dataclass(frozen=True)
 class Report:
-    """What the script writes about its own run."""
+    """What the script writes into its result file."""
 
     record: Mapping[str, str | float | bool] = field(default_factory=dict, hash=False)
-    """The configuration in the columns of the results table; without ``application`` nothing can be loaded."""
+    """The configuration in the columns of the results table; without ``application`` the file has no results."""
     metric: str | None = None
     """A metric that the application prints; ``None``: its time alone."""
     unit: str | None = None
@@ -189,12 +196,16 @@ class JobSpec:
     checkpoint: tuple[Word, ...] = ()
     """What runs when the signal before the limit comes; empty: the application gets the signal."""
     system: System | None = field(default=None, hash=False)
+    resource_directives: tuple[str, ...] = ()
+    """How its system's partition is asked for nodes, in place of the scheduler's usual options: :attr:`Partition.resource_directives`."""
+    launcher_options: tuple[Word, ...] = ()
+    """The site's own options for the launcher, behind MODAK's."""
     plan_id: str = ""
     values: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What rule texts may read: ``MODAK_STORAGE``, ``MODAK_RANKS``, …; placeholders become these variables."""
+    """Variables that rule texts may read: ``MODAK_RANKS``, ``MODAK_NODES``, …"""
     slurm_step: bool = False
-    """Its processes are a step of Slurm's, which srun starts: what Slurm offers for steps reaches them (Pyxis, ``scancel``). Found when
-    the script is written: :meth:`modak.launchers.Launcher.slurm_step`."""
+    """srun starts its processes as a Slurm step, so that Pyxis and ``scancel`` work for them. Set when the script is written, by
+    :meth:`modak.launchers.Launcher.slurm_step`."""
     preflight: bool = True
     affinity: bool = False
     """Each rank's CPUs are counted and printed before the run."""
@@ -206,8 +217,14 @@ class JobSpec:
     report: Report | None = None
 
     @property
+    def words(self) -> tuple[Word, ...]:
+        """All words of the request in which a variable may be expanded."""
+        copies = (*self.staging.into, *self.staging.out) if self.staging else ()
+        return (*self.command, *self.pre, *self.post, *self.checkpoint, *(copy.outside for copy in copies))
+
+    @property
     def cpus_per_node(self) -> int:
-        """What the job takes of a node as its scheduler counts: cores, or their hardware threads."""
+        """CPUs that the job uses of a node, as its scheduler counts them: cores or hardware threads."""
         return self.resources.cores_per_node * self.cpus_per_core
 
     @property
@@ -230,10 +247,16 @@ class BuildSpec:
     """What is made before the job can run: its image, its application, or both."""
 
     definition: str = ""
-    """Text of the container's recipe (Singularity definition or Dockerfile); empty: the image is there."""
+    """Text of the container's recipe (Singularity definition or Dockerfile); empty: the image exists."""
     source: str | None = None
     """Where the application's sources are (:data:`modak.text.grammar.SourceText`): a Git repository, an archive or a directory."""
     command: str = ""
     """Shell code that builds the application in its source directory, inside the container."""
     parallelism: int = 1
     """``BUILD_PARALLELISM``: processes that a build may start."""
+    queue: str | None = None
+    """The queue or partition that takes a job of one node; ``None``: that of the job."""
+    qos: str | None = None
+    """The quality of service of such a job; ``None``: the site's default."""
+    wall_time_s: int = 7200
+    """Wall time of the build job in seconds."""

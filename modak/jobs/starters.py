@@ -1,4 +1,4 @@
-"""Launchers that users write into their command: MODAK starts the ranks itself, and one inside the other would start too many."""
+"""Launchers at the beginning of a user's command. MODAK starts the ranks itself: one launcher inside another would start too many."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MODULES: Final = frozenset({"torch.distributed.run", "torch.distributed.launch"
 
 
 def starter(command: tuple[Word, ...]) -> str | None:
-    """The launcher that a command begins with; ``None``: none.
+    """The launcher with which a command begins; ``None``: it begins with a program.
 
     >>> starter(("torchrun", "--nproc_per_node", "4", "train.py")), starter(("python3", "train.py"))
     ('torchrun', None)
@@ -41,7 +41,7 @@ def starter(command: tuple[Word, ...]) -> str | None:
 
 
 def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word, ...], tuple[Word, ...]] | None:
-    """The command that ``program`` would start, as one for Python, and what is left out; ``None``: it names none, or is of :data:`OTHERS`.
+    """The command that the launcher ``program`` would start, and the words left out; ``None``: there is none, or it is of :data:`OTHERS`.
 
     >>> without_starter(("torchrun", "--nproc_per_node", "4", "train.py", "--lr", "1"), "torchrun")
     (('python3', 'train.py', '--lr', '1'), ('torchrun', '--nproc_per_node', '4'))
@@ -80,7 +80,7 @@ def _is_option(word: Word) -> bool:
 
 
 def _is_value(word: Word) -> bool:
-    """Whether a word belongs to the option before it, as ``argparse`` reads it; a script never does, should the option be a new flag.
+    """Whether a word is the value of the option before it, as ``argparse`` reads it. A script never is: the option may be an unknown flag.
 
     >>> _is_value("2"), _is_value("-1"), _is_value("-x 1"), _is_value("-x"), _is_value("train.py")
     (True, True, True, False, False)

@@ -1,4 +1,4 @@
-"""Launchers: each gives the words that start a command on all ranks, and what it needs in the script.
+"""Launchers: each gives the words that start a command on all ranks, and the lines that it needs in the script.
 
 A variant is a frozen dataclass that implements :class:`Launcher`. Its words are outside the container (followed by the runtime's
 words and the command), except for those that :meth:`Launcher.inside` puts in front of the command.
@@ -65,7 +65,7 @@ class Launcher(Protocol):
         """The command as it runs inside the container."""
 
     def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
-        """Why a signal to the launcher would not reach its ranks; empty if it does, as far as is known."""
+        """Why a signal to the launcher would not reach its ranks: the job then goes without it. Empty if it does, as far as is known."""
 
 
 BUILTIN: Final[tuple[Launcher, ...]] = (Srun(), Mpirun(), Pals(), Jsrun(), FluxRun(), Torchrun(), NoLauncher())

@@ -1,4 +1,4 @@
-"""MPI families: how the host's launcher and the image's library find each other, and how to see early that they cannot."""
+"""MPI families: which launcher and which library work together, and how a script checks it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from packaging.version import Version
 from modak.jobs.spec import JobSpec
 
 OTHER_MPI: Final = 77
-"""Exit status where launcher and library do not fit."""
+"""Exit status if launcher and library do not work together."""
 WITHOUT_PMI2: Final = Version("5")
-"""From here on Open MPI knows PMIx alone."""
+"""The first version of Open MPI without PMI-2: it supports PMIx only."""
 VERSION_SAYS: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "HYDRA", "mvapich": "HYDRA", "intel-mpi": "Intel(R) MPI"}
 """What ``mpirun --version`` of each family writes."""
 TITLES: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "MPICH", "mvapich": "MVAPICH", "intel-mpi": "Intel MPI"}
 ONE_ABI: Final = (frozenset({"mpich", "intel-mpi", "mvapich"}),)
-"""Families with one binary interface (the MPICH ABI initiative): a program built with one runs with the library and launcher of another."""
+"""Families with the same binary interface (the MPICH ABI initiative): programs built with one run with library and launcher of another."""
 
 
 def library_family(job: JobSpec) -> str | None:
@@ -29,12 +29,10 @@ def library_family(job: JobSpec) -> str | None:
 
 
 def pmi(job: JobSpec) -> str | None:
-    """What ``srun --mpi=`` is given: the site's word, but for an image whose MPI does not know that interface."""
+    """The value of ``srun --mpi=``: the site's, unless the image's own MPI does not support that interface."""
     has = job.container
-    own = has is not None and has.host_mpi is None and has.mpi == "openmpi" and has.mpi_version
-    if job.pmi == "pmi2" and own and has and has.mpi_version and Version(has.mpi_version) >= WITHOUT_PMI2:
-        return "pmix"
-    return job.pmi
+    own = has.mpi_version if has and has.mpi == "openmpi" and not has.host_mpi else None
+    return "pmix" if job.pmi == "pmi2" and own and Version(own) >= WITHOUT_PMI2 else job.pmi
 
 
 def compatible(one: str, other: str) -> bool:

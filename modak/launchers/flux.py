@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from modak.schedulers import Scheduler
 
 HANDED_ON: Final = frozenset({"TERM", "HUP", "ALRM", "USR1", "USR2"})
-"""Signals that it hands on to the ranks, by its source (flux-job attach, which it becomes); INT it keeps, as the first of two Ctrl-C."""
+"""Signals that it passes on to the ranks, by the source of ``flux job attach``, which it becomes. INT is the first of two Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class FluxRun(Plain):
     aliases: tuple[str, ...] = ("flux-run",)
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
-        """It belongs to Flux, which shares a node's GPUs out in equal parts."""
+        """It works under Flux only, and gives each rank the same number of GPUs."""
         has = job.resources
         if scheduler.name != "flux":
             return f"flux run starts processes under Flux, not under {scheduler.name}"
@@ -36,17 +36,17 @@ class FluxRun(Plain):
         )
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """The script runs in a Flux instance."""
+        """A check that the script runs in a Flux instance."""
         return (
             need(quiet(run("flux", "getattr", "size")), OTHER_MPI, "there is no Flux instance here: submit the script with flux batch"),
         )
 
     def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
-        """It hands most signals on."""
+        """It passes most signals on."""
         return kept_back("flux run", HANDED_ON, signal)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
-        """Ranks and their cores. A rank has its share of the GPUs but sees all of the node's: else NCCL's paths are cut."""
+        """Ranks and their cores. Each rank sees all GPUs of its node: NCCL could not use the paths between them otherwise."""
         has = job.resources
         gpus = ("-g", str(has.gpus_per_node // has.ranks_per_node), "-o", "gpu-affinity=off") if has.gpus_per_node else ()
         pmi = ("-o", "pmi=pmix") if job.pmi == "pmix" else ()

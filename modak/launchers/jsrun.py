@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from modak.jobs.spec import JobSpec
 from modak.launchers.family import OTHER_MPI
@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from modak.schedulers import Scheduler
 
 
+JSRUN: Final = "jsrun"
+"""Where this is the system's launcher, scripts run on a node beside those of the job, which only jsrun reaches."""
+
+
 @dataclass(frozen=True)
 class Jsrun(Plain):
     """``jsrun``."""
 
-    name: str = "jsrun"
+    name: str = JSRUN
     aliases: tuple[str, ...] = ()
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
-        """It belongs to LSF, and gives every node the same number of ranks."""
+        """It works under LSF only, and gives every node the same number of ranks."""
         has = job.resources
         if scheduler.name != "lsf":
             return f"jsrun starts processes under LSF, not under {scheduler.name}"
@@ -31,7 +35,7 @@ class Jsrun(Plain):
         return f"jsrun gives each of {has.nodes} nodes the same number of ranks; {has.ranks} do not divide evenly" if uneven else ""
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """``jsrun`` is there."""
+        """A check that ``jsrun`` is on the node."""
         advice = "jsrun is not on this node: load its module, or use mpirun if this LSF has no jsrun"
         return (need(quiet(run("command", "-v", "jsrun")), OTHER_MPI, advice),)
 

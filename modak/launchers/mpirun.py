@@ -29,12 +29,12 @@ class Mpirun(Plain):
     aliases: tuple[str, ...] = ("mpiexec",)
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
-        """It runs under every scheduler, in the flavours that it knows."""
+        """It runs under every scheduler, with the options of the known MPI families."""
         known = ", ".join(_FLAVOURS)
         return "" if flavour(job) in _FLAVOURS else f"mpirun of {flavour(job)} is not known; known: {known}"
 
     def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
-        """Between nodes, unless it lets the scheduler's own daemons start its helpers."""
+        """Between nodes, unless the scheduler's own daemons start its daemons."""
         return job.resources.nodes > 1 and scheduler.name not in _STARTED_BY
 
     def environment(self, job: JobSpec) -> Mapping[str, str]:
@@ -43,11 +43,11 @@ class Mpirun(Plain):
         return {**threads, **(_intel_environment() if flavour(job) == "intel-mpi" else {})}
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Under Slurm its helpers on other nodes get this script's environment, even where the job was submitted without one."""
+        """Under Slurm, its daemons on other nodes get this script's environment even if the job was submitted without one."""
         return _HELPERS if scheduler.name == "slurm" and job.resources.nodes > 1 else ()
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """``mpirun`` is there, and of the family whose library the ranks use: else each rank would think that it is alone."""
+        """A check that ``mpirun`` is of the family whose library the ranks use; otherwise each rank would run alone."""
         wanted = library_family(job)
         if wanted is None:
             return (need(holds(run("mpirun", "--version"), VERSION_SAYS["openmpi"]), OTHER_MPI, _NOT_NAMED),)
@@ -59,7 +59,7 @@ class Mpirun(Plain):
         return (need(first, OTHER_MPI, advice),)
 
     def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
-        """Each family hands some signals on."""
+        """Each family passes some signals on."""
         family = flavour(job)
         return kept_back(f"{self.name} of {TITLES[family]}", HANDED_ON[family], signal) if family in HANDED_ON else ""
 
@@ -85,8 +85,8 @@ def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> t
 
 
 def _placed(job: JobSpec) -> tuple[Word, ...]:
-    """Ranks a node and their cores. Horovod on GPUs is bound to nothing: its threads serve all of the node's GPUs, and until version 5
-    the openib transport gets in NCCL's way."""
+    """Ranks per node and their cores. Horovod on GPUs is not bound, because its threads serve all GPUs of the node; before Open MPI 5 it
+    runs without the openib transport, which disturbs NCCL."""
     has = job.resources
     if has.oversubscribed:
         return ("--map-by", f"ppr:{has.ranks_per_node}:node:OVERSUBSCRIBE", "--bind-to", "none")
@@ -100,12 +100,12 @@ def _placed(job: JobSpec) -> tuple[Word, ...]:
 
 
 def _unbound(job: JobSpec) -> bool:
-    """Whether ranks go where they like."""
+    """Whether ranks are not bound to cores."""
     return flavour(job) == "openmpi" and job.distribution == "horovod" and job.resources.gpus_per_node > 0
 
 
 def _mpich(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
-    """MPICH's Hydra passes the whole environment on, and finds the job's nodes itself. More cores than there are it does not bind to."""
+    """MPICH's Hydra passes the whole environment on and finds the job's nodes itself. It refuses to bind ranks to more cores than exist."""
     has = job.resources
     bound = "none" if has.oversubscribed or has.unbound else f"core:{has.cores_per_rank}"
     return ("mpirun", "-n", str(has.ranks), "-ppn", str(has.ranks_per_node), "-bind-to", bound)
@@ -119,8 +119,8 @@ def _intel(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tup
 
 
 def _intel_environment() -> dict[str, str]:
-    """Each rank gets its share of the CPUs that the job may use, whether Slurm counts hardware threads or not; without the second
-    variable a scheduler's own placement would go before ``-ppn``."""
+    """Each rank gets its share of the job's CPUs, whether Slurm counts hardware threads or cores. The second variable makes ``-ppn`` take
+    precedence over the scheduler's own placement."""
     return {"I_MPI_PIN_DOMAIN": "auto:compact", "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "0"}
 
 
@@ -140,7 +140,8 @@ HANDED_ON: Final[Mapping[str, frozenset[str]]] = {
     "mvapich": _HYDRA,
     "intel-mpi": frozenset(),
 }
-"""Signals that ``mpirun`` hands on to its ranks (seen with Open MPI 4.1.4 and MPICH 4.0.2); others end them, or come to nothing. Intel's
-kills the ranks on any, unless ``I_MPI_JOB_SIGNAL_PROPAGATION`` is set, and is a shell script, which need not hand them on even then."""
+"""Signals that ``mpirun`` passes on to its ranks (tested with Open MPI 4.1.4 and MPICH 4.0.2); others end the ranks, or are ignored. That
+of Intel MPI kills the ranks on any signal unless ``I_MPI_JOB_SIGNAL_PROPAGATION`` is set; it is a shell script, and may not pass them on
+even then."""
 _STARTED_BY: Final = {"slurm": "slurm", "lsf": "lsf"}
-"""Schedulers whose daemons start mpirun's helpers on other nodes, and what Intel MPI calls that."""
+"""Schedulers whose daemons start those of mpirun on other nodes, and the value of Intel MPI's ``-bootstrap`` for each."""

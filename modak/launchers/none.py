@@ -22,7 +22,7 @@ class NoLauncher(Plain):
     aliases: tuple[str, ...] = ()
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
-        """It starts one process."""
+        """It starts one process only."""
         return f"without a launcher {job.resources.ranks} ranks cannot be started" if job.resources.ranks > 1 else ""
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:

@@ -27,11 +27,11 @@ class Pals(Plain):
     aliases: tuple[str, ...] = ("cray-pals",)
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
-        """It finds the job's nodes by PBS Pro or Slurm."""
+        """It works under PBS Pro and Slurm only."""
         return "" if scheduler.name in _FITS else f"mpiexec of PALS starts processes under PBS Pro or Slurm, not under {scheduler.name}"
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """``mpiexec`` is there."""
+        """A check that ``mpiexec`` is on the node."""
         return (need(quiet(run("command", "-v", "mpiexec")), OTHER_MPI, "mpiexec is not on this node: load the PALS module"),)
 
     def environment(self, job: JobSpec) -> Mapping[str, str]:
@@ -41,8 +41,8 @@ class Pals(Plain):
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """Ranks, ranks a node, and cores of a rank, to which it is bound. The environment goes along.
 
-        ``depth`` counts CPUs in the order of their numbers, where the second hardware threads come after the last core: ranks that use
-        those are bound to nothing.
+        ``depth`` counts CPUs in the order of their numbers, in which the second hardware threads come after the last core: ranks that use
+        hyper-threads are not bound.
         """
         has = job.resources
         none = has.oversubscribed or has.hyperthreads

@@ -1,4 +1,4 @@
-"""What launchers that start the ranks on the job's own layout have in common."""
+"""What most launchers have in common."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from modak.schedulers import Scheduler
 
 OWN: Final[Mapping[str, str]] = {"slurm": "srun", "flux": "flux"}
-"""Launchers that are a scheduler's own: they know the job's nodes, and need neither ssh nor a host file."""
+"""The launcher that belongs to a scheduler: it knows the job's nodes, and needs neither ssh nor a host file."""
 USUAL: Final = "mpirun"
-"""What starts ranks under other schedulers, where the system names nothing."""
+"""The launcher under other schedulers, if the system file names none."""
 
 
 def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:
-    """Why ranks of a program that hands some signals on would not get another one; empty for one of those."""
+    """Why a signal does not reach the ranks of a program that passes only the signals ``handed_on``; empty if it does."""
     if signal in handed_on:
         return ""
     if not handed_on:
@@ -31,9 +31,9 @@ def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:
 
 
 class Plain:
-    """No ssh, no step of Slurm's, the layout as it is, OpenMP's variables, nothing before, the command unchanged, signals handed on.
+    """No ssh, no Slurm step, the job's own layout, OpenMP's variables, no set-up, the command unchanged, signals passed on.
 
-    A variant overrides what differs.
+    A launcher overrides what differs.
     """
 
     def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
@@ -61,5 +61,5 @@ class Plain:
         return job.command
 
     def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
-        """Nothing is known of signals that it keeps to itself."""
+        """Empty: no signal is known that would not reach the ranks."""
         return ""

@@ -1,4 +1,4 @@
-"""Slurm's own launcher: it knows the job's nodes, starts ranks without ssh and binds them."""
+"""Slurm's own launcher."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Srun(Plain):
     aliases: tuple[str, ...] = ()
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
-        """It belongs to Slurm."""
+        """It works under Slurm only."""
         return "" if scheduler.name == "slurm" else f"srun starts processes under Slurm, not under {scheduler.name}"
 
     def slurm_step(self, job: JobSpec, scheduler: Scheduler) -> bool:
@@ -34,13 +34,13 @@ class Srun(Plain):
         return True
 
     def environment(self, job: JobSpec) -> Mapping[str, str]:
-        """OpenMP's; Intel MPI finds Slurm's process manager by the library that the site names."""
+        """OpenMP's; for Intel MPI also the site's library of Slurm's process manager."""
         mpi = next((mpi for mpi in job.system.mpi if mpi.family == "intel-mpi"), None) if job.system else None
         intel = job.launcher_flavour == "intel-mpi" and mpi and mpi.pmi_library
         return {**openmp(job.resources), **({"I_MPI_PMI_LIBRARY": intel} if intel else {})}
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Slurm has the process manager that the ranks' MPI asks for: without it each rank would wait, or think that it is alone."""
+        """A check that Slurm has the process manager that the ranks' MPI needs: without it each rank would wait, or be alone."""
         wanted = pmi(job)
         if not wanted:
             return ()
@@ -55,8 +55,8 @@ class Srun(Plain):
 def step(job: JobSpec, has: Resources) -> tuple[Word, ...]:
     """One step on the allocation.
 
-    Since Slurm 22.05 a step does not inherit ``--cpus-per-task``, and a job that started with ``--export=NONE`` hands that on.
-    A hint and ``--cpu-bind`` exclude each other (srun would ignore the hint); with the hint, cores are bound one thread each.
+    Since Slurm 22.05 a step does not inherit ``--cpus-per-task``; it does inherit ``--export=NONE`` of the job.
+    A hint and ``--cpu-bind`` exclude each other (srun would ignore the hint). The hint also binds ranks to cores, one thread per core.
     """
     single = hint(job)
     return (

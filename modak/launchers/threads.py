@@ -1,4 +1,4 @@
-"""What OpenMP is told: as many threads as a rank has, on its cores, side by side."""
+"""Environment variables of OpenMP: the threads of a rank, bound to its cores."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from modak.jobs.spec import Resources
 
 
 def openmp(has: Resources, *, bound: bool = True) -> dict[str, str]:
-    """``OMP_NUM_THREADS`` counts threads (not cores, where hyper-threads are used); one place a core, or one a hardware thread.
+    """``OMP_NUM_THREADS`` (threads, not cores), and one place per core, or per hardware thread if hyper-threads are used.
 
-    Where the ranks are not ``bound``, nothing on places: threads that bind themselves would all take the node's first cores.
+    Without places if the ranks are not ``bound``: threads of all ranks would be bound to the node's first cores.
     """
     if not bound:
         return {"OMP_NUM_THREADS": str(has.threads_per_rank)}

@@ -1,8 +1,7 @@
-"""Every accepted spelling of a request -> the canonical one, plus warnings that name each change.
+"""Every accepted spelling of a request -> the canonical one, and a warning for each change.
 
-This is the only tolerant room. What says the same in other words is read, what is unknown is left out, and each such
-change is a warning; ``strict`` turns warnings into faults. What cannot be expressed safely is always a fault, and all
-faults are reported together.
+No other part of the program is tolerant. Other spellings are read, unknown keys and values are left out, and each such change is a
+warning; ``strict`` turns warnings into faults. What cannot be expressed safely is always a fault. All faults are reported together.
 """
 
 from __future__ import annotations
@@ -13,34 +12,24 @@ from typing import Any, Final
 
 from modak import dsl, plugins
 from modak.errors import Fault, RequestError
+from modak.normalise.fields import begin, command_line, dependency, email, events, host_list, one_word, resources, signal, source, variables
 from modak.normalise.optimisation import optimisation
 from modak.normalise.sections import OBJECT, remembered, section, spellings, spelt
 from modak.normalise.spellings import (
-    LEFT_OUT,
     Read,
     Reader,
-    begin,
     choice,
-    command_line,
-    dependency,
     each,
-    email,
-    events,
     flag,
     fold,
-    host_list,
     left_out,
     noted,
     number,
-    one_word,
     prose,
     seconds,
     shown,
-    signal,
     size,
-    source,
     text,
-    variables,
     whole,
     wrong,
 )
@@ -48,7 +37,7 @@ from modak.normalise.spellings import (
 
 @dataclass(frozen=True)
 class Normalised:
-    """A canonical request, what was changed on the way, and the document as it came."""
+    """A canonical request, the changes that led to it, and the document as it was sent."""
 
     request: dsl.Request
     warnings: tuple[dsl.Notice, ...]
@@ -63,7 +52,7 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
     """
     job, notes = _job(document)
     job, moved = _runtime_in_target(job)
-    read = [reader(job.get(name), name) for name, reader in _readers(job).items()]
+    read = _read(job)
     faults = tuple(fault for got in read for fault in got.faults)
     notes += moved + tuple(note for got in read for note in got.notes)
     if strict:
@@ -103,25 +92,20 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     return {name: job[key] for name, key in keys.items()}, notes + more
 
 
-def _readers(job: Mapping[str, Any]) -> Mapping[str, Reader]:
-    names = frozenset((*_copied(job.get("job_options")), *_tuned(job.get("optimisation"))))
+def _read(job: Mapping[str, Any]) -> tuple[Read, Read, Read, Read]:
+    """The four sections. Commands of the application may use variables that other sections name, so it is read last."""
+    options = _JOB_OPTIONS(job.get("job_options"), "job_options")
+    wanted = optimisation(job.get("optimisation"), "optimisation")
+    names = _own_variables(options.value, wanted.value)
     application = section(_application(names), dsl.Application) if names else _PLAIN_APPLICATION
-    return {"job_options": _JOB_OPTIONS, "application": application, "target": _TARGET, "optimisation": optimisation}
+    return options, application(job.get("application"), "application"), _TARGET(job.get("target"), "target"), wanted
 
 
-def _copied(options: Any) -> Collection[str]:
-    """Variables that the request copies into the job: its commands may use them."""
-    given = options.get("copy_environment_variable") if isinstance(options, OBJECT) else None
-    found = variables(given, "").value
-    return () if found is LEFT_OUT else found
-
-
-def _tuned(optimisation: Any) -> Collection[str]:
-    """Variables that a tuner or a setting exports: the request's commands may use them."""
-    tuning = optimisation.get("autotuning") if isinstance(optimisation, OBJECT) else None
-    parts = [tuning.get(name) for name in ("space", "setting")] if isinstance(tuning, OBJECT) else []
-    found = [part.get("environment") for part in parts if isinstance(part, OBJECT)]
-    return tuple(str(name) for names in found if isinstance(names, OBJECT) for name in names)
+def _own_variables(options: Any, wanted: Any) -> frozenset[str]:
+    """Variables that the request copies into the job, or that a tuner sets. The values of a section with faults are unchecked."""
+    tuning = getattr(wanted, "autotuning", None)
+    tuned = [getattr(getattr(tuning, part, None), "environment", ()) for part in ("space", "setting")] if tuning else []
+    return frozenset((*getattr(options, "copy_environment_variable", ()), *(name for names in tuned for name in names)))
 
 
 JOB_OPTIONS: Final[Mapping[str, Reader]] = {
@@ -129,6 +113,9 @@ JOB_OPTIONS: Final[Mapping[str, Reader]] = {
     "account": text,
     "queue": text,
     "partition": text,
+    "qos": text,
+    "reservation": text,
+    "site_resources": resources,
     "wall_time_limit": seconds,
     "node_count": whole,
     "process_count_per_node": whole,
@@ -179,7 +166,7 @@ def _application(names: Collection[str]) -> Mapping[str, Reader]:
 
 
 def _image(value: Any, path: str) -> Read:
-    """An image of the caller's own; ``repository/name:tag`` without a scheme is one of Docker Hub."""
+    """The caller's own image; ``repository/name:tag`` without a scheme is one of Docker Hub."""
     if isinstance(value, str) and fold(value) in OUT_OF_SUPPORT:
         return _runtime(value, path)
     got = text(value, path)
@@ -199,7 +186,7 @@ def _runtime(value: Any, path: str) -> Read:
 
 
 def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
-    """A runtime's name where an image is expected belongs to ``target.container_runtime``."""
+    """The job with a runtime's name in place of an image moved to ``target.container_runtime``."""
     application, target = job.get("application"), job.get("target") or {}
     given = application.get("container_runtime") if isinstance(application, OBJECT) else None
     if not isinstance(application, OBJECT) or not isinstance(given, str) or not isinstance(target, OBJECT):
@@ -214,7 +201,7 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
 def _counts(
     options: dsl.JobOptions, application: dsl.Application, wanted: dsl.Optimisation
 ) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
-    """Threads and accelerators that stand in a framework's options alone also count for the job; given twice, the job's hold."""
+    """Threads and accelerators in a framework's options apply to the job, too; if both give them, the job's own are used."""
     said = {"mpi": wanted.options, **wanted.further}.values()
     threads = next((found for one in said if (found := getattr(one, "number_of_threads", None))), None)
     gpus = next((found for one in said if (found := getattr(one, "number_of_acc", None))), None)
@@ -248,7 +235,7 @@ _NO_CLOUD: Final = "cloud targets are not supported; the answer is a plain shell
 
 
 def _scheduler(value: Any, path: str) -> Read:
-    """``pbs`` is Torque's dialect, which OpenPBS still reads; what has no scheduler gets a plain shell script."""
+    """``pbs`` is read as Torque's dialect, which OpenPBS also accepts; a target without a scheduler gets a plain shell script."""
     if isinstance(value, str) and fold(value) in CLOUDS:
         return noted(path, "shell", _NO_CLOUD)
     if isinstance(value, str) and fold(value) == "pbs":
@@ -267,6 +254,7 @@ def _site(value: Any, path: str) -> Read:
 TARGET: Final[Mapping[str, Reader]] = {"name": _site, "job_scheduler_type": _scheduler, "container_runtime": _runtime}
 COUNTS: Final = {"nodes": "node_count", "ranks_per_node": "process_count_per_node", "gpus_per_node": "request_gpus", "gpus": "request_gpus"}
 """Counts of a job as results call them."""
-_JOB_OPTIONS: Final = section(JOB_OPTIONS, dsl.JobOptions, also=COUNTS)
+RESOURCES: Final = {"licenses": "site_resources", "licences": "site_resources"}
+_JOB_OPTIONS: Final = section(JOB_OPTIONS, dsl.JobOptions, also={**COUNTS, **RESOURCES})
 _PLAIN_APPLICATION: Final = section(_application(()), dsl.Application)
 _TARGET: Final = remembered(section(TARGET, dsl.Target, also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"}))

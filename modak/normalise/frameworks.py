@@ -16,14 +16,14 @@ from modak.normalise.spellings import LEFT_OUT, Read, fold, shown, version
 from modak.text.faults import join
 
 _QUOTED = re.compile("'([^']*)'")
-"""A word in pydantic's list of those that a field may be."""
+"""A word in pydantic's list of allowed values."""
 _LAYERS = ("horovod", "deepspeed")
-"""Distribution layers that requests switch on by their names."""
+"""Distribution layers that a request can switch on by name."""
 
 
 def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], path: str) -> Read:
-    """Name and options of the framework, and options of what stands beside it, from the keys of a section that are neither
-    ``config`` nor ``data``. ``asked`` and ``parallel`` are what ``config`` says."""
+    """Name and options of the framework, and options of further plug-ins (OpenMP in an MPI application), from the keys of a section other
+    than ``config`` and ``data``. ``asked`` and ``parallel`` are the framework and the parallelisation that ``config`` names."""
     variants = {key: found for key in keys if (found := plugins.named("frameworks", _bare(key)))}
     notes = unknown_keys([key for key in keys if key not in variants], (*plugins.names("frameworks"), "config", "data"), path)
     wanted, more = _wanted(asked, parallel, variants, path)
@@ -43,8 +43,8 @@ def _bare(key: Any) -> str:
 
 
 def _wanted(asked: Any, parallel: tuple[str, ...], variants: Mapping[str, Any], path: str) -> tuple[Any, tuple[Fault, ...]]:
-    """The framework that the section is about: the one that ``config`` names, else MPI before other ways to be parallel, else
-    the first that has a key (one that only distributes comes last)."""
+    """The framework of the section: the one that ``config`` names; else MPI, if it is among the parallelisations, or the first of them;
+    else the first that has a key (distribution layers last)."""
     notes: tuple[Fault, ...] = ()
     if isinstance(asked, str):
         if found := plugins.named("frameworks", _bare(asked)):
@@ -60,7 +60,7 @@ def _wanted(asked: Any, parallel: tuple[str, ...], variants: Mapping[str, Any], 
 def _beside(
     wanted: Any, options: Mapping[str, dsl.FrameworkOptions], variants: Mapping[str, Any], path: str
 ) -> tuple[dsl.FrameworkOptions, Mapping[str, dsl.FrameworkOptions], tuple[Fault, ...]]:
-    """The framework's own options, with a distribution layer that has a key of its own; other options; and notes."""
+    """The framework's own options, to which a key of a distribution layer is added; options of further plug-ins; and notes."""
     own = options.get(wanted.name) or wanted.options()
     beside, notes = {}, []
     for key, variant in variants.items():
@@ -77,7 +77,7 @@ def _beside(
 
 
 def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
-    """The plug-in's options; unknown keys and unknown words are left out, numbers and switches may be text."""
+    """The plug-in's options; unknown keys and values are left out, numbers and switches may be text."""
     opened = as_object(value, path)
     if not isinstance(opened.value, Mapping):
         return Read(model(), faults=opened.faults)
@@ -107,7 +107,7 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
 
 
 def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
-    """A distribution layer that is written as a switch, ``"horovod": true``, as the option ``distribution``."""
+    """The content with a distribution layer in the form of a switch (``"horovod": true``) as the option ``distribution``."""
     key = next((key for key in content if fold(key) in _LAYERS and str(content[key]).lower() in ("true", "false")), None)
     if key is None or "distribution" not in model.model_fields or fold(key) in model.model_fields:
         return content, ()
@@ -119,7 +119,7 @@ def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: 
 
 @cache
 def _fields(model: type[BaseModel]) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Every key that the plug-in reads -> its field: names, and the aliases that it declares; and the spellings of the keys."""
+    """Every key of the plug-in (names and aliases) -> its field; and the spellings of the keys."""
     found = {name: name for name in model.model_fields}
     for name, field in model.model_fields.items():
         aliases = field.validation_alias.choices if isinstance(field.validation_alias, AliasChoices) else [field.validation_alias]
@@ -132,8 +132,8 @@ def _same_number(new: Any, old: Any) -> bool:
 
 
 def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values without words that the model does not know, words as it spells them, numbers as text where it wants text; and what was left
-    out, why."""
+    """Values that the model accepts: words in its spelling, numbers as text for fields that are text, unknown words left out; and the
+    reason for each that is left out."""
     usable, left = dict(values), {}
     try:
         model.model_validate(usable)

@@ -1,4 +1,4 @@
-"""The request's ``optimisation`` section, in both ways in which the chosen kind of application is written.
+"""The request's ``optimisation`` section, in both forms of the section for the chosen kind of application.
 
 Short: ``"ai_training": {"tensorflow": {…}}``. Published: ``"app_type-ai_training": {"config": {"ai_framework":
 "tensorflow"}, "data": {}, "ai_framework-tensorflow": {…}}``; for applications of HPC ``"hpc": {"mpi": {…}}`` and
@@ -40,7 +40,7 @@ _app_type: Final = choice(APP_TYPES, _APP_TYPE_SPELLINGS)
 
 
 def optimisation(value: Any, path: str) -> Read:
-    """A reader of the whole section: an instance of :class:`modak.dsl.Optimisation`."""
+    """Reads the whole section: the value is a :class:`modak.dsl.Optimisation`."""
     opened = as_object(value, path)
     if not isinstance(opened.value, OBJECT):
         return opened
@@ -54,13 +54,13 @@ def optimisation(value: Any, path: str) -> Read:
 
 
 def _kind(key: Any) -> str | None:
-    """The kind of application that a key is the section of."""
+    """The kind of application whose section a key is; ``None`` for other keys."""
     bare = fold(key).removeprefix("app_type_")
     return bare if bare in APP_TYPES else _APP_TYPE_SPELLINGS.get(bare)
 
 
 def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tuple[str | None, str | None, tuple[Fault, ...]]:
-    """Key of the chosen section and its kind, with notes on what is not as documented."""
+    """Key of the chosen section and its kind, with notes on other spellings and unused sections."""
     kind = said or next(iter(sections.values()), None)
     key = next((key for key, its in sections.items() if its == kind), None)
     notes = [Fault(join(path, label(other)), f"ignored: the application is {kind}") for other in sections if other != key]
@@ -117,7 +117,7 @@ OBJECTIVE: Final[Mapping[str, Reader]] = {
 
 
 def _parameters(value: Any, path: str) -> Read:
-    """Further parameters of the application: numbers or text by name, ``true`` and ``false`` as the words that results have."""
+    """Further parameters of the application: numbers or text by name; ``true`` and ``false`` become words, as in results."""
     opened = as_object(value, path)
     if not isinstance(opened.value, OBJECT):
         return opened
@@ -144,7 +144,7 @@ WORKLOAD: Final[Mapping[str, Reader]] = {
 
 
 def _tuner(value: Any, path: str) -> Read:
-    """The tuner's name; ``creata`` is Cresta misspelt, other names are kept where they are names."""
+    """The tuner's name; ``creata`` is a misspelling of Cresta. Unknown names are left out."""
     got = choice(("cresta", "autotune"), {"creata": "cresta"})(value, path)
     if got.value is LEFT_OUT and not got.faults and isinstance(value, str):
         return left_out(path, f"unknown tuner {shown(value)}; ignored")
@@ -152,7 +152,7 @@ def _tuner(value: Any, path: str) -> Read:
 
 
 def _as_it_is(value: Any, path: str) -> Read:
-    """An object whose values the model checks; what is ``null`` is not said."""
+    """An object whose values the model checks; ``null`` values are left out."""
     got = as_object(value, path)
     return got._replace(value={key: each for key, each in got.value.items() if each is not None}) if isinstance(got.value, OBJECT) else got
 

@@ -1,4 +1,4 @@
-"""How objects are read: known keys in any spelling, ``null`` as nothing said, unknown keys named and left out."""
+"""Readers of objects: known keys in any spelling; ``null`` values are left out, and so are unknown keys, with a note."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from modak.text.documents import strict_json
 from modak.text.faults import faults_of, join
 
 MOST_NOTES: Final = 20
-"""Unknown keys that are named one by one; the rest is counted."""
+"""Number of unknown keys that are named; the others are counted."""
 
 LONGEST_KEPT: Final = 1000
-"""Characters of an object as JSON whose reading is kept."""
+"""Longest object, in characters of JSON, whose reading is cached."""
 
 OBJECT: Final = (dict, Mapping)
-"""What an object is read as; a plain one is recognised at once."""
+"""Types of objects; ``dict`` comes first because it is recognised faster."""
 
 MOST_LISTED: Final = 12
-"""Known keys that a note lists; longer lists are in the schema."""
+"""Longest list of known keys in a note; longer ones are in the schema."""
 
 
 def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, *, also: Mapping[str, str] | None = None) -> Reader:
@@ -60,7 +60,7 @@ def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, 
 
 
 def remembered(reader: Reader) -> Reader:
-    """The reader, which keeps what it made of short objects: many requests say the same of their target or framework."""
+    """The reader, with a cache for short objects: many requests have the same target or framework."""
 
     @lru_cache(maxsize=512)
     def once(text: bytes, path: str) -> Read:
@@ -74,7 +74,7 @@ def remembered(reader: Reader) -> Reader:
 
 
 def _as_json(value: Any) -> bytes:
-    """An object as JSON; nothing for another value, and where JSON cannot say it."""
+    """An object as JSON; empty for other values, and for an object that has no JSON."""
     try:
         return to_json(value) if isinstance(value, dict) else b""
     except ValueError:
@@ -145,12 +145,15 @@ def label(key: Any) -> str:
 
 
 def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: Mapping[str, Any], so_far: Read) -> Read:
-    """``values`` as an instance of ``model``, with the notes and faults so far; ``keys`` are the fields as they were written."""
+    """``values`` as an instance of ``model``, with the notes and faults so far; ``keys`` are the fields as they were written.
+
+    With faults, the instance holds the values unchecked: readers of other sections look at them to report their own faults.
+    """
     try:
         return Read(model.model_validate(values), so_far.notes, so_far.faults)
     except ValidationError as error:
         faults = tuple(_as_written(fault, keys, path) for fault in faults_of(error))
-        return Read(model.model_construct(), so_far.notes, so_far.faults + faults)
+        return Read(model.model_construct(**values), so_far.notes, so_far.faults + faults)
 
 
 def _as_written(fault: Fault, keys: Mapping[str, Any], path: str) -> Fault:

@@ -1,8 +1,7 @@
-"""Performance models: linear in their features, fitted to relative error, with an interval and a basis.
+"""Performance models: linear in their features, fitted to the relative error, with prediction intervals.
 
-``fit`` turns results into curves (named coefficients, storable as JSON); ``predict`` answers for many configurations
-in one vectorised call; ``predict_rows`` fills a result table. Costs are time-like: seconds, or the inverse of a
-throughput.
+``fit`` turns results into curves (coefficients, storable as JSON); ``predict`` predicts many sizes in one vectorised call;
+``predict_rows`` completes a table without values. Costs are times in seconds, or the inverse of a throughput.
 """
 
 from modak.perfmodel.curves import Curve, fit

@@ -1,6 +1,6 @@
-"""Models of the field, for comparison with MODAK's: perfect scaling, Amdahl, the power law, USL and Ernest.
+"""Published models to compare with: perfect scaling, Amdahl, power law, USL and Ernest.
 
-Each takes the sizes and costs of one series (arrays) and the sizes that are asked for, and returns costs.
+Each takes the sizes and costs of one series (arrays) and the sizes to predict, and returns their costs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Baseline = Callable[[Array, Array, Array], Array]
 
 
 def perfect(sizes: Array, costs: Array, asked: Array) -> Array:
-    """Work stays what it was at the largest size."""
+    """Perfect scaling from the largest size."""
     return np.asarray(costs[-1] * sizes[-1] / asked)
 
 
@@ -25,7 +25,7 @@ def amdahl(sizes: Array, costs: Array, asked: Array) -> Array:
 
 
 def power_law(sizes: Array, costs: Array, asked: Array) -> Array:
-    """``a p^b``: a line through logs."""
+    """``a p^b``: a straight line in log-log space."""
     slope, level = np.polyfit(np.log(sizes), np.log(costs), 1)
     return np.asarray(np.exp(level + slope * np.log(asked)))
 

@@ -1,6 +1,6 @@
-"""From results to fitted curves: one curve for each series and layout shape.
+"""From results to fitted curves: one curve for each series and layout.
 
-What is one curve is decided here; which forms it is made of, and how much each is trusted, in :mod:`modak.perfmodel.scaling`.
+This module decides which results make a curve; :mod:`modak.perfmodel.scaling` fits its forms and weighs them.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ Scale = Literal["nodes", "ranks", "gpus"]
 
 @dataclass(frozen=True)
 class Cell:
-    """The results of a series at one layout, as far as a model may rest on them: a million rows are a few hundred of these."""
+    """All usable results of a series at one layout. (A million rows make a few hundred cells.)"""
 
     series: SeriesKey
     layout: Layout
     values: array[float] = field(default_factory=lambda: array("d"))
-    """In the unit of the series, in any order."""
+    """In the base unit of the series' metric, in any order."""
     ids: array[int] = field(default_factory=lambda: array("q"))
-    """Numbers of those results that have one."""
+    """Database numbers of the results that have one."""
     starting: array[float] = field(default_factory=lambda: array("d"))
-    """Seconds that were left of runs beside the work that the values tell of."""
+    """Start-up times in seconds: of each run, the total time less that of its work."""
 
 
 class Scatter(Fact):
-    """What repeats scatter: the standard deviation of log costs about the mean of their layout, pooled, and its degrees of freedom."""
+    """Scatter of repeated runs: the pooled standard deviation of log costs, and its degrees of freedom."""
 
     deviation: float
     freedom: int
 
 
 class Part(NamedTuple):
-    """Cells in which one count varies (``scale``), and the layout that is the same in all of them."""
+    """The cells of one curve: the count that varies (``scale``), and the layout that they share."""
 
     cells: list[Cell]
     layout: Layout
@@ -55,25 +55,25 @@ class Part(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What was measured of one curve, at each of its sizes."""
+    """The measured values of one curve, at each of its sizes."""
 
     sizes: tuple[float, ...]
     costs: tuple[float, ...]
     """Medians."""
     repeats: tuple[int, ...]
     nodes: tuple[int, ...]
-    """The most of each size."""
+    """The largest number of nodes at each size."""
     scatter: Scatter | None
 
 
-FIT_VERSION = 6
-"""Counts changes of what :func:`fit` gives for the same results; stored curves of another version are fitted anew."""
+FIT_VERSION = 8
+"""Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES = 3
-"""With this many sizes or fewer the series alone supports no scaling claim: heuristic, wide interval."""
+"""With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
 
 
-class Told(Fact):
-    """What stands behind a curve that was not measured, and half the width of the 90 % interval of its log cost."""
+class Estimated(Fact):
+    """The model behind a curve that was not measured, and the half-width of the 90 % interval of its log cost."""
 
     model: str
     half_width: float
@@ -99,34 +99,34 @@ class Curve(Fact):
     scatter: Scatter | None = None
     """``None``: nothing was repeated."""
     result_ids: Numbers = ()
-    """Numbers of the results that it rests on."""
-    told: Told | None = None
-    """Where its one point is not measured: see :mod:`modak.perfmodel.told`."""
+    """Database numbers of its results."""
+    estimated: Estimated | None = None
+    """Set if its only point is not measured: see :mod:`modak.perfmodel.estimated`."""
     start_up: StartUp | None = None
-    """What its runs took beside the work that costs tell of; ``None``: nobody knows."""
+    """Start-up time of its runs, which costs do not include; ``None``: unknown."""
 
     @property
     def results_used(self) -> int:
-        """How many results the curve rests on."""
+        """Number of results behind the curve."""
         return sum(self.repeats)
 
     @property
     def on_gpus(self) -> bool | None:
-        """Whether the runs had GPUs; ``None``: their results do not say."""
+        """Whether the runs used GPUs; ``None``: unknown."""
         gpus = self.layout.gpus_per_node
         return True if self.scale == "gpus" else None if gpus is None else gpus > 0
 
     @property
     def grows(self) -> bool:
-        """Whether it is of times in weak scaling: the problem grows with the size, and a constant time is a perfect one.
+        """Whether costs are times of weak scaling, where the problem grows with the size and perfect scaling is a constant time.
 
-        Rates are of the work that is done, and scale in one way whether the problem grows or not.
+        Rates scale in the same way in strong and weak scaling.
         """
         return self.series.params.get("scaling", "").lower() == "weak" and not _is_rate(self.series)
 
     @property
     def measured(self) -> scaling.Series:
-        """What was measured, as the models take it."""
+        """The measured values as input of the models."""
         return _measured(self, self.scale)
 
     @property
@@ -138,7 +138,7 @@ class Curve(Fact):
 
 
 def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
-    """Every curve that ``results`` hold, as :func:`fit_cells` gives them; suspect results are left out."""
+    """All curves of ``results``, as :func:`fit_cells` gives them; suspect results are left out."""
     cells: dict[str, Cell] = {}
     for result in results:
         if result.suspect is None:
@@ -149,7 +149,7 @@ def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
 
 
 def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
-    """The cells with those of one run :func:`together <modak.perfmodel.unsaid.together>`: one for a series and layout, as before."""
+    """The cells, with series that describe the same run :func:`merged <modak.perfmodel.unsaid.together>`: one per series and layout."""
     given = tuple(cells)
     places = unsaid.together({cell.series.model_dump_json(): cell.series for cell in given}.values())
     by_series: dict[str, list[tuple[Cell, unsaid.Place]]] = defaultdict(list)
@@ -160,7 +160,7 @@ def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
 
 
 def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
-    """The cells; those of the work of runs with what was left of their whole time."""
+    """The cells, with start-up times where both the total time and the work of the same runs were measured."""
     by_series: dict[str, dict[Layout, Cell]] = defaultdict(dict)
     for cell in cells:
         by_series[cell.series.model_dump_json()][cell.layout] = cell
@@ -175,9 +175,10 @@ def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
 
 def _gathered(members: Sequence[tuple[Cell, unsaid.Place]]) -> Iterable[Cell]:
     series, alone = members[0][1].series, members[0][0].series
-    if all(cell.series == alone and place.factor == 1 for cell, place in members):
-        return [cell if cell.series == series else replace(cell, series=series) for cell, _ in members]
     of_one = unsaid.layouts(cell.layout for cell, _ in members)
+    as_given = all(cell.series == alone and place.factor == 1 and of_one[cell.layout] == cell.layout for cell, place in members)
+    if as_given:
+        return [cell if cell.series == series else replace(cell, series=series) for cell, _ in members]
     found: dict[Layout, Cell] = {}
     for cell, place in members:
         layout = of_one[cell.layout]
@@ -189,9 +190,9 @@ def _gathered(members: Sequence[tuple[Cell, unsaid.Place]]) -> Iterable[Cell]:
 
 
 def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
-    """Every curve that ``cells`` hold, in a deterministic order; there is one cell for a series and layout.
+    """All curves of ``cells``, in a deterministic order; there is one cell per series and layout.
 
-    Series whose metric is neither a time nor a throughput carry no curve.
+    Series whose metric is neither a time nor a throughput have no curve.
     """
     by_series: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
@@ -212,12 +213,12 @@ def _start_up(cells: Iterable[Cell]) -> StartUp | None:
 
 
 def _measured(of: Table | Curve, scale: Scale) -> scaling.Series:
-    """The series as the models take it: nodes are told apart where sizes are none."""
+    """The series as input of the models; nodes are given if sizes count something else."""
     return scaling.Series(of.sizes, of.costs, of.nodes if scale != "nodes" else None)
 
 
 def _curve(part: Part, table: Table, mixture: Mixture, usual: StartUp | None) -> Curve:
-    """``usual``: what starting takes in other layouts of the series, where none of the curve's own runs tells."""
+    """The fitted curve; ``usual`` is the start-up time of the whole series, for curves whose own runs do not give it."""
     return Curve(
         series=part.cells[0].series,
         layout=part.layout,
@@ -230,7 +231,7 @@ def _curve(part: Part, table: Table, mixture: Mixture, usual: StartUp | None) ->
 
 
 def cost(result: Result) -> float:
-    """What a result costs: seconds, or seconds a sample for a throughput."""
+    """The cost of a result: seconds, or seconds per unit for a throughput."""
     return 1.0 / result.value if _is_rate(result.series) else result.value
 
 
@@ -241,9 +242,9 @@ def _is_rate(series: SeriesKey) -> bool:
 def _shapes(cells: Sequence[Cell]) -> list[Part]:
     """Cells of one series, divided so that one count varies in each part.
 
-    GPU runs that first fill a node and then take several are one curve over GPUs; the models tell the step between nodes
-    from the slope. Cells that share ranks, threads, GPUs and batch scale over nodes. Of what is left (each alone on its node
-    count), GPU runs scale over GPUs and the others over ranks: within a node those are the effect that was measured.
+    GPU runs that first fill a node and then several nodes are one curve over GPUs; the models separate the step between nodes from the
+    slope. Cells with the same ranks, threads, GPUs and batch size are a curve over nodes. The others have only one node count for their
+    layout: GPU runs become curves over GPUs, the rest curves over ranks.
     """
     parts, others = _over_gpus(cells)
     by_shape: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
@@ -264,7 +265,7 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
 
 
 def _over_gpus(cells: Sequence[Cell]) -> tuple[list[Part], list[Cell]]:
-    """Runs of one batch size on several counts of GPUs a node, where each total was reached in one way; and all other cells."""
+    """Curves of one batch size over GPUs, with several counts of GPUs per node and each total reached in one way; and the other cells."""
     by_batch: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
     for cell in cells:
         by_batch[_key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0)].append(cell)
@@ -301,7 +302,7 @@ def _key(*values: int | None) -> tuple[int, ...]:
 
 
 def size_of(layout: Layout, scale: Scale) -> float:
-    """The size of a layout on a curve's axis; an unknown count is one."""
+    """The size of a layout on a curve's axis; unknown counts are 1."""
     nodes = layout.nodes or 1
     return float({"nodes": nodes, "ranks": nodes * (layout.ranks_per_node or 1), "gpus": nodes * (layout.gpus_per_node or 1)}[scale])
 

@@ -1,6 +1,6 @@
-"""Accuracy of a model on results that it has not seen: which results to hide, and figures for the predictions.
+"""Accuracy of a model on hidden results: which results to hide (tasks), and figures for the predictions.
 
-Pure: series in, tasks out; predictions in, figures out. Errors are relative to the measured cost.
+Errors are relative to the measured cost.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from modak.perfmodel.relatives import compare, pool
 from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
 LEAST_SIZES = 5
-"""Shorter series are not hidden from: what would be left shows nothing."""
+"""Shorter series are not used: too few sizes would be left."""
 KEEP = 0.75
-"""The efficiency of the decision that is judged: the largest size that keeps it."""
+"""The decision that is judged: the largest size with at least this parallel efficiency."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A series with what it may be grouped by: its collection, and the application whose other series are its relatives."""
+    """A series with its collection, and its application, whose other series are its relatives."""
 
     series: Series
     collection: str
@@ -32,19 +32,19 @@ class Observed:
 
 @dataclass(frozen=True)
 class Task:
-    """One question: what is shown, what is hidden. ``place`` is the series' own."""
+    """One prediction task: the shown sizes, and the hidden sizes with their costs. ``place`` is the index of the series."""
 
     place: int
     shown: Series
     asked: tuple[float, ...]
     actual: tuple[float, ...]
     nodes: tuple[int, ...] | None
-    """Where sizes are none."""
+    """Nodes at the hidden sizes; ``None`` if sizes are nodes."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Absolute relative errors, in parts of one; ``off_by_double`` and ``non_positive`` are parts of all predictions."""
+    """Absolute relative errors as fractions; ``off_by_double`` (error above 1) and ``non_positive`` are fractions of all predictions."""
 
     count: int
     median: float
@@ -55,7 +55,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often intervals held what was measured, and how wide they were (median of ``upper / value``)."""
+    """Fraction of measurements inside their intervals, and the median of ``upper / value``."""
 
     overall: float
     by_collection: Mapping[str, float]
@@ -64,7 +64,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Bin:
-    """Forecasts of one bin: their number, the median width of their intervals, how often these held, the median error."""
+    """Forecasts of one bin: their number, median interval width, coverage and median error."""
 
     name: str
     count: int
@@ -102,11 +102,11 @@ PROTOCOLS: Mapping[str, Split] = {
     "each inner size": _each_inner,
     "every prefix": _every_prefix,
 }
-"""What is hidden from a series of ``n`` sizes: pairs of the places shown and hidden."""
+"""By name: the tasks of a series of ``n`` sizes, as pairs of the indices shown and hidden."""
 
 
 def tasks(observed: Sequence[Observed], protocol: str, least_sizes: int = LEAST_SIZES) -> tuple[Task, ...]:
-    """The tasks that a protocol makes of all series with ``least_sizes`` sizes or more."""
+    """The tasks of a protocol for all series with at least ``least_sizes`` sizes."""
     made = []
     for place, one in enumerate(observed):
         if len(one.series.sizes) >= least_sizes:
@@ -115,13 +115,13 @@ def tasks(observed: Sequence[Observed], protocol: str, least_sizes: int = LEAST_
 
 
 def forecasts(all_tasks: Sequence[Task]) -> tuple[Forecast, ...]:
-    """Our forecast of each task, from its own series alone."""
+    """MODAK's forecast of each task, from its own series only."""
     mixtures = fit_many([task.shown for task in all_tasks])
     return tuple(evaluate(mixture, task.asked, task.nodes) for mixture, task in zip(mixtures, all_tasks, strict=True))
 
 
 def with_relatives(all_tasks: Sequence[Task], observed: Sequence[Observed], own: Sequence[Forecast]) -> tuple[Forecast, ...]:
-    """The same after the other series of the application (in the same collection, whole) have had their say."""
+    """The forecasts ``own``, pooled with the other series of the application in the same collection, of which nothing is hidden."""
     families: dict[tuple[str, str], list[int]] = {}
     for place, one in enumerate(observed):
         families.setdefault((one.collection, one.application), []).append(place)
@@ -134,7 +134,7 @@ def with_relatives(all_tasks: Sequence[Task], observed: Sequence[Observed], own:
 
 
 def summarise(actual: Array, predicted: Array) -> Summary:
-    """Figures of predictions (arrays of one length)."""
+    """Figures of predictions; both arrays have one length."""
     error = np.abs(predicted / actual - 1)
     return Summary(
         count=len(error),
@@ -146,22 +146,22 @@ def summarise(actual: Array, predicted: Array) -> Summary:
 
 
 def misses(all_tasks: Sequence[Task], answers: Sequence[Forecast]) -> Array:
-    """Log of measured over forecast cost, of all tasks in a row."""
+    """Log of measured over forecast cost, of all tasks concatenated."""
     return np.concatenate([np.log(task.actual) - answer.log_value for task, answer in zip(all_tasks, answers, strict=True)])
 
 
 def widths(answers: Sequence[Forecast], level: float = 0.9, calibration: Calibration = PUBLISHED) -> Sides:
-    """How far the intervals reach in log cost, of all forecasts in a row."""
+    """Half-widths of the intervals in log cost, of all forecasts concatenated."""
     return in_a_row([half_widths(answer, level, calibration) for answer in answers])
 
 
 def in_a_row(several: Sequence[Sides]) -> Sides:
-    """The intervals of several forecasts as those of one."""
+    """The intervals of several forecasts, concatenated."""
     return Sides(*(np.concatenate(side) for side in zip(*several, strict=True)))
 
 
 def coverage(miss: Array, width: Sides, collections: Sequence[str]) -> Coverage:
-    """How the intervals did; ``collections`` names the collection of each."""
+    """Coverage of the intervals; ``collections`` is the collection of each miss."""
     held = width.holds(miss)
     names = np.array(collections)
     each = {str(name): float(held[names == name].mean()) for name in np.unique(names)}
@@ -169,7 +169,7 @@ def coverage(miss: Array, width: Sides, collections: Sequence[str]) -> Coverage:
 
 
 def bins(miss: Array, width: Sides, by: Array, edges: Sequence[float], name: str) -> tuple[Bin, ...]:
-    """Widths and coverage by bins of ``by`` (doublings, or disagreement): from each edge up to the next."""
+    """Widths and coverage in bins of ``by`` (doublings, or disagreement), each from one edge up to the next."""
     places = np.digitize(by, edges)
     found = []
     for place in np.unique(places):
@@ -189,7 +189,7 @@ def efficient_size(sizes: Array, costs: Array, keep: float = KEEP) -> float:
 
 
 def decisions(all_tasks: Sequence[Task], observed: Sequence[Observed], predicted: Sequence[Array], keep: float = KEEP) -> float:
-    """The part of tasks in which the predictions of what is hidden lead to the same :func:`efficient_size` as the measurements."""
+    """The fraction of tasks in which the predictions lead to the same :func:`efficient_size` as the measurements."""
     right = []
     for task, values in zip(all_tasks, predicted, strict=True):
         whole = observed[task.place].series

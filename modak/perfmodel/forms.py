@@ -1,8 +1,8 @@
-"""The library of linear forms for the cost of a run over its size, and how each is fitted.
+"""The library of forms: functions for the cost of a run over its size, and how each is fitted.
 
-Every form is linear in its features and fitted to relative error, over all folds of all series of one length at once. Sizes ``p``
-count nodes, ranks or GPUs; costs ``y`` are seconds, or seconds a sample for a throughput. ``z = ln(y p)`` is the log of the work
-spent: constant where a program scales perfectly. ``L`` counts doublings of ``p``. Arrays are ``[fold, size]``.
+Every form is linear in its features and fitted to the relative error, for all folds of all series of one length at once. Sizes ``p``
+count nodes, ranks or GPUs; costs ``y`` are in seconds (per unit for a throughput). ``z = ln(y p)`` is the log of the work: constant in
+perfect scaling. ``L`` is the number of doublings of ``p``. Arrays are ``[fold, size]``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 NOISE = 0.03
-"""Standard deviation of log cost of one published point, where the trend forms need it."""
+"""Standard deviation of the log cost of one published result, for the trend forms."""
 WIDE = 100.0
-"""Variance of an intercept that is as good as free."""
+"""Prior variance of the intercept: practically free."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ FORMS: tuple[Form, ...] = (
 
 
 def fit(form: Form, p: Array, y: Array, use: Array) -> Array:
-    """Coefficients, one row a fold. Sizes with ``use`` 0 are not seen."""
+    """Coefficients, one row per fold. Sizes with ``use`` 0 are not used."""
     anchor = _anchor(form, p, use)
     if isinstance(form, NonNegative):
         return _fit_nonnegative(form, p, y, use, anchor)
@@ -90,7 +90,7 @@ def fit(form: Form, p: Array, y: Array, use: Array) -> Array:
 
 
 def log_cost(form: Form, coefficients: Array, p: Array, knots: Array, use: Array) -> Array:
-    """Log cost at sizes ``p [fold, m]`` by coefficients that were fitted to the sizes ``knots [fold, n]`` as far as ``use`` says."""
+    """Log cost at sizes ``p [fold, m]``, by coefficients that were fitted to those of the sizes ``knots [fold, n]`` with ``use`` 1."""
     anchor = _anchor(form, knots, use)
     doublings = np.log2(p / anchor)
     if isinstance(form, NonNegative):
@@ -104,7 +104,7 @@ def log_cost(form: Form, coefficients: Array, p: Array, knots: Array, use: Array
 
 
 def log_costs(sizes: Sequence[float], coefficients: Sequence[Sequence[float]], p: Array) -> Array:
-    """Log cost at ``p [m]`` by every form, for one series: ``[form, m]``. As :func:`log_cost`, with what forms share computed once."""
+    """Log cost ``[form, m]`` of one series at ``p [m]``. As :func:`log_cost` for every form, with common terms computed once."""
     log_p = np.log(p)
     from_last, from_first = log_p - math.log(sizes[-1]), log_p / math.log(2) - math.log2(sizes[0])
     known = np.log2(np.array(sizes)) - math.log2(sizes[0])
@@ -126,15 +126,15 @@ def log_costs(sizes: Sequence[float], coefficients: Sequence[Sequence[float]], p
 
 
 def _anchor(form: Form, p: Array, use: Array) -> Array:
-    """The size that features are relative to: the first that is seen for trends, the last for the others. ``[fold, 1]``."""
+    """The size that features are relative to: the first used one for trends, the last used one for the others. ``[fold, 1]``."""
     seen = np.where(use > 0, p, np.inf).min(axis=1) if isinstance(form, Trend) else np.where(use > 0, p, 0.0).max(axis=1)
     return np.asarray(seen)[:, None]
 
 
 def _fit_nonnegative(form: NonNegative, p: Array, y: Array, use: Array, anchor: Array) -> Array:
-    """Exact non-negative least squares: of all subsets of features whose solution is non-negative, the one with least residual.
+    """Exact non-negative least squares: of all subsets of features with a non-negative solution, the one with the least residual.
 
-    Ties go to fewer features, so that a series with fewer sizes than features has one answer too.
+    Ties go to fewer features, so that a series with fewer sizes than features has a unique solution.
     """
     ratio = p / anchor
     design = np.stack([ratio**e for e in form.exponents], axis=-1) / y[..., None]
@@ -151,7 +151,7 @@ def _fit_nonnegative(form: NonNegative, p: Array, y: Array, use: Array, anchor: 
 
 
 def _try_subset(subset: list[int], normal: Array, right: Array, best: Array, answer: Array) -> None:
-    """Where this subset's solution is non-negative and explains more than ``best``, write it (both arrays are the caller's own)."""
+    """Where this subset's solution is non-negative and explains more than ``best``, store it in ``best`` and ``answer`` (in place)."""
     part = normal[:, subset][:, :, subset]
     solution = np.linalg.solve(part + 1e-9 * np.eye(len(subset)), right[:, subset][..., None])[..., 0]
     explained = 2 * (solution * right[:, subset]).sum(axis=1) - np.einsum("fi,fij,fj->f", solution, part, solution)
@@ -174,7 +174,7 @@ def _fit_line(form: Line, p: Array, y: Array, use: Array, anchor: Array) -> Arra
 
 
 def _fit_trend(form: Trend, p: Array, y: Array, use: Array, anchor: Array) -> Array:
-    """``[mean, one weight a size]``: the kernel functions' weights; sizes that are not seen weigh nothing."""
+    """``[mean, one weight per size]``: weights of the kernel functions, 0 for sizes that are not used."""
     doublings = np.log2(p / anchor)
     z = np.log(y * p) - form.slope * doublings
     mean = (use * z).sum(axis=1) / use.sum(axis=1)

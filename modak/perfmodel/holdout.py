@@ -1,7 +1,7 @@
-"""Cross-validation on the user's own results: sizes are hidden, predicted and compared, next to other models.
+"""Cross-validation on the user's own results: sizes are hidden, predicted and compared, by MODAK's and by other models.
 
-The largest sizes of every curve are hidden (extrapolation), or each inner size in turn (interpolation). At least
-:data:`SHOWN` sizes stay. Errors are parts of the measured cost: seconds, or the inverse of a throughput.
+The largest sizes of every curve are hidden (extrapolation), or each inner size in turn (interpolation). At least :data:`SHOWN` sizes
+are shown. Errors are fractions of the measured cost: seconds, or the inverse of a throughput.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ from modak.perfmodel.predict import FAR_DOUBLINGS, at_least, noise
 from modak.perfmodel.scaling import Forecast
 
 SHOWN = FEW_SIZES
-"""At least so many sizes are shown: with fewer there is no curve to judge, only a guess."""
+"""At least this many sizes are shown: fewer do not make a curve."""
 DOUBLINGS = (1e-9, 1.01, 2.01, 3.01)
-"""Edges of the bins that widths are shown by: between the sizes, up to one doubling beyond them, up to two, up to three, more."""
+"""Edges of the bins, in doublings beyond the shown sizes; :data:`BINS` are their names."""
 BINS = ("between sizes", "up to 1 doubling", "up to 2", "up to 3", "more than 3")
 ALONE, RELATIVES = "MODAK, series alone", "MODAK, with relatives"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """How one model did. ``decisions`` is the part of tasks whose largest size that keeps 75 % efficiency came out exactly."""
+    """Figures of one model. ``decisions``: fraction of tasks for which the largest size with 75 % efficiency is predicted exactly."""
 
     name: str
     errors: Summary
     decisions: float
     coverage: Coverage | None = None
-    """Of its intervals, by application; ``None``: the model has none."""
+    """Of its intervals, by application; ``None``: the model has no intervals."""
     bins: tuple[Bin, ...] = ()
     """By doublings beyond the shown sizes."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What was hidden and how each model did, ours first."""
+    """What was hidden, and the figures of each model, MODAK's first."""
 
     holdout: str
     level: float
     series: int
-    """How many curves were asked about."""
+    """Number of curves that were predicted."""
     left_out: int
-    """How many have too few sizes."""
+    """Number of curves with too few sizes."""
     predictions: int
     far: int
-    """How many of these lie so many doublings beyond the shown sizes that they are guesses (:data:`FAR_DOUBLINGS`)."""
+    """How many predictions are more than :data:`FAR_DOUBLINGS` beyond the shown sizes."""
     models: tuple[Judged, ...]
 
     def as_json(self) -> dict[str, object]:
-        """Plain values; errors, coverage and decisions as parts of one."""
+        """Plain values; errors, coverage and decisions are fractions."""
         return asdict(self)
 
 
 def prove(
     curves: Sequence[Curve], holdout: str = "largest:2", level: float = 0.9, judged: Callable[[Curve], bool] = lambda curve: True
 ) -> Proof:
-    """Hide, predict, compare. Only curves that are ``judged`` are asked about; all are each other's relatives.
+    """Hide, predict, compare. Only curves that are ``judged`` are predicted; all may be relatives of these.
 
-    ``holdout``: ``largest:K`` or ``each``. Raises ``ValueError`` for another text, or where no curve has enough sizes.
+    ``holdout``: ``largest:K`` or ``each``. Raises ``ValueError`` for another text, or if no curve has enough sizes.
     """
     observed = [_observed(curve) for curve in curves]
     asked = {place for place, curve in enumerate(curves) if judged(curve)}
@@ -87,7 +87,7 @@ def prove(
 
 
 def least_sizes(holdout: str) -> int:
-    """Sizes that a curve must have to be judged: those shown and those hidden; one more where each inner size is hidden in turn.
+    """Sizes that a curve must have to be judged: shown plus hidden ones; with ``each``, one more.
 
     >>> least_sizes("largest:2"), least_sizes("each")
     (5, 5)
@@ -110,12 +110,12 @@ def _tasks(observed: Sequence[Observed], holdout: str) -> tuple[Task, ...]:
 
 
 def _observed(curve: Curve) -> Observed:
-    """Relatives are curves of the same application, over the same kind of size, in the same metric."""
+    """A curve as a series to judge; relatives are of the same application, scale (nodes, ranks, GPUs) and metric."""
     return Observed(curve.measured, curve.series.application, f"{curve.scale} {curve.series.metric}")
 
 
 def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, *, pooled: bool) -> list[Judged]:
-    """Our forecasts from each series alone, and (``pooled``) after its relatives: these have no say between measured sizes."""
+    """MODAK's figures from each series alone, and if ``pooled`` with relatives (which do not count between measured sizes)."""
     alone = evaluation.forecasts(todo)
     repeats = [_of_repeats(task, curves) for task in todo]
     answers = {ALONE: (alone, [half_widths(one, level) for one in alone])}
@@ -130,9 +130,9 @@ def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Obse
 
 
 def _of_repeats(task: Task, curves: Sequence[Curve]) -> float:
-    """How far an interval has to reach at least, by repeats at the sizes that are shown and by those of other curves of the application.
+    """The least half-width of an interval, by repeats at the shown sizes and of other curves of the application.
 
-    By how much runs scatter is taken from all repeats of the curve, how sure that is from those at the shown sizes.
+    The scatter is that of all repeats of the curve, its degrees of freedom those of the shown sizes.
     """
     curve = curves[task.place]
     counts = dict(zip(curve.sizes, curve.repeats, strict=True))
@@ -143,7 +143,7 @@ def _of_repeats(task: Task, curves: Sequence[Curve]) -> float:
 
 
 def _width(own: Forecast, pooled: Forecast, level: float) -> Sides:
-    """Intervals: the pooled one where a relative reaches the size."""
+    """Half-widths: of the pooled forecast where relatives changed it, else of the series' own."""
     sides = zip(half_widths(pooled, level), half_widths(own, level), strict=True)
     return Sides(*(np.where(pooled.log_value != own.log_value, together, alone) for together, alone in sides))
 

@@ -1,11 +1,10 @@
 """The width of prediction intervals, calibrated on the errors of forecasts across many series.
 
-The half-width at 90 % is log-linear in what can be known beforehand: how much the forms disagree, how wrong they have been
-so far in the series, how many doublings lie between the forecast and the data. The coefficients come from quantile
-regression (Koenker and Bassett 1978) of the log of the absolute log error, with the condition that none of them makes an
-interval narrower where there is more doubt. Other levels follow from one table of the size of errors relative to that
-half-width (a conformal score). Beyond the largest size programs lose more than they gain: the interval reaches further towards more cost
-than towards less. Bounds are exponentials of log costs, and so never cross zero.
+The log of the half-width at 90 % is linear in the logs of what is known beforehand: the disagreement of the forms, their errors so far
+in the series, and the doublings between data and forecast. The coefficients come from quantile regression (Koenker and Bassett 1978) of
+the log of the absolute log error; they are constrained so that more doubt never narrows an interval. Other levels follow from one
+table of errors relative to that half-width (a conformal score). Beyond the largest size programs lose more than they gain, so the
+interval reaches further towards higher costs. Bounds are exponentials of log costs, and therefore positive.
 """
 
 from __future__ import annotations
@@ -23,33 +22,34 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import Forecast
 
 FLOOR = 0.02
-"""Added to disagreement and validation error before their logs: differences below this mean nothing."""
+"""Added to disagreement and validation error before taking logs: differences below this are meaningless."""
 NEAR = 0.2
-"""Added to doublings before their log."""
+"""Added to doublings before taking logs."""
 LEAST = 0.03
-"""Added to absolute log errors before their log: replicates differ as much."""
+"""Added to absolute log errors before taking logs: replicates differ by about this much."""
 UNKNOWN_ERROR = 0.15
-"""Stands for the validation error of a series that is too short to have one."""
+"""Used as validation error of series that are too short to have one."""
 LEAST_SLOPE = 0.1
-"""A doubling or a disagreement more always widens an interval, also where the calibration saw no need."""
+"""Smallest slope for doublings and disagreement: more of them always widens an interval."""
 GAIN = 0.7
-"""Beyond the largest size an interval reaches towards less cost this part of what it reaches towards more. Of errors in half-widths (each
-series of seven public collections counts alike) the quantile at 5 % is -0.39, from -0.28 to -0.49 with one collection left out in turn, and
-that at 95 % 0.84. Half way, by logarithm, between the largest of these and 1: programs that come to fit their caches do gain. A series with
-:data:`~modak.perfmodel.curves.FEW_SIZES` or fewer has not shown whether it does, and without relatives its interval reaches as far either
-way: after three sizes 8 to 10 % of what came next were faster than intervals with this part, the collection left out in turn."""
+"""Beyond the largest size, the half-width towards lower costs over that towards higher costs.
+
+Of errors in half-widths (all series of seven public collections with equal weight) the 5 % quantile is -0.39 (-0.28 to -0.49 with one
+collection left out in turn), the 95 % quantile 0.84. The value is the geometric mean of 0.49 and 1: programs gain once they fit their
+caches. Series with at most :data:`~modak.perfmodel.curves.FEW_SIZES` sizes and no relatives have symmetric intervals: with this factor, 8
+to 10 % of the next results after three sizes were faster than the interval, each collection left out in turn."""
 MOST = 20.0
-"""No half-width at 90 % is larger: a factor of 10^8 says all that there is to say, and bounds stay positive numbers."""
+"""Largest half-width at 90 % (a factor of 10^8), so that bounds stay finite and positive."""
 FEATURES = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)", "no error known")
 KNOTS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
-"""Levels at which the shape of errors is tabulated."""
+"""Levels at which the distribution of errors is tabulated."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Coefficients of :data:`FEATURES` for each kind of forecast, and the shape of errors.
+    """Coefficients of :data:`FEATURES` for each kind of forecast, and the distribution of errors.
 
-    ``shape[k]`` is the absolute log error that the part ``KNOTS[k]`` of errors stays below, in half-widths at 90 %.
+    ``shape[k]`` is the quantile ``KNOTS[k]`` of the absolute log errors, in half-widths at 90 %.
     """
 
     outside: tuple[float, ...]
@@ -68,26 +68,26 @@ PUBLISHED = Calibration(
 
 
 class Sides(NamedTuple):
-    """How far an interval reaches in log cost, arrays of one shape: from ``value / e^below`` to ``value * e^above``."""
+    """The two half-widths of intervals in log cost, arrays of one shape: from ``value / e^below`` to ``value * e^above``."""
 
     below: Array
     above: Array
 
     @property
     def middle(self) -> Array:
-        """Half the width of the whole interval."""
+        """Half of the whole width."""
         return np.asarray((self.below + self.above) / 2)
 
     def holds(self, miss: Array) -> npt.NDArray[np.bool_]:
-        """Whether measurements lie in the interval that are ``miss`` above the value, in log cost."""
+        """Whether measurements lie in the interval; ``miss`` is log of measured over predicted cost."""
         return np.asarray((miss <= self.above) & (miss >= -self.below))
 
 
 def half_widths(forecast: Forecast, level: float = 0.9, calibration: Calibration = PUBLISHED) -> Sides:
-    """How far the interval reaches either way.
+    """The half-widths of the interval on both sides.
 
-    ``level`` in (0, 1) is the probability that the next run lies inside. Beyond the measured sizes it is never narrower than anywhere
-    between them, on either side; from one doubling on that least width grows, too, by :data:`LEAST_SLOPE`.
+    ``level`` in (0, 1) is the probability that the next run lies inside. Beyond the measured sizes an interval is never narrower than
+    between them; from one doubling on, this minimum grows by :data:`LEAST_SLOPE`.
     """
     rows = features(forecast)
     beyond = rows @ np.array(calibration.pooled if forecast.relatives else calibration.outside)
@@ -105,7 +105,7 @@ def half_widths(forecast: Forecast, level: float = 0.9, calibration: Calibration
 
 
 def quantile(forecast: Forecast, probability: float, calibration: Calibration = PUBLISHED) -> Array:
-    """The cost that is not exceeded with this probability, in (0, 1); rises with it; positive."""
+    """The cost that is not exceeded with this probability; raises ``ValueError`` unless it is in (0, 1)."""
     if not 0 < probability < 1:
         raise ValueError("probability: between 0 and 1, both excluded")
     reach = half_widths(forecast, abs(2 * probability - 1), calibration)
@@ -113,7 +113,7 @@ def quantile(forecast: Forecast, probability: float, calibration: Calibration = 
 
 
 def features(forecast: Forecast) -> Array:
-    """One row a size, one column for each of :data:`FEATURES`."""
+    """One row per size, one column for each of :data:`FEATURES`."""
     return _features(forecast.disagreement.ravel(), forecast.error.ravel(), forecast.doublings.ravel())
 
 
@@ -131,9 +131,9 @@ def _features(disagreement: Array, error: Array, doublings: Array) -> Array:
 
 
 def fit_width(rows: Array, misses: Array, weights: Array, level: float = 0.9) -> tuple[float, ...]:
-    """Coefficients of :data:`FEATURES`: quantile regression of ``ln(|miss| + LEAST)``, slopes not negative.
+    """Coefficients of :data:`FEATURES`: quantile regression of ``ln(|miss| + LEAST)`` with non-negative slopes, by linear programming.
 
-    ``rows [m, feature]`` as :func:`features` gives them, ``misses [m]`` in log cost, ``weights [m]``. A linear programme.
+    ``rows [m, feature]`` as :func:`features` gives them, ``misses [m]`` in log cost, ``weights [m]``.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, hstack, identity
@@ -148,7 +148,7 @@ def fit_width(rows: Array, misses: Array, weights: Array, level: float = 0.9) ->
 
 
 def fit_shape(relative: Array, weights: Array) -> tuple[float, ...]:
-    """The shape of errors from absolute log errors in half-widths: their weighted quantiles at :data:`KNOTS`, 1 at 0.9."""
+    """Weighted quantiles at :data:`KNOTS` of absolute log errors in half-widths, scaled to 1 at 0.9."""
     order = np.argsort(relative)
     part = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
     knots = np.interp(KNOTS, part, relative[order])
@@ -158,7 +158,7 @@ def fit_shape(relative: Array, weights: Array) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def stretch(level: float, shape: tuple[float, ...] = PUBLISHED.shape) -> float:
-    """Half-width at ``level`` over that at 0.9: between knots and beyond the last linear in ``-ln(1 - level)``, an exponential tail."""
+    """Half-width at ``level`` over that at 0.9; between knots and beyond the last one linear in ``-ln(1 - level)`` (exponential tail)."""
     if not 0 <= level < 1:
         raise ValueError("level: from 0 to below 1")
     at = -math.log1p(-level)

@@ -1,9 +1,8 @@
-"""Predict a layout that nobody has measured from the other layouts of the same application.
+"""Predict an unmeasured layout from measured layouts of the same application.
 
-Ranks, threads and GPUs per node and the batch are features of one model over all of them: what a layout costs beyond an even
-share of the work among its workers varies smoothly with the logs of these counts (ordinary kriging: Cressie 1993, section 3.2;
-linear in what the other layouts cost). The nearer the measured layouts, the narrower the interval; between two of them the
-answer lies between theirs.
+The cost of a layout, beyond an even share of the work among its workers, varies smoothly with the logs of ranks, threads and GPUs per
+node and of the batch size. It is predicted by ordinary kriging (Cressie 1993, section 3.2) from the costs of the measured layouts: the
+nearer these are, the narrower the interval.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ COUNTS = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 
 
 def distance(one: Layout, other: Layout) -> float:
-    """Doublings between two layouts, added up over the counts that are known of both; none (of GPUs) is one below a single one.
+    """Sum of the doublings between two layouts, over the counts that both give; no GPUs are one doubling below one GPU.
 
     >>> distance(Layout(ranks_per_node=4, threads_per_rank=12), Layout(ranks_per_node=2, threads_per_rank=24))
     2.0
@@ -32,10 +31,10 @@ def distance(one: Layout, other: Layout) -> float:
 
 
 def between(asked: Array, mutual: Array, log_costs: Array, spreads: Array) -> tuple[Array, Array]:
-    """Log cost of the layout asked for and its standard deviation, at each of ``n`` sizes, whichever others are asked about.
+    """Log cost of an unmeasured layout and its standard deviation, both ``[n]``, at each of ``n`` sizes.
 
-    ``asked [k]``: its distances to the measured layouts; ``mutual [k, k]``: theirs to each other; ``log_costs [k, n]`` and
-    ``spreads [k, n]`` (standard deviations): what each says of it, an even share among workers taken for granted.
+    ``asked [k]``: its distances to the measured layouts; ``mutual [k, k]``: their distances to each other; ``log_costs [k, n]`` and
+    ``spreads [k, n]`` (standard deviations): its cost by each of them, if work is shared evenly among workers.
     """
     near, alike = SPREAD**2 * np.exp(-asked / REACH), SPREAD**2 * np.exp(-mutual / REACH)
     noise = spreads.T[:, :, None] ** 2 * np.eye(len(asked))

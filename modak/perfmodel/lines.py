@@ -1,6 +1,6 @@
-"""A curve as people look at it: measured points, the forecast with its interval, perfect scaling. In the metric's own unit.
+"""Curves for plots: measured points, the forecast with its interval, and perfect scaling, in the unit of the metric.
 
-The forecast is the fitted line itself, also at measured sizes, where answers give the measured value instead.
+The forecast is the fitted line, also at measured sizes (where predictions give the measured value instead).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from modak.perfmodel.predict import Foretold, foretell
 from modak.results.metrics import metric
 
 POINTS = 97
-"""Sizes at which a line is drawn."""
+"""Number of points of a line."""
 BEYOND = 2.0
-"""A line ends one doubling beyond the largest measured size: what is chosen without being asked for."""
+"""A line ends at this times the largest measured size: one doubling, as far as configurations are chosen without being asked for."""
 LABELS = (
     *("application", "dataset", "params", "system", "partition", "framework", "framework_version", "image", "compiler", "precision"),
     *("mpi", "numa_mode", "hyperthreads", "runtime"),
@@ -27,7 +27,7 @@ LABELS = (
 
 @dataclass(frozen=True)
 class Line:
-    """What is drawn of one curve. ``x`` are sizes, ``y`` values in ``unit``; ``better`` says where up leads."""
+    """One curve of a plot. ``x`` are sizes, ``y`` values in ``unit``; ``better`` is ``lower`` or ``higher``."""
 
     label: str
     metric: str
@@ -46,13 +46,13 @@ class Line:
 
 
 def lines(curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0.9) -> tuple[Line, ...]:
-    """One line a curve, labelled by what tells them apart; ``known`` are the curves among which their relatives are."""
+    """One line per curve, labelled by how the curves differ; ``known`` are all curves of the application, which improve the forecasts."""
     names = labels(curves)
     return tuple(_line(curve, name, known, level) for curve, name in zip(curves, names, strict=True))
 
 
 def labels(curves: Sequence[Curve]) -> tuple[str, ...]:
-    """For each curve a text of what differs between them, and its layout: no two are equal."""
+    """A unique label for each curve: its layout, and the attributes in which the curves differ."""
     telling = [name for name in LABELS if len({_part(curve, name) for curve in curves}) > 1]
     texts = [", ".join(filter(None, [_layout(curve), *(_part(curve, name) for name in telling)])) for curve in curves]
     texts = [text or curve.series.application for text, curve in zip(texts, curves, strict=True)]
@@ -105,13 +105,13 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
 
 
 def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> Foretold:
-    """What the curve says alone, and with what relatives say beyond it."""
+    """The curve's forecast, beyond its measured sizes pooled with related curves."""
     related = [one for one in known if one != curve and one.series.application == curve.series.application]
     return foretell(curve, related, sizes, np.ceil(sizes / _one_node(curve)), level)
 
 
 def _one_node(curve: Curve) -> float:
-    """The largest part of a size that ran on one node."""
+    """The largest size per node (nodes, ranks or GPUs)."""
     return max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True))
 
 

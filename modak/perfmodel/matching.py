@@ -1,4 +1,4 @@
-"""Which results are the nearest to a question: differences of attributes and layouts, each with the spread that it adds."""
+"""Which curve is nearest to a question: differences of attributes and layouts, each with the spread that it adds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from modak.facts import Layout, SeriesKey
-from modak.facts import same_name as same_name
+from modak.facts import Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.precisions import REDUCED, USUAL_PRECISION, same_precision
@@ -30,29 +29,29 @@ SPREAD: Mapping[str, float] = {
     "partition": 0.1,
     "runtime": 0.03,
 }
-"""Standard deviation of log cost that a difference in an attribute adds. Of public tables of training, root mean squares of log ratios are
-0.53 (650 pairs on 93 machines) and 0.86 (77 on V100) for half against single precision, 0.42 for frameworks, 0.40 for XLA. The others
-are judgement: a change of system moves published throughputs by a factor of about two, a container runtime by 1 % or less."""
+"""Standard deviation of log cost that a difference in an attribute adds. In public tables of training, the root mean squares of log ratios
+are 0.53 (650 pairs on 93 machines) and 0.86 (77 on V100) for half against single precision, 0.42 for frameworks, 0.40 for XLA. The others
+are judgement: another system changes published throughputs by a factor of about two, another container runtime by 1 % or less."""
 WORK_SPREAD: Mapping[str, float] = {"dataset": 2.9, "params": 1.1}
-"""The same where a cost is of a whole run or a step: another problem is another amount of work. With these spreads nine in ten of 427 costs
-in public tables of HPC codes lie in the interval at 90 % that is told from another problem of the same code."""
+"""The same for costs of a whole run or a step, where another problem is another amount of work. With these spreads, 90 % of 427 costs in
+public tables of HPC codes lie in the 90 % interval that is predicted from another problem of the same code."""
 SHAPE_SPREAD = 0.5
-"""The same for another number of ranks, threads or GPUs in a node, to find the nearest evidence; :mod:`modak.perfmodel.layouts` says
-what it tells."""
+"""The same for another number of ranks, threads or GPUs per node. Used to find the nearest curve; the prediction itself is made by
+:mod:`modak.perfmodel.layouts`."""
 BATCH_SPREAD = 0.2
-"""The same for each doubling of the batch, where nothing else of the layout differs: log throughputs of BERT and ResNet-50 on V100 in eight
-frameworks grow by 0.09 a doubling on one GPU, by 0.18 on eight and by 0.26 on 32 (medians of 25 pairs each)."""
+"""The same for each doubling of the batch size, if nothing else in the layout differs: log throughputs of BERT and ResNet-50 on V100 in
+eight frameworks grow by 0.09 a doubling on one GPU, by 0.18 on eight and by 0.26 on 32 (medians of 25 pairs each)."""
 DEVICE_SPREAD = 1.2
-"""The same, beside it, between runs on GPUs and on processors alone: the 90 % interval reaches a factor of 7 either way. Judgement: GPUs
-are faster by about an order of magnitude, and by how much depends on the program."""
+"""Added between runs on GPUs and on processors only: a factor of 7 in the 90 % interval. Judgement: GPUs are faster by about an order of
+magnitude, but by how much depends on the program."""
 NORMAL = 1.645
-"""Half-widths at 90 % in one standard deviation, for the spreads above."""
+"""Half-width of a 90 % interval in standard deviations, for the spreads above."""
 REDUCED_SPREAD = 0.2
-"""The same between precisions of half the width (:data:`REDUCED`): they run on the same units. Judgement."""
+"""The spread between precisions of half the width (:data:`REDUCED`), which run on the same units. Judgement."""
 SWITCHES = ("params", "compiler", "precision")
-"""What a run has none of, or the usual, where it does not name it: as soon as there are results that do not name it, either."""
+"""Attributes that are off (or usual) in a question that does not name them, if there are results that do not name them either."""
 SAME = 0.05
-"""Differences that add up to less than this leave the evidence the run's own."""
+"""A curve with a smaller spread than this counts as measured in the configuration of the question."""
 
 Power = Callable[[str | None, str | None, int | None, int | None], Sequence[float | None]]
 """Figures of the power of a system's and partition's node: of so many of its GPUs (``None``: all; 0: of its processors, with so many
@@ -61,47 +60,48 @@ threads, ``None``: all cores), each in a unit of its own. Nodes are compared by 
 
 @dataclass(frozen=True)
 class Question:
-    """A kind of run: what is known of it (names of :class:`modak.facts.SeriesKey`), its shape, and its metric."""
+    """A kind of run to predict: its known attributes (names of :class:`modak.facts.SeriesKey`), its layout and metric (``None``: any)."""
 
     attributes: Mapping[str, Any]
     layout: Layout = field(default_factory=Layout)
     metric: str | None = None
     plain: bool = False
-    """Whether :data:`SWITCHES` that it does not name are off, rather than open."""
+    """Whether :data:`SWITCHES` that are not named are off; else they are open."""
     without: frozenset[str] = frozenset()
-    """Compilers, as :func:`same_name` folds them, that are off in a run that names none. Any other one is left open."""
+    """Compilers (spelt as by :func:`same_name`) that are off if the question names no compiler. All others are open then."""
     elsewhere: frozenset[str] = frozenset()
-    """Partitions of its system whose nodes are of another kind: what was measured there is as far away as another system."""
+    """Partitions of its system with another kind of nodes: results from there count as those of another system."""
     lengths: Mapping[str, float] = field(default_factory=dict)
-    """How long the run is to be, by what counts: ``epochs``, ``steps``, what an amount is of. Another length makes no other run."""
+    """Length of the run, by unit: ``epochs``, ``steps``, or that of an amount. Results of another length are of the same kind of run."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """A curve as evidence for a question."""
+    """A curve from which a question may be answered."""
 
     curve: Curve
     spread: float
     differences: tuple[str, ...] = field(default=())
     factor: float = 1.0
-    """What the curve's cost is multiplied by."""
+    """Factor from the curve's cost to that of the question."""
     shape: tuple[str, ...] = ()
-    """Those of the differences that lie in the layout."""
+    """The differences that are in the layout."""
 
     @property
     def doubt(self) -> float:
-        """The spread with that of what parameters told, where the curve was not measured."""
-        return math.hypot(self.spread, self.curve.told.half_width / NORMAL) if self.curve.told else self.spread
+        """The spread; for a curve that is only estimated, combined with the spread of the estimate."""
+        return math.hypot(self.spread, self.curve.estimated.half_width / NORMAL) if self.curve.estimated else self.spread
 
     @property
     def own(self) -> bool:
-        """The evidence is of the very run that is asked about."""
+        """Whether the curve was measured in the configuration of the question."""
         return self.spread < SAME
 
 
 def best_match(curves: Sequence[Curve], question: Question, power: Power | None = None) -> Match | None:
     """The curve with the least spread; ties go to rates, whose start-up is known or added, before times of whole runs, and of these to the
-    nearest length; then to more sizes, to more results, then to what says least that was not asked.
+    nearest length; then to results that name the counts of the layout asked for, to more sizes, to more results, then to what says least
+    that was not asked.
 
     Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
     """
@@ -114,16 +114,17 @@ def best_match(curves: Sequence[Curve], question: Question, power: Power | None 
     return equal[len(equal) // 2]
 
 
-def _nearness(match: Match, question: Question) -> tuple[float, int, float, int, int, int, str]:
+def _nearness(match: Match, question: Question) -> tuple[float, int, float, int, int, int, int, str]:
     curve, series = match.curve, match.curve.series
+    silent = sum(bool(getattr(question.layout, name)) and getattr(curve.layout, name) is None for name in _fixed(curve))
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
-    return round(match.doubt, 9), whole, apart, -len(curve.sizes), -curve.results_used, unasked, series.metric
+    return round(match.doubt, 9), whole, apart, silent, -len(curve.sizes), -curve.results_used, unasked, series.metric
 
 
 def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
-    """0 for a rate or a time for so much, 1 for the time of a whole run, 2 where its name says that only of some part; and how far the
-    length of the run is from the one asked about, in logs.
+    """``(kind, distance)``. Kind: 0 for a rate or a time per unit of work, 1 for the time of a whole run, 2 if the metric is not known to
+    be of whole runs. Distance: of the run's length from the one in question, as absolute log ratio.
     """
     if not startup.is_whole(curve.series):
         return 0, 0.0
@@ -133,14 +134,14 @@ def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
 
 
 def closed(curves: Sequence[Curve], question: Question) -> Question:
-    """The question as plain, where results of such a run exist: then those with a switch are of another run."""
+    """The question with unnamed switches off, if results without these switches exist; else the question itself."""
     asked = [curve for curve in curves if question.metric in (None, curve.series.metric)]
     plain = replace(question, plain=True)
     return plain if any(not _different(curve.series, plain) for curve in asked) else question
 
 
 def matches(curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
-    """Every curve of the metric as evidence, in order."""
+    """Every curve of the question's metric as a match, in the given order."""
     return [_match(curve, question, power) for curve in curves if question.metric in (None, curve.series.metric)]
 
 
@@ -170,53 +171,53 @@ def _spreads(different: Sequence[str], curve: Curve, question: Question) -> list
 
 
 def _on_other_nodes(curve: Curve, different: Sequence[str], question: Question) -> bool:
-    """Whether a curve is of the question's system, and of nodes of another kind there."""
+    """Whether a curve was measured on the question's system, on another kind of nodes."""
     return "partition" in different and "system" not in different and curve.series.partition in question.elsewhere
 
 
 def tells_of_work(curve: Curve) -> bool:
-    """Whether the cost grows with the problem: of a whole run, a step or simulated time it does, of a sample or an epoch hardly."""
+    """Whether the cost grows with the problem: for a whole run, a step or simulated time, but hardly for a sample or an epoch."""
     return metric(curve.series.metric, curve.series.unit).per not in ("sample", "epoch")
 
 
 def _different(series: SeriesKey, question: Question) -> list[str]:
-    """Attributes in which results are of another run than the question. Partitions of two systems are not compared: they are names."""
+    """Attributes in which results differ from the question. Partitions of different systems are not compared."""
     told = ((name, getattr(series, name), question.attributes.get(name)) for name in SPREAD)
     found = [name for name, here, asked in told if _differs(name, here, asked) or _switched(name, here, asked, question)]
     return [name for name in found if name != "partition" or "system" not in found]
 
 
 def agrees(series: SeriesKey, layout: Layout, question: Question) -> bool:
-    """Whether results of a series at a layout may be of the question's run: nothing that both say differs."""
+    """Whether results of a series at a layout may be of the question's run: no attribute or count that both give differs."""
     counts = ((getattr(layout, name), getattr(question.layout, name)) for name in layouts.COUNTS)
     return not _different(series, question) and not any(_both_differ(here, asked) for here, asked in counts)
 
 
 def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
-    """Whether the evidence has a switch on that is off in the question's run."""
+    """Whether results have a switch on that is off in the question."""
     if name == "compiler" and asked is None and evidence is not None and same_name(evidence) in question.without:
         return True
     return question.plain and name in SWITCHES and _on(evidence, asked, question.lengths)
 
 
 def _on(evidence: Any, asked: Any, lengths: Mapping[str, float]) -> bool:
-    """Whether the evidence has a switch on that was not asked for."""
+    """Whether results have a switch on that the question does not name."""
     if isinstance(evidence, Mapping):
         return bool(set(evidence) - set(asked or {}) - set(startup.LENGTHS if lengths else ()))
     return asked is None and evidence not in (None, USUAL_PRECISION) and same_precision(evidence) != USUAL_PRECISION
 
 
 def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
-    """What puts equally near evidence into one order, whatever its labels are: the work at its largest size, then all that was measured."""
+    """A sort key for equally near curves that does not depend on names: the work at the largest size, then all measured values."""
     curve = match.curve
     counts = tuple(getattr(curve.layout, name) or 0 for name in layouts.COUNTS)
     return match.factor * curve.costs[-1] * curve.sizes[-1], curve.costs, curve.sizes, counts
 
 
 def _differs(name: str, evidence: Any, asked: Any) -> bool:
-    """Whether a known wish meets other evidence; what the question leaves open differs from nothing.
+    """Whether an attribute of results differs from that of the question; open attributes of the question never differ.
 
-    Evidence without a partition, an image or a word on hyper-threads or precision is taken for the usual ones.
+    Results without partition, image, hyper-threads or precision are taken to be of the usual ones.
     """
     if isinstance(asked, Mapping):
         return any(not same_value(evidence.get(key), value) for key, value in asked.items())
@@ -224,7 +225,9 @@ def _differs(name: str, evidence: Any, asked: Any) -> bool:
         evidence, asked = same_precision(evidence), same_precision(asked)
     if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):
         return False
-    return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "compiler", "mpi") else evidence != asked)
+    if name == "mpi":
+        return same_mpi(evidence) != same_mpi(asked)
+    return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "compiler") else evidence != asked)
 
 
 def same_value(one: str | None, other: str) -> bool:
@@ -236,19 +239,24 @@ def same_value(one: str | None, other: str) -> bool:
 
 
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
-    free = {"ranks": ("ranks_per_node",), "gpus": ("gpus_per_node", "ranks_per_node"), "nodes": ()}[curve.scale]
-    apart = [name for name in layouts.COUNTS if name not in free and _both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    apart = [name for name in _fixed(curve) if _both_differ(getattr(curve.layout, name), getattr(layout, name))]
     return ["gpus_per_node", *apart] if curve.scale == "gpus" and _other_device(curve, layout) else apart
 
 
+def _fixed(curve: Curve) -> tuple[str, ...]:
+    """Counts that are the same along a curve."""
+    free = {"ranks": ("ranks_per_node",), "gpus": ("gpus_per_node", "ranks_per_node"), "nodes": ()}[curve.scale]
+    return tuple(name for name in layouts.COUNTS if name not in free)
+
+
 def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:
-    """Standard deviation for another layout; a batch alone counts by its doublings."""
+    """Standard deviation of log cost for another layout; if only the batch size differs, by its doublings."""
     only_batch = Layout(batch_size=curve.layout.batch_size)
     return min(SHAPE_SPREAD, BATCH_SPREAD * layouts.distance(only_batch, layout)) if list(shape) == ["batch_size"] else SHAPE_SPREAD
 
 
 def _other_device(curve: Curve, layout: Layout) -> bool:
-    """Whether one of both is of GPUs and the other known to have none."""
+    """Whether one of both runs on GPUs and the other is known not to."""
     return _both_differ(curve.on_gpus, None if layout.gpus_per_node is None else layout.gpus_per_node > 0)
 
 
@@ -257,7 +265,7 @@ def _both_differ(evidence: int | None, asked: int | None) -> bool:
 
 
 def _even_share(curve: Curve, layout: Layout) -> float:
-    """What computes in a unit of size there, over that here: GPUs, else cores. 1 where a count is known of one side alone."""
+    """Ratio of GPUs, else of cores, per unit of size: the curve's over the layout's. 1 if a count is known on one side only."""
     there = curve.layout
     if curve.scale == "gpus" or _other_device(curve, layout):
         return 1.0
@@ -271,28 +279,31 @@ def _even_share(curve: Curve, layout: Layout) -> float:
 
 
 def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float:
-    """What the curve's cost is multiplied by on the question's system: the power behind it, over the power that is asked about."""
+    """Factor from the curve's cost to the question's system: the computing power behind the curve over that in question."""
     if power is None:
         return 1.0
     gpus, threads = _gpus(curve, question.layout.gpus_per_node), _threads(curve, question.layout)
-    there = power(curve.series.system, curve.series.partition, gpus[0], threads[0])
-    here = power(question.attributes.get("system"), question.attributes.get("partition"), gpus[1], threads[1])
+    series, system, partition = curve.series, question.attributes.get("system"), question.attributes.get("partition")
+    there = power(series.system, series.partition, gpus[0], threads[0])
+    here = power(system, partition, gpus[1], threads[1])
+    if gpus == (None, None) and (there[0] is None) != (here[0] is None):
+        # No side names GPUs, and only one has some: the program does without.
+        there, here = power(series.system, series.partition, 0, threads[0]), power(system, partition, 0, threads[1])
     ratio = next((one / other for one, other in zip(there, here, strict=True) if one and other), None)
     return ratio * _share(curve, question.layout) if ratio else 1.0
 
 
 def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:
-    """The GPUs that compute in a node (``None``: all there are) behind a curve and where it is asked about; an open one where sizes count
-    GPUs."""
+    """GPUs in use per node (``None``: all) behind the curve and in question. If sizes count GPUs, an open count in question is 1."""
     if curve.scale == "gpus":
-        return _most_in_a_node(curve), 1 if asked is None else asked
+        return most_in_a_node(curve), 1 if asked is None else asked
     behind = curve.layout.gpus_per_node
     return (0, 0) if {behind, asked} == {None, 0} else (behind, asked)
 
 
 def _threads(curve: Curve, asked: Layout) -> tuple[int | None, int | None]:
-    """Threads in a node behind a curve and where it is asked about; ``None``, both, where one of the two is not known."""
-    ranks = _most_in_a_node(curve) if curve.scale == "ranks" else curve.layout.ranks_per_node
+    """Threads per node behind the curve and in question; both ``None`` if one of them is unknown."""
+    ranks = most_in_a_node(curve) if curve.scale == "ranks" else curve.layout.ranks_per_node
     threads = curve.layout.threads_per_rank
     if not (ranks and threads and asked.ranks_per_node and asked.threads_per_rank):
         return None, None
@@ -300,14 +311,14 @@ def _threads(curve: Curve, asked: Layout) -> tuple[int | None, int | None]:
 
 
 def _share(curve: Curve, layout: Layout) -> float:
-    """What makes a ratio of nodes one of ranks or GPUs, where sizes count those: those in a node here, over theirs there."""
+    """Factor from a ratio per node to one per rank or GPU, if sizes count these: the layout's number per node over the curve's."""
     if curve.scale == "gpus":
-        return (layout.gpus_per_node or 1) / _most_in_a_node(curve)
+        return (layout.gpus_per_node or 1) / most_in_a_node(curve)
     if curve.scale != "ranks" or not layout.ranks_per_node:
         return 1.0
-    return layout.ranks_per_node / _most_in_a_node(curve)
+    return layout.ranks_per_node / most_in_a_node(curve)
 
 
-def _most_in_a_node(curve: Curve) -> int:
-    """The most ranks, or GPUs, in a node behind a curve over these."""
+def most_in_a_node(curve: Curve) -> int:
+    """The largest number of ranks or GPUs per node, of a curve over ranks or GPUs."""
     return round(max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True)))

@@ -1,4 +1,4 @@
-"""The step from one node to several, and predictions for several nodes if only one was measured."""
+"""The cost of leaving one node, and predictions for several nodes if only one was measured."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from modak.perfmodel.forms import NOISE, WIDE, Array
 
 STEP = 0.05
-"""Log of the cost of leaving one node, before it has been measured: between the medians of two public collections (0.014, 0.13)."""
+"""Expected log cost of leaving one node, before it is measured: between the medians of two public collections (0.014, 0.13)."""
 STEP_SPREAD = 0.1
 """Standard deviation of that log cost from program to program."""
 NODE_SLOPE = 0.03
-"""Log work that is lost with each doubling of nodes, before more than one has been measured: the median of all public series."""
+"""Expected loss of log work per doubling of nodes, if only one node was measured: the median of all public series."""
 FRESH = 0.75
-"""How much that is believed, rather than that what a node's workers lose among themselves goes on beyond it: a new node brings its own
-memory and links."""
+"""Weight of the prediction that losses within a node do not continue beyond it (a new node has its own memory and links), against the
+prediction that they do."""
 SLOPE_SPREAD = 0.1
 """Standard deviation of the slope of log work between doublings, when the step is told apart from the slope."""
 
 
 def estimate(sizes: Sequence[float], costs: Sequence[float], nodes: Sequence[int] | None) -> float:
-    """Log cost of leaving one node: expected where all ran on one, told apart from the slope by ridge where some did not.
+    """Log cost of leaving one node: the expected one if all sizes ran on one node, else estimated together with the slope, by ridge.
 
     ``z = a + b L + step * [nodes > 1]`` with ``b ~ N(STEP, SLOPE_SPREAD^2)`` and ``step ~ N(STEP, STEP_SPREAD^2)``.
     """
@@ -45,8 +45,11 @@ def estimate(sizes: Sequence[float], costs: Sequence[float], nodes: Sequence[int
 
 
 def multiplied(nodes: Array, step: float, whole: tuple[Array, Array], node: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Log cost and disagreement where only one node was measured: ``whole``, what the series tells of all workers together, and
-    ``node``, what it tells of one node's share, which is multiplied. Each is log cost and disagreement at each size."""
+    """Log cost and disagreement on several ``nodes`` if only one was measured.
+
+    ``whole``: (log cost, disagreement) by the series continued over all workers; ``node``: those for one node's share of the workers, which
+    is then divided among the nodes. All arrays are ``[size]``.
+    """
     several = (nodes > 1).astype(np.float64)
     (middle, spread), (alone, doubt) = whole, node
     told = alone - np.log(nodes) + NODE_SLOPE * np.log2(nodes) + step * several

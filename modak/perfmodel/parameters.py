@@ -1,12 +1,11 @@
-"""Throughput from properties of application and system: operations, activations, parameters, batch, image, peak rates.
+"""Throughput from parameters of application and system: operations, activations, parameters, batch size, image size, peak rates.
 
-Two questions are answered. An *unseen application on a known configuration*: a quadratic in the logs of its parameters, plus
-what similar applications were off by (kernel ridge: linear in the similarities to the measured ones). A *known application on
-a new system* after some calibration runs: its throughput elsewhere, plus a linear correction in its parameters and in how
-the systems that were measured before differ, kept small by ridge (Gaussian-process regression, Rasmussen and Williams 2006,
-eq. 2.25 and 5.12). From peak figures alone only a weak claim follows (:func:`peak_ratio`).
+There are two models. For an *unseen application on a known configuration*: a quadratic in the logs of its parameters, plus the
+residuals of similar applications (kernel ridge regression). For a *known application on a new system* with some calibration runs: its
+throughput elsewhere, plus a correction that is linear in its parameters and in the differences between the known systems (Gaussian-process
+regression, Rasmussen and Williams 2006, eq. 2.25 and 5.12). Peak rates alone only give a weak estimate (:func:`peak_ratio`).
 
-Throughputs are natural logs, in samples/s or any other unit; arrays hold one row an application.
+Throughputs are natural logs, in samples/s or any other unit; arrays have one row per application.
 """
 
 from __future__ import annotations
@@ -22,39 +21,39 @@ import numpy.typing as npt
 from modak.perfmodel.forms import Array
 
 EXTENSIVE = ("activations", "parameters")
-"""Columns that grow with the operations: what counts of them is how many there are for each operation."""
+"""Columns that grow with the operations; the feature is their ratio to the operations."""
 SMALLEST = 0.005
-"""Added to operations (in 10^9) before their log: published counts are rounded to two digits."""
+"""Added to operations (in 10^9) before taking logs: published counts are rounded to two digits."""
 LENGTHS = (1.0, 3.0)
 """Distances, in standard deviations of features, over which applications are alike."""
 NOISES = (0.05, 0.2)
-"""Variance of a single figure, relative to what similarity explains. Both are chosen by leave-one-out error."""
+"""Variance of a single result, relative to the variance that similarity explains. Both are chosen by leave-one-out error."""
 QUADRATIC_RIDGE = 0.1
-"""Keeps the quadratic from using what no figure supports."""
+"""Ridge of the quadratic."""
 MOST = 1500
 """At most this many applications support a model; more are thinned evenly."""
 CHOOSING = 500
-"""At most so many of them choose its length and noise."""
+"""At most this many of them are used to choose length and noise."""
 DIRECTIONS = 6
-"""Ways in which the systems measured before differ, that a new one may differ in too: principal components."""
+"""Number of principal components of the differences between known systems; a new system may differ in these too."""
 CLOSE = 0.01
-"""Median deviations below this do not tell one system from another as a stand-in for the new one."""
+"""Added to the median deviation of a known system from the new one: smaller differences are noise."""
 LEAST_MISS = 0.02
 """A calibration run that is off by less is never an outlier."""
 TRUST = 6.0
-"""The power of that deviation by which trust in a stand-in falls."""
+"""The weight of a known system falls with this power of its deviation."""
 TRANSFER_SCALES: Mapping[str, float] = {"parameters": 10.0, "directions": 1.0, "throughput": 10.0}
 """Prior precision of the correction's slopes in each group of features."""
 TRANSFER_LENGTH = 5.0
-"""Distance over which corrections of applications are alike, by their parameters and by their profiles."""
+"""Distance over which corrections of applications are alike, in parameters and in profiles."""
 PROFILE = 3.0
-"""How much more likeness of profiles (which systems suit an application better than others) counts than that of parameters."""
+"""Weight of likeness in profiles (which systems suit an application better than others) relative to likeness in parameters."""
 TRANSFER_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Relative noises of a calibration run. Corrections by each are averaged ..."""
 TRANSFER_POWER = 8.0
 """... with weights that fall with this power of their leave-one-out error."""
 PEAKS_HALF_WIDTH = 1.0
-"""Half-width at 90 %, in log throughput, of a claim from peak figures alone: medians of 16-48 % on public data."""
+"""Half-width at 90 %, in log throughput, of an estimate from peak rates alone: median errors of 16-48 % on public data."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Estimate:
 
 
 def features(columns: Mapping[str, Array]) -> Array:
-    """Logs of the columns, extensive ones for each operation; one row an application. All values positive.
+    """Logs of the columns, extensive ones divided by the operations; one row per application. All values must be positive.
 
     ``columns`` are named as in :data:`EXTENSIVE`, ``operations`` (10^9), ``image``, ``batch`` or anything else that is positive.
     """
@@ -94,7 +93,7 @@ def features(columns: Mapping[str, Array]) -> Array:
 
 
 def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
-    """The model of one configuration from the applications measured on it: :func:`features` of ``columns``, ``[m]`` throughputs."""
+    """The model of one configuration from ``m`` measured applications: ``columns`` as for :func:`features`, ``log_throughput [m]``."""
     from sklearn.linear_model import Ridge
 
     rows = features(columns)
@@ -118,7 +117,7 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
 
 
 def predict(model: ParameterModel, columns: Mapping[str, Array]) -> Estimate:
-    """Log throughput of applications with these parameters; the interval widens with the distance to all measured ones."""
+    """Log throughput of applications with these parameters; the interval widens with the distance to the measured ones."""
     at = (features({name: columns[name] for name in model.columns}) - np.array(model.centre)) / np.array(model.scale)
     support = np.array(model.support)
     alike = np.exp(-_distance(at, support) / model.length)
@@ -131,7 +130,7 @@ def transfer(elsewhere: Array, rows: Array, measured: npt.NDArray[np.int64], log
 
     ``elsewhere [application, configuration]``: log throughputs on known configurations, NaN where not measured;
     ``rows [application, feature]``: :func:`features`; ``measured [k]``: places of the calibration runs;
-    ``log_throughput [k]``: what they gave. The known configurations are averaged by how well each foretells the calibration runs.
+    ``log_throughput [k]``: their results. The known configurations are weighted by how well each predicts the calibration runs.
     """
     filled = _fill(elsewhere)
     offset = log_throughput[:, None] - filled[measured]
@@ -151,7 +150,7 @@ def transfer(elsewhere: Array, rows: Array, measured: npt.NDArray[np.int64], log
 
 
 def peak_ratio(operations: float, bytes_moved: float, here: tuple[float, float], there: tuple[float, float]) -> Estimate:
-    """Log of throughput here over there by the roofline (Williams et al. 2009); ``(FLOP/s, bytes/s)`` of each. A weak claim."""
+    """Log of throughput here over there by the roofline model (Williams et al. 2009); ``(FLOP/s, bytes/s)`` of each. A weak estimate."""
     time_here = max(operations / here[0], bytes_moved / here[1])
     time_there = max(operations / there[0], bytes_moved / there[1])
     return Estimate(np.array([np.log(time_there / time_here)]), np.array([PEAKS_HALF_WIDTH]))
@@ -166,7 +165,7 @@ class _Similarity(NamedTuple):
 
 
 def _similarity(at: Array, residual: Array) -> _Similarity:
-    """The kernel ridge of the length and noise with least leave-one-out error (eq. 5.12).
+    """Kernel ridge with the length and noise of least leave-one-out error (eq. 5.12).
 
     Length and noise are chosen on at most :data:`CHOOSING` applications.
     """
@@ -197,7 +196,7 @@ def _typical(errors: Array) -> float:
 
 
 def _thinned(count: int, most: int) -> npt.NDArray[np.int64]:
-    """Places of at most ``most`` of ``count`` rows, evenly spread."""
+    """Indices of at most ``most`` of ``count`` rows, evenly spread."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
 
 
@@ -215,9 +214,9 @@ def _calibrated(covariance: Array, target: Array) -> tuple[Array, Array]:
 
 
 def _reach(left_out: Array) -> float:
-    """90th percentile of the absolute errors of runs to come, from the leave-one-out errors of ``n`` (3 or more) calibration runs.
+    """90th percentile of the absolute errors of future runs, from the leave-one-out errors of ``n`` (3 or more) calibration runs.
 
-    Of few errors their own percentile is too small: its place is the conformal one, and its tail Student's t with ``n - 2`` degrees of
+    The percentile of few errors is too small. So the rank is the conformal one, and the tail that of Student's t with ``n - 2`` degrees of
     freedom, because level and spread come from the same runs.
     """
     from scipy.special import ndtri, stdtrit
@@ -228,7 +227,7 @@ def _reach(left_out: Array) -> float:
 
 
 def _robust_solve(covariance: Array, target: Array, noise: float) -> Array:
-    """Weights of the calibration runs; runs far off the others count less (Huber 1964, by reweighting)."""
+    """Weights of the calibration runs; outliers count less (Huber 1964, by iterative reweighting)."""
     weight: Array = np.ones(len(target))
     answer: Array = np.zeros(len(target))
     for _ in range(5):
@@ -239,7 +238,7 @@ def _robust_solve(covariance: Array, target: Array, noise: float) -> Array:
 
 
 def _fill(elsewhere: Array) -> Array:
-    """Missing throughputs by the mean of the configuration and what the application is off by on the others."""
+    """Missing throughputs are the configuration's mean plus the application's mean deviation on the others."""
     column = np.nanmean(elsewhere, axis=0)
     known = np.isfinite(elsewhere)
     off = np.where(known, elsewhere - column, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)

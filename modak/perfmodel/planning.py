@@ -1,9 +1,9 @@
-"""The next runs worth measuring: the effect of one more point on the interval of the decision.
+"""The next runs worth measuring: how much one more point is expected to narrow the interval of the decision.
 
-The result of a run is not known, but predicted with an interval. So for each run the curves are fitted again with the predicted
-value, and with a low and a high one (Gauss-Hermite quadrature over the log of cost); the expected interval afterwards
-is the weighted mean of the three. Runs are taken one after the other, the one that narrows the interval most per node-hour
-first, each as if those before it had given the predicted value: two runs with the same information are not both proposed.
+The result of a run is only known as a prediction with an interval. So for each run the curves are fitted again with the predicted value,
+a low one and a high one (Gauss-Hermite quadrature over log cost); the expected interval is the weighted mean of the three. Runs are
+chosen one after the other by how much they narrow the interval per node-hour, each as if the runs before it had given their
+predicted values: two runs with the same information are not both proposed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import NORMAL
 
 ABSCISSAE = (-math.sqrt(3), 0.0, math.sqrt(3))
-"""Where the three values lie, in standard deviations ..."""
+"""Nodes of the quadrature, in standard deviations ..."""
 WEIGHTS = (1 / 6, 2 / 3, 1 / 6)
-"""... and what each counts: exact for polynomials up to the fifth power."""
+"""... and its weights: exact for polynomials up to the fifth degree."""
 LEAST = 0.02
-"""A run that narrows the interval by a smaller part than this tells nothing that is worth its queue."""
+"""A run that narrows the interval by a smaller fraction than this is not proposed."""
 
 Width = Callable[[Sequence[Curve]], float]
 """Half the width of the decision's interval (in log cost) if ``curves`` were all that is known."""
@@ -33,16 +33,16 @@ Width = Callable[[Sequence[Curve]], float]
 
 @dataclass(frozen=True)
 class Run:
-    """A run that could be measured: the curve it would be a point of, its size, and what is foretold of it."""
+    """A run that could be measured: its curve (series, layout, scale), its size, and its prediction."""
 
     series: SeriesKey
     layout: Layout
-    """What is the same for all sizes of the curve."""
+    """The counts that are the same for all sizes of the curve."""
     scale: Scale
     size: float
     nodes: int
     cost: float
-    """In seconds (a sample, for throughputs), as curves hold it."""
+    """In seconds (per unit for throughputs), as in :class:`Curve`."""
     spread: float
     """Half the width of the 90 % interval of its log."""
     node_hours: float
@@ -50,21 +50,20 @@ class Run:
 
 @dataclass(frozen=True)
 class Step:
-    """One of the runs that are proposed: ``run`` is its place among those that were offered."""
+    """A proposed run: ``run`` is its index among the given ones."""
 
     run: int
     before: float
-    """Half-width of the decision's interval when the runs before it are done ..."""
+    """Half-width of the decision's interval after the runs before it ..."""
     after: float
-    """... and what is expected of it with this one."""
+    """... and its expected half-width after this one."""
     per_node_hour: float
-    """The difference, by node-hours."""
+    """The difference per node-hour."""
 
 
 def propose(curves: Sequence[Curve], runs: Sequence[Run], width: Width, most: int = 5, budget: float | None = None) -> tuple[Step, ...]:
-    """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours.
-
-    Repeats of what is measured are not among them.
+    """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours. Sizes that are measured already
+    are not proposed.
     """
     known, left, spent = tuple(curves), list(range(len(runs))), 0.0
     steps: list[Step] = []
@@ -85,21 +84,21 @@ def propose(curves: Sequence[Curve], runs: Sequence[Run], width: Width, most: in
 
 
 def expected(curves: Sequence[Curve], runs: Sequence[Run], width: Width) -> Array:
-    """The half-width of the decision's interval that is expected after each of ``runs`` alone; none repeats what is measured."""
+    """The expected half-width ``[run]`` of the decision's interval after each of ``runs`` alone; none of their sizes is measured yet."""
     points = [(run, run.cost * math.exp(at * run.spread / NORMAL)) for run in runs for at in ABSCISSAE]
     widths = [width(with_point(curves, curve)) for curve in refitted(curves, points)]
     return np.asarray(np.reshape(widths, (len(runs), len(ABSCISSAE))) @ np.array(WEIGHTS))
 
 
 def refitted(curves: Sequence[Curve], points: Sequence[tuple[Run, float]]) -> tuple[Curve, ...]:
-    """For each run, with the cost that it showed, the curve that it belongs to with that point, fitted again: all in one batch."""
+    """For each pair of a run and its cost, the run's curve with that point, fitted again; all in one batch."""
     grown = [_grown(_own(curves, run), run, cost) for run, cost in points]
     mixtures = scaling.fit_many([curve.measured for curve in grown])
     return tuple(curve.model_copy(update={"mixture": mixture}) for curve, mixture in zip(grown, mixtures, strict=True))
 
 
 def with_point(curves: Sequence[Curve], grown: Curve) -> tuple[Curve, ...]:
-    """``curves`` with ``grown`` in place of the one that it has grown from, or behind them."""
+    """``curves`` with ``grown`` in place of the curve that it extends, or appended."""
     places = [place for place, curve in enumerate(curves) if _same(curve, grown)]
     place = places[0] if places else len(curves)
     return (*curves[:place], grown, *curves[place + 1 :])
@@ -111,7 +110,7 @@ def _new(curves: Sequence[Curve], run: Run) -> bool:
 
 
 def _own(curves: Sequence[Curve], run: Run) -> Curve | None:
-    return next((curve for curve in curves if curve.told is None and _same(curve, run)), None)
+    return next((curve for curve in curves if curve.estimated is None and _same(curve, run)), None)
 
 
 def _same(curve: Curve, other: Curve | Run) -> bool:
@@ -119,7 +118,7 @@ def _same(curve: Curve, other: Curve | Run) -> bool:
 
 
 def _grown(curve: Curve | None, run: Run, cost: float) -> Curve:
-    """The curve with one point more, or a new one of one point; its mixture is yet to be fitted."""
+    """The curve with one more point, or a new one of one point; its mixture is not fitted yet."""
     at = (run.size, cost, 1, run.nodes)
     if curve is None:
         nothing = scaling.Mixture((run.size,), (), (), (), None, None)

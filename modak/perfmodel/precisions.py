@@ -1,4 +1,4 @@
-"""Precisions of arithmetic: the words for them, and which are alike."""
+"""Precisions of arithmetic, and their spellings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import lru_cache
 from modak.facts import same_name
 
 USUAL_PRECISION = "fp32"
-"""What results that do not name their precision are taken to have run in."""
+"""The precision of results that do not give one."""
 REDUCED = ("fp16", "bf16", "amp")
-"""Precisions of half the width, by themselves or mixed with single."""
+"""Precisions of half the width, alone or mixed with single."""
 PRECISIONS: Mapping[str, str] = {
     **dict.fromkeys(("float16", "half"), "fp16"),
     "bfloat16": "bf16",
@@ -18,12 +18,12 @@ PRECISIONS: Mapping[str, str] = {
     **dict.fromkeys(("float64", "double"), "fp64"),
     **dict.fromkeys(("mixed", "mixed-float16", "mixed-bfloat16", "16-mixed", "fp16-mixed", "bf16-mixed"), "amp"),
 }
-"""Other words for a precision, as :func:`same_name` folds them: those of PyTorch, TensorFlow and Lightning."""
+"""Other names of precisions, in the spelling of :func:`same_name`: those of PyTorch, TensorFlow and Lightning."""
 
 
 @lru_cache(maxsize=1024)
 def same_precision(name: str | None) -> str | None:
-    """One word for a precision, however it is written; ``None``: it is not named.
+    """The canonical name of a precision, for any spelling; ``None`` for ``None``.
 
     >>> same_precision("FP16"), same_precision("bfloat16"), same_precision("int8")
     ('fp16', 'bf16', 'int8')

@@ -1,8 +1,8 @@
-"""Answers from curves: a cost with an interval and a basis, for many sizes in one call.
+"""Predictions from curves: a cost with interval and basis, for many sizes in one call.
 
-A question contains what is known about a run; the most similar curve answers. Beyond its measured sizes other curves
-of the application contribute (:mod:`modak.perfmodel.relatives`). Every attribute in which curve and question differ widens
-the interval by a spread that is added in quadrature, so that weak evidence shows as a wide interval.
+A question contains what is known about a run; the prediction is that of the most similar curve. Beyond its measured sizes other curves
+of the application contribute (:mod:`modak.perfmodel.relatives`). Every attribute in which curve and question differ adds a spread
+in quadrature, so that weak evidence gives a wide interval.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.dsl import Basis
-from modak.facts import Layout
+from modak.facts import Layout, same_name
 from modak.perfmodel import intervals, layouts, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, same_name, seen, shape_spread
+from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, seen, shape_spread
 
 NOISE = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
 about 5 %."""
 USUAL = 2.0
-"""Degrees of freedom that the usual scatter counts as beside that of repeats. Judgement: two repeats alone say little."""
+"""Degrees of freedom of the usual scatter when it is combined with that of repeats. Judgement: two repeats alone say little."""
 MOST_LAYOUTS = 8
-"""More measured layouts than this do not change what is told of another one."""
+"""An unmeasured layout is predicted from at most this many measured ones."""
 FAR_DOUBLINGS = 4.0
-"""Beyond this many doublings past the measured sizes a prediction is hardly more than a guess: warnings say so."""
+"""More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Costs at the sizes asked for: arrays of one shape.
+    """Costs at the requested sizes: arrays of one shape.
 
-    ``spread`` and ``below`` are how far the 90 % interval of the log of cost reaches towards more and towards less.
+    ``spread`` and ``below`` are the half-widths of the 90 % interval of log cost towards higher and lower costs.
     """
 
     value: Array
@@ -47,13 +47,13 @@ class Predictions:
     doublings: Array
     curve: Curve | None = None
     differences: tuple[str, ...] = ()
-    """Attributes in which the evidence differs from the question."""
+    """Attributes in which the curve differs from the question."""
     others: tuple[scaling.Series, ...] = ()
-    """What was measured of other curves that had a say."""
+    """The measured values of other curves that contributed."""
 
     @property
     def half_width(self) -> Array:
-        """Half the width of the interval of the log of cost."""
+        """Half of the whole width of the interval of log cost."""
         return np.asarray((self.spread + self.below) / 2)
 
     def quantile(self, probability: float) -> Array:
@@ -68,7 +68,7 @@ def bound(value: Array, spread: Array, below: Array, probability: float) -> Arra
 
 
 def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> Predictions:
-    """Cost of the question's kind of run on each of ``nodes`` (any shape); basis ``none`` and NaN without evidence."""
+    """Cost of the question's kind of run on each of ``nodes`` (any shape); NaN and basis ``none`` without any curve."""
     count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
     question = closed(curves, question)
     match = best_match(curves, question, power)
@@ -82,23 +82,23 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
 
 
 class Foretold(NamedTuple):
-    """What a curve and its kin say at sizes: arrays of one shape."""
+    """The forecast of a curve and its kin: arrays of one shape."""
 
     log_value: Array
     width: intervals.Sides
     doublings: Array
     """Beyond the measured sizes on either side."""
     heard: npt.NDArray[np.bool_]
-    """Whether kin had a say: beyond the measured sizes, and between them where these are few."""
+    """Where kin contributed: beyond the measured sizes, and also between them if these are few."""
     kin: Sequence[relatives.Kin]
     noise: float
-    """As :func:`noise` says; the intervals reach as far, or further."""
+    """See :func:`noise`; the intervals are at least this wide."""
 
 
 def foretell(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float = 0.9) -> Foretold:
-    """The curve's own forecast at ``sizes`` on ``nodes``, pooled with that of its kin where these reach; intervals at ``level``.
+    """The curve's own forecast at ``sizes`` on ``nodes``, pooled with its kin where these were measured; intervals at ``level``.
 
-    ``curves``: of one application, among which its kin are.
+    ``curves``: those of the application, among which kin are searched.
     """
     own, kin = scaling.evaluate(curve.mixture, sizes, nodes if curve.scale != "nodes" else None), _kin_of(curve, curves)
     width, few = intervals.half_widths(own, level), len(curve.sizes) <= FEW_SIZES
@@ -114,19 +114,19 @@ def foretell(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, 
 
 
 def at_least(width: intervals.Sides, of_repeats: float, level: float) -> intervals.Sides:
-    """Intervals that reach as far as :func:`noise` says, or further."""
+    """The intervals, widened to at least :func:`noise`."""
     return intervals.Sides(*(np.maximum(side, of_repeats * intervals.stretch(level)) for side in width))
 
 
 def _kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
-    """Other curves over the same kind of size and of the same metric, as far as they are alike so far. ``curves``: of one application."""
+    """Comparable curves of the same application that share a measured size with ``curve``, the most alike first."""
     comparable = [one for one in curves if one is not curve and _comparable(one, curve)]
     same, others = ([one.measured for one in comparable if _other_program(curve, one) == apart] for apart in (False, True))
     return relatives.compare(curve.measured, same, others)
 
 
 def _comparable(one: Curve, other: Curve) -> bool:
-    """Whether costs of two curves are of one thing: the same metric, over the same kind of size."""
+    """Whether two curves have the same metric, unit and scale."""
     return (one.scale, one.series.metric, one.series.unit) == (other.scale, other.series.metric, other.series.unit)
 
 
@@ -144,7 +144,7 @@ def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve])
     measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(told.log_value)) * match.factor
     doubt = NORMAL * match.doubt
-    at_measured = 0.0 if curve.told else NOISE  # what parameters tell has an interval of its own, which is of the next run
+    at_measured = 0.0 if curve.estimated else NOISE  # the interval of an estimate is that of the next run already
     there = (np.where(measured, np.maximum(np.minimum(side, at_measured), told.noise), side) for side in told.width)
     below, spread = (np.hypot(side, doubt) for side in there)
     doublings = told.doublings if curve.scale == "nodes" else np.maximum(told.doublings, np.log2(nodes / max(curve.nodes)))
@@ -155,9 +155,10 @@ def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve])
 
 
 def noise(curve: Curve, curves: Sequence[Curve]) -> float:
-    """:data:`NOISE` times how much more than usual repeats scatter; 0 where they do not.
+    """:data:`NOISE` times the factor by which repeats scatter more than usual; 0 if they do not.
 
-    The curve's own repeats, beside what is usual: for runs of that application on that system, as far as repeats of other ``curves`` show.
+    The scatter is that of the curve's own repeats, combined with the usual one of the application on that system, by repeats of other
+    ``curves``.
     """
     beside = [one.scatter for one in curves if one.scatter and one is not curve and _of_one_place(one, curve)]
     usual = max(1.0, _scatter(beside, 1.0))
@@ -166,9 +167,9 @@ def noise(curve: Curve, curves: Sequence[Curve]) -> float:
 
 
 def _scatter(of_repeats: Sequence[Scatter], usual: float) -> float:
-    """The variance of runs against measured ones in units of that behind :data:`NOISE`; ``usual`` counts as :data:`USUAL` repeats.
+    """The variance of repeats in units of the variance behind :data:`NOISE`; ``usual`` counts as :data:`USUAL` degrees of freedom.
 
-    A run and the measured one differ by the root of two times the deviation of either.
+    The difference of two runs has twice the variance of one, hence the factor of 2.
     """
     freedom = sum(one.freedom for one in of_repeats)
     shown = sum(one.freedom * 2 * (one.deviation * NORMAL / NOISE) ** 2 for one in of_repeats)
@@ -181,7 +182,7 @@ def _of_one_place(one: Curve, other: Curve) -> bool:
 
 
 def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
-    """The match and those of other layouts that differ from the question in the same ways, the nearest first."""
+    """The match, and matches of other layouts that differ from the question in the same attributes, the nearest first."""
     apart = set(match.differences) - set(match.shape)
     alike = [
         one
@@ -194,7 +195,7 @@ def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Pow
 
 
 def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
-    """From curves of other layouts together: each at the nodes asked for, with an even share for each worker."""
+    """Predictions for an unmeasured layout from those of ``peers``, each scaled to an even share of the work per worker."""
     told = [_answer(replace(one, spread=0.0), layout, nodes, curves) for one in peers]
     measured = [one.curve.layout for one in peers]
     mutual = np.array([[layouts.distance(one, other) for other in measured] for one in measured])
@@ -210,7 +211,7 @@ def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves
 
 
 def _basis(match: Match, few: bool, measured: bool, beyond: bool, heard: bool) -> Basis:
-    if not match.own or match.curve.told:
+    if not match.own or match.curve.estimated:
         return "transferred"
     if measured:
         return "measured"

@@ -1,10 +1,9 @@
-"""What related series contribute to a short one: the same application in other containers, with other compilers, problem sizes or systems.
+"""Forecasts from related series: the same application in other containers, with other compilers, problem sizes or systems.
 
-Two series are alike as far as the *ratio* of their costs has stayed the same so far; names and labels play no part, but that a series
-of another framework is of another program, which sends its gradients in another way once there are several nodes. Each
-relative forecasts by its own curve, moved to meet the target's measured sizes (a level, and a slope that ridge keeps small), and
-the forecasts are averaged in log space with the target's own: partial pooling, where the weight of each falls with the
-square of how wrong it has been.
+Two series are alike if the *ratio* of their costs has stayed the same so far. Names and labels do not count, except the framework:
+another framework is another program, which communicates differently on several nodes. The curve of each relative is moved to the
+target's measured sizes (by a level, and by a slope that ridge keeps small). The forecasts are averaged in log space with the target's
+own (partial pooling), with weights that fall with a power of the error so far.
 """
 
 from __future__ import annotations
@@ -20,27 +19,27 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import Forecast, Series
 
 FLOOR = 0.03
-"""Errors of log cost below this do not tell series apart: replicates differ as much."""
+"""Added to errors of log cost: smaller differences are noise of replicates."""
 UNKNOWN_ERROR = 0.15
-"""What stands for the validation error of a series with too few sizes to have one."""
+"""Used as validation error of series with too few sizes to have one."""
 UNKNOWN_LIKENESS = 0.1
-"""What stands for the unlikeness of a relative that shares one size with the target."""
+"""Used as unlikeness of relatives that share only one size with the target."""
 OTHER_PROGRAM = 0.1
-"""Unlikeness of a relative of another framework, beside what was measured: as much as nothing to compare. Where frameworks share an
-application, errors at the two largest sizes of 60 public series of training fall by a third (median 9.7 to 6.4 %)."""
+"""Added in quadrature to the unlikeness of a relative of another framework. For applications in several frameworks, it reduces the error
+at the two largest sizes of 60 public training series by a third (median 9.7 to 6.4 %)."""
 RECENCY = 0.5
-"""Weights of common sizes fall by ``exp`` of this a doubling before the target's last."""
+"""Weights of common sizes fall by ``exp`` of this per doubling below the target's largest size."""
 RIDGE = 0.3
 """Squared doublings of prior evidence that the ratio of two relatives does not change."""
 POWER = 3.0
 """Weights fall with this power of the error."""
 MOST = 8
-"""More relatives than this do not change an answer: the most alike are kept."""
+"""At most this many relatives are used, the most alike ones."""
 
 
 @dataclass(frozen=True)
 class Kin:
-    """How a relative's curve becomes the target's: ``ln cost = ln relative's cost + level + slope * doublings beyond the last size``."""
+    """A relative, and how its curve is moved: ``ln cost = ln relative's cost + level + slope * doublings beyond its last size``."""
 
     relative: Series
     level: float
@@ -50,10 +49,9 @@ class Kin:
 
 
 def compare(series: Series, relatives: Sequence[Series], others: Sequence[Series] = ()) -> tuple[Kin, ...]:
-    """Those of ``relatives``, and of ``others`` of other frameworks, that share a size with ``series`` (measured, or between measured
-    ones), the most alike first.
+    """The ``relatives``, and the ``others`` of other frameworks, whose measured range contains a size of ``series``, the most alike first.
 
-    In whatever order they are given: of equals come those that were measured furthest.
+    The result does not depend on the given order: of equals, those measured at the largest sizes come first.
     """
     kin = [*(_compare(series, one, 0.0) for one in relatives), *(_compare(series, one, OTHER_PROGRAM) for one in others)]
     return tuple(sorted((one for one in kin if one is not None), key=_order)[:MOST])
@@ -64,17 +62,17 @@ def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]
 
 
 def reached(kin: Sequence[Kin], sizes: Array) -> npt.NDArray[np.bool_]:
-    """At which sizes (any shape) one of them was measured, or at smaller and larger ones: where it has a say in :func:`pool`."""
+    """Which sizes (any shape) lie in the measured range of any of them, so that it contributes to :func:`pool`."""
     ends = [(one.relative.sizes[0], one.relative.sizes[-1]) for one in kin]
     within = [np.zeros(sizes.shape, dtype=bool), *((sizes >= first) & (sizes <= last) for first, last in ends)]
     return np.asarray(np.any(within, axis=0))
 
 
 def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike) -> Forecast:
-    """The forecast ``own`` (at ``sizes``) after ``kin`` have had their say; unchanged where none reaches a size.
+    """The forecast ``own`` (at ``sizes``) pooled with ``kin``; unchanged where none of them was measured.
 
-    ``last`` is the target's largest measured size. Each weighs ``(error + FLOOR)^-POWER``; relatives share a weight that grows with
-    the square root of their number, since their errors are alike. ``relatives`` of the answer counts those that were asked.
+    ``last`` is the target's largest measured size. Each forecast has the weight ``(error + FLOOR)^-POWER``; the total weight of relatives
+    grows only with the square root of their number, since their errors are alike. ``relatives`` of the result counts the contributors.
     """
     if not kin:
         return own
@@ -126,7 +124,7 @@ def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> float:
 
 
 def _log_cost(relative: Series, sizes: Array) -> Array:
-    """Log of the relative's cost: as measured; work ``ln(y p)`` linear in doublings between measured sizes; NaN beyond them."""
+    """Log of the relative's cost: measured, or with work ``ln(y p)`` linear in doublings between measured sizes; NaN beyond them."""
     known = np.array(relative.sizes)
     work = np.interp(np.log(sizes), np.log(known), np.log(np.array(relative.costs) * known))
     return np.where((sizes >= known[0]) & (sizes <= known[-1]), work - np.log(sizes), np.nan)

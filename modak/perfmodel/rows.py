@@ -1,4 +1,4 @@
-"""A result table without values -> the same rows with a prediction each."""
+"""Complete a result table without values: one prediction per row."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from modak.facts import Layout, Result
+from modak.facts import Layout, Result, same_name
 from modak.perfmodel.curves import Curve, cost
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
-from modak.perfmodel.matching import SPREAD, Power, Question, agrees, same_name
+from modak.perfmodel.matching import SPREAD, Power, Question, agrees, most_in_a_node
 from modak.perfmodel.predict import Predictions, predict
+from modak.perfmodel.startup import LENGTHS, WHOLE, is_whole, lengths, named_lengths, of_start
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 from modak.results.metrics import metric, to_base
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
 """System, partition, whether a run is on GPUs -> :attr:`modak.perfmodel.Question.elsewhere`."""
 WEAK = ("none", "transferred", "heuristic")
-"""Bases that a model of parameters may improve on."""
+"""Bases that an estimate from parameters may improve."""
 OFF = "none"
-"""A row's compiler where no graph compiler is on; an empty cell leaves that open."""
+"""A row's compiler if graph compilers are off; an empty cell leaves that open."""
 MOST_SAID = 3
-"""Of more relatives than these the number is told."""
+"""If there are more relatives, only the number of the others is given."""
 ADDED = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
 """Columns that :func:`predict_rows` adds or fills."""
 
@@ -38,10 +39,10 @@ def improve_rows(
     level: float = 0.9,
     graph_compilers: frozenset[str] = frozenset(),
 ) -> list[dict[str, Any]]:
-    """``answered`` with better answers for runs of which no result exists, from all ``results`` of their metrics.
+    """``answered`` with better predictions for runs without results, from all ``results`` of their metrics.
 
-    ``level`` and ``graph_compilers`` as in :func:`predict_rows`. An answer is better where there was none, or where its interval is
-    narrower. Its basis is ``transferred``.
+    ``level`` and ``graph_compilers`` as in :func:`predict_rows`. A prediction is better if there was none, or if its interval is narrower.
+    Its basis is ``transferred``.
     """
     weak = [place for place, row in enumerate(answered) if row["basis"] in WEAK and rows[place].get("metric")]
     known = by_configuration(results)
@@ -65,10 +66,10 @@ def predict_rows(
 ) -> list[dict[str, Any]]:
     """Every row, in order, with :data:`ADDED` filled in.
 
-    ``rows`` hold the columns of a result table (text or typed values; empty or absent is unknown); ``curves`` are those
-    of each application by name. ``predicted``, ``lower`` and ``upper`` are in the row's unit (the metric's base unit
-    where none is given) and ``level`` is the probability that the interval holds the next run's value. ``graph_compilers`` are those
-    that are off in a row whose compiler is :data:`OFF`; ``other_nodes`` tells partitions of a row's system with nodes of another kind.
+    ``rows`` have the columns of a result table (text or typed values; empty or absent is unknown); ``curves`` are those of each
+    application by name. ``predicted``, ``lower`` and ``upper`` are in the row's unit (by default the metric's base unit); ``level`` is the
+    probability that the interval contains the value of the next run. ``graph_compilers`` are those that are off in a row with compiler
+    :data:`OFF`; ``other_nodes`` gives the partitions of a row's system with another kind of nodes.
     """
     groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     questions: dict[tuple[Any, ...], Question] = {}
@@ -85,7 +86,8 @@ def predict_rows(
     for key, members in groups.items():
         nodes = np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
         known = [curve for curve in curves.get(str(key[0]), ()) if key[4] in (None, curve.series.unit)]
-        predictions = predict(known, questions[key], nodes, power)
+        question, able = _with_length(questions[key], known)
+        predictions = _scaled(predict(able, question, nodes, power), question, asked=questions[key].metric)
         origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
         one = rows[members[0]]
         datasets = () if one.get("dataset") else _datasets(one.get("metric") or "", one.get("system"), known)
@@ -100,45 +102,47 @@ def predict_rows(
 
 
 def gpus_meant(row: Mapping[str, Any], curves: Sequence[Curve], there: int | None) -> int | None:
-    """GPUs a node that a row counts though it names none; ``None``: it need not, or nobody can know.
+    """The GPUs per node to assume for a row that gives nodes but no GPUs; ``None``: none to assume.
 
-    Where results are over GPUs, nodes alone do not say a size: then all of a node's are counted, ``there``, and one where that is unknown.
-    Results over nodes of that system say themselves how many GPUs are usual.
+    For results over GPUs, nodes alone do not determine a size: then all GPUs of a node are assumed (``there``); if their number is unknown,
+    the most that results of that system had, or one. Results over nodes of that system give their GPUs themselves.
     """
     if row.get("nodes") is None or row.get("gpus_per_node") is not None or there == 0:
         return None
-    asked = [curve for curve in curves if curve.told is None and row.get("metric") in (None, curve.series.metric)]
-    usual = any(curve.layout.gpus_per_node and same_name(curve.series.system) == same_name(row.get("system")) for curve in asked)
-    return (there or 1) if not usual and any(curve.scale == "gpus" for curve in asked) else None
+    asked = [curve for curve in curves if curve.estimated is None and row.get("metric") in (None, curve.series.metric)]
+    here = [curve for curve in asked if same_name(curve.series.system) == same_name(row.get("system"))]
+    if any(curve.layout.gpus_per_node for curve in here) or not any(curve.scale == "gpus" for curve in asked):
+        return None
+    return there or max((most_in_a_node(curve) for curve in here if curve.scale == "gpus"), default=1)
 
 
 def of_several(rows: Sequence[Mapping[str, Any]], curves: Mapping[str, Sequence[Curve]]) -> int:
-    """How many rows may mean one of several data sets."""
+    """The number of rows that name no data set although there are results for several."""
     kinds = Counter((row["application"], row.get("metric") or "", row.get("system")) for row in rows if not row.get("dataset"))
     return sum(count for (name, kind, system), count in kinds.items() if len(_datasets(kind, system, curves.get(name, ()))) > 1)
 
 
 def _datasets(metric_name: str, system: str | None, curves: Sequence[Curve]) -> set[str]:
-    """Data sets of the results of a metric (empty: any) on a system, else on any."""
-    asked = [curve for curve in curves if curve.told is None and metric_name in ("", curve.series.metric)]
+    """Data sets of the results of a metric (empty: any) on a system; if there are none, on all systems."""
+    asked = [curve for curve in curves if curve.estimated is None and metric_name in ("", curve.series.metric)]
     here = [curve for curve in asked if same_name(curve.series.system) == same_name(system)]
     return {curve.series.dataset for curve in here or asked if curve.series.dataset}
 
 
 def describe(curve: Curve | None) -> str | None:
-    """The model behind a number, in words: how many forms over how many sizes, and the three that are trusted most."""
+    """The model behind a prediction, in words: the number of forms and sizes, and the three forms with the largest weights."""
     if curve is None:
         return None
-    if curve.told:
-        return curve.told.model
+    if curve.estimated:
+        return curve.estimated.model
     weights = sorted(zip(curve.mixture.outside, FORMS, strict=True), key=lambda pair: -pair[0])
     most = ", ".join(f"{form.name} {100 * weight:.0f} %" for weight, form in weights[:3])
     return f"{len(FORMS)} forms over {len(curve.sizes)} sizes ({curve.scale} {curve.sizes[0]:g} to {curve.sizes[-1]:g}): {most}"
 
 
 def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
-    """What a transferred answer is transferred from: how its evidence differs from the question, and which relatives had a say."""
-    if found.curve is None or found.curve.told:
+    """The source of a transferred prediction: how its results differ from the question, and which relatives contributed."""
+    if found.curve is None or found.curve.estimated:
         return ""
     nearest = {series: place for place, series in reversed(tuple(enumerate(found.others)))}
     relatives = [curve for curve in curves if curve is not found.curve and curve.measured in nearest]
@@ -152,7 +156,7 @@ def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
 
 
 def _of_one(found: Predictions, datasets: int) -> str:
-    """Of which of several data sets an answer is, where the question names none."""
+    """The data set of a prediction, if the question names none and there are several."""
     if datasets < 2 or found.curve is None:
         return ""
     name = found.curve.series.dataset
@@ -179,11 +183,54 @@ def _question(row: Mapping[str, Any], graph_compilers: frozenset[str] = frozense
         attributes["hyperthreads"] = str(attributes["hyperthreads"]).lower() == "true"
     if "numa_mode" in attributes:
         attributes["numa_mode"] = int(attributes["numa_mode"])
-    params = {name[7:]: str(value) for name, value in row.items() if name.startswith("params.") and value not in (None, "")}
+    given = {name.removeprefix("params."): value for name, value in row.items() if name.startswith("params.")}
+    params = {name: str(value) for name, value in given.items() if value not in (None, "")}
     if params:
         attributes["params"] = params
     layout = Layout(**{name: _count(row.get(name)) for name in COUNTS})
     return Question(attributes, layout, row.get("metric") or None, without=graph_compilers if off else frozenset())
+
+
+def _with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, Sequence[Curve]]:
+    """The question with the length of its run apart from other parameters, and without times of whole runs of unknown length.
+
+    If there are only times of its epochs or steps, the question is about these. If only times of unknown length can answer, a length stays
+    a parameter: they are of another run.
+    """
+    params = question.attributes.get("params", {})
+    asked = named_lengths(params) if params else {}
+    if not asked:
+        return question, curves
+    able = [curve for curve in curves if not is_whole(curve.series) or asked.keys() & lengths(curve.series).keys()]
+    parts = (f"{name.removesuffix('s')}_time" for name in asked) if question.metric == WHOLE else ()
+    known = {curve.series.metric for curve in able}
+    metrics = (question.metric, *parts) if question.metric else known
+    found = next((name for name in metrics if name in known), None)
+    if found is None:
+        return question, curves
+    rest = {name: text for name, text in params.items() if name not in LENGTHS or not named_lengths({name: text})}
+    attributes = {name: value for name, value in question.attributes.items() if name != "params"} | ({"params": rest} if rest else {})
+    return replace(question, attributes=attributes, lengths=asked, metric=question.metric and found), able
+
+
+def _scaled(found: Predictions, question: Question, asked: str | None) -> Predictions:
+    """The predictions at the length in question: of a whole run of another length, or of parts if ``asked`` is a whole run.
+
+    The interval allows for start-up in a measured run.
+    """
+    if found.curve is None or not question.lengths:
+        return found
+    if asked == WHOLE and not is_whole(found.curve.series):
+        count = question.lengths[f"{metric(found.curve.series.metric, found.curve.series.unit).per}s"]
+        start_up = found.curve.start_up.seconds if found.curve.start_up else 0.0
+        return replace(found, value=found.value * count + start_up)
+    if not is_whole(found.curve.series):
+        return found
+    done = lengths(found.curve.series)
+    scale = next((length / done[name] for name, length in question.lengths.items() if name in done), 1.0)
+    reach = of_start(scale)
+    above, below = np.hypot(found.spread, np.fmax(reach, 0.0)), np.hypot(found.below, np.fmin(reach, 0.0))
+    return replace(found, value=found.value * scale, spread=above, below=below)
 
 
 def _counted(row: Mapping[str, Any]) -> str | None:
@@ -197,10 +244,10 @@ def _count(value: Any) -> int | None:
 
 
 def _runs(rows: Sequence[Mapping[str, Any]], known: Known, graph_compilers: frozenset[str]) -> list[Run]:
-    """The runs that rows ask about, as results of them would be labelled.
+    """The runs of rows, with the labels that results of them would have.
 
-    A row may name more than results say (no GPUs, no hyper-threads, the ranks of a node): where none have just its labels, those of its
-    system that it may be one of count, of several the one with the most runs, of equals the one where these cost most.
+    A row may give more than results do (no GPUs, no hyper-threads, ranks per node). If no configuration has exactly its labels, the one of
+    its system is taken that it does not contradict; of several the one with the most runs, of equals the most expensive one.
     """
     examples = {one: next(iter(runs.values()))[0] for one, runs in known.items()}
     meant: dict[Hashable, Configuration | None] = {}
@@ -218,7 +265,7 @@ def _runs(rows: Sequence[Mapping[str, Any]], known: Known, graph_compilers: froz
 
 
 def _asked(row: Mapping[str, Any], graph_compilers: frozenset[str]) -> tuple[Question, Run]:
-    """What a row asks about: of any application, and as a run of its own."""
+    """A row as a question about any application, and as a run of its own."""
     question = _question(row, graph_compilers)
     kind = metric(str(row["metric"]), row.get("unit") or None)
     layout = question.layout.model_copy(update={"nodes": _count(row.get("nodes"))})
@@ -229,19 +276,19 @@ def _asked(row: Mapping[str, Any], graph_compilers: frozenset[str]) -> tuple[Que
 
 
 def _weight(runs: Mapping[Run, Sequence[Result]]) -> tuple[int, float]:
-    """What puts configurations into one order, whatever they are called: how many runs they have, then what these cost."""
+    """A sort key of configurations that does not depend on names: the number of runs, then their total cost."""
     return len(runs), sum(cost(result) for results in runs.values() for result in results)
 
 
 def _alike(examples: Mapping[Configuration, Result], question: Question) -> list[Configuration]:
-    """Configurations, each with a result, that a question may be of; those without switches that it does not name, where there are such."""
+    """Configurations that do not contradict a question; if possible, only those without switches that it does not name."""
     plain = replace(question, plain=True)
     alike = [one for one, example in examples.items() if _may_be_of(example, question)]
     return [one for one in alike if _may_be_of(examples[one], plain)] or alike
 
 
 def _may_be_of(result: Result, question: Question) -> bool:
-    """Whether a result of another application may be of the same configuration as what is asked about."""
+    """Whether a result of another application may have the configuration of the question."""
     same = (result.series.metric, result.series.unit) == (question.metric, question.attributes["unit"])
     nodes = (result.layout.nodes or 1) == (question.layout.nodes or 1)
     return same and nodes and agrees(result.series.model_copy(update={"params": words_of(result.series.params)}), result.layout, question)

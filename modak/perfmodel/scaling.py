@@ -1,8 +1,8 @@
 """How the cost of a run changes with its size: the forms of one series, and their combination.
 
-Each form (:mod:`modak.perfmodel.forms`) is fitted over a series, and again over every prefix of the series, so that its error at
-the *next* size is known; forms are averaged in log space with weights that fall with that error. A forecast therefore depends on how
-well a form has predicted this very series, never on how closely it follows the points that it was fitted to.
+Each form (:mod:`modak.perfmodel.forms`) is fitted to a series, and again to every prefix of it, so that its error at the *next* size is
+known. Forms are averaged in log space with weights that fall with that error. So a form counts by how well it has predicted this
+series, not by how closely it follows the points that it was fitted to.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from modak.perfmodel import beyond, forms, nodestep
+from modak.perfmodel import extrapolation, forms, nodestep
 from modak.perfmodel.forms import FORMS, Array
 
 POWER = 4.0
-"""Weights of forms fall with this power of their validation error when they extrapolate."""
+"""Weights of forms fall with this power of their validation error (beyond the measured sizes)."""
 SCALE = 0.3
-"""Validation errors (in log cost) well below this do not tell forms apart: with few sizes they are mostly noise."""
+"""Added to validation errors (in log cost): much smaller differences are noise of series with few sizes."""
 POWER_INSIDE = 6.0
-"""The same power between measured sizes, where leave-one-out errors are more numerous and tell more."""
+"""The same power between measured sizes, where leave-one-out errors are more numerous and more reliable."""
 SCALE_INSIDE = 0.05
 """The same scale between measured sizes."""
 EXACT = 0.01
-"""A form that is wrong by less than this has found the law of the series ..."""
+"""Forms with an error well below this have found the law of the series ..."""
 SHARPNESS = 0.5
-"""... and weighs more by this power."""
+"""... and gain weight by this power."""
 FOLDS = 24
-"""At most this many prefixes, and as many left-out sizes, validate one series: the last ones."""
+"""A series is validated with at most this many prefixes and this many left-out sizes, the last ones."""
 QUARTERS = (0.25, 0.5, 0.75)
-"""Where between two measured sizes (by logarithm) the forms' disagreement is looked up when a series is fitted."""
+"""Points between two measured sizes (in log space) at which the disagreement of the forms is evaluated."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """What was measured: a cost at each size, sizes ascending and distinct. ``nodes`` at each size where it is known."""
+    """Measured costs at ascending, distinct sizes, and the number of ``nodes`` at each size; ``None`` if sizes are nodes."""
 
     sizes: tuple[float, ...]
     costs: tuple[float, ...]
@@ -48,7 +48,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mixture:
-    """A fitted series, as plain numbers: every form's coefficients, its weights, and what its validation showed.
+    """A fitted series, as plain numbers: coefficients and weights of every form, and validation errors.
 
     ``coefficients[k]`` belong to ``FORMS[k]``; ``outside`` and ``inside`` are the weights beyond and between the measured
     sizes. ``step`` is the log cost of more than one node, where ``nodes`` tell (else 0).
@@ -59,18 +59,18 @@ class Mixture:
     outside: tuple[float, ...]
     inside: tuple[float, ...]
     error: float | None
-    """Weighted error of log cost at the next size, over the prefixes; ``None`` where there are too few sizes to say."""
+    """Weighted mean error of log cost at the next size, over the prefixes; ``None``: too few sizes."""
     error_inside: float | None
-    """The same at sizes left out between others."""
+    """The same at inner sizes that were left out."""
     step: float = 0.0
     single_node: bool = False
-    """Whether all sizes ran on one node, so that ``step`` is an expectation and not a measurement."""
+    """Whether all sizes ran on one node, so that ``step`` is expected and not measured."""
     steepest: float = 0.0
-    """The most log work that was lost in a doubling between two measured sizes; at least 0."""
+    """The largest loss of log work per doubling between two measured sizes; at least 0."""
     doubt: float = 0.0
     """The largest disagreement of the forms between the measured sizes."""
     least_error: float | None = None
-    """As ``error``, of the form that has foretold best."""
+    """As ``error``, of the best form."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ class Forecast:
     sizes: int
     """How many sizes the series has."""
     relatives: int = 0
-    """How many other series had a say (:mod:`modak.perfmodel.relatives`)."""
+    """How many other series contributed (:mod:`modak.perfmodel.relatives`)."""
     doubt: float = 0.0
-    """The largest disagreement between measured sizes, ..."""
+    """The largest disagreement between measured sizes ..."""
     error_inside: float = math.nan
-    """... and the validation error there: beyond them nothing is surer."""
+    """... and the validation error there: no forecast beyond them is more certain."""
     smaller: npt.NDArray[np.bool_] | bool = False
-    """Which of the sizes lie before the measured ones."""
+    """Which of the sizes are below the measured ones."""
 
     @property
     def value(self) -> Array:
@@ -102,7 +102,7 @@ class Forecast:
 
 
 def fit_many(series: Sequence[Series]) -> tuple[Mixture, ...]:
-    """One mixture a series, in order. Series of one length are fitted at once, with all their prefixes.
+    """One mixture per series, in order. Series of one length are fitted together, with all their prefixes.
 
     Raises ``ValueError`` for sizes that are not ascending and positive, or costs that are not positive.
     """
@@ -117,7 +117,7 @@ def fit_many(series: Sequence[Series]) -> tuple[Mixture, ...]:
 
 
 def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None = None) -> Forecast:
-    """The mixture's forecast at ``sizes`` (any shape); ``nodes`` are the counts of nodes there, where they are known and are no sizes."""
+    """The mixture's forecast at ``sizes`` (any shape); ``nodes`` are the node counts there, if sizes count something else."""
     asked = np.asarray(sizes, dtype=np.float64)
     p = asked.ravel()
     middle, spread = _combined(mixture, p)
@@ -132,9 +132,9 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
 
 
 def _combined(mixture: Mixture, p: Array) -> tuple[Array, Array]:
-    """Log cost and the disagreement of the forms, without what nodes tell.
+    """Log cost and the disagreement of the forms, without the step between nodes.
 
-    Forms whose claim is not believed disagree by what they would have claimed: that is doubt, too.
+    The part of an extrapolation that is not believed still counts as disagreement.
     """
     logs = forms.log_costs(mixture.sizes, mixture.coefficients, p)
     inner, outer = (p >= mixture.sizes[0]) & (p <= mixture.sizes[-1]), p > mixture.sizes[-1]
@@ -143,7 +143,7 @@ def _combined(mixture: Mixture, p: Array) -> tuple[Array, Array]:
         return middle, spread
     rise = np.log(p[outer] / mixture.sizes[-1])
     losses = logs[:, outer] - forms.log_costs(mixture.sizes, mixture.coefficients, np.array(mixture.sizes[-1:])) + rise
-    middle[outer] -= np.array(mixture.outside) @ beyond.excess(losses, rise / math.log(2), mixture.steepest, mixture.least_error)
+    middle[outer] -= np.array(mixture.outside) @ extrapolation.excess(losses, rise / math.log(2), mixture.steepest, mixture.least_error)
     return middle, spread
 
 
@@ -156,7 +156,7 @@ def _averaged(mixture: Mixture, logs: Array, inner: npt.NDArray[np.bool_]) -> tu
 
 
 def _across_nodes(mixture: Mixture, p: Array, nodes: Array, whole: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Log cost and disagreement with the step to several nodes; ``whole`` is without."""
+    """Log cost and disagreement with the step to several nodes; ``whole`` is without it."""
     stepped = whole[0] + mixture.step * (nodes > 1), whole[1]
     return nodestep.multiplied(nodes, mixture.step, stepped, _combined(mixture, p / nodes)) if mixture.single_node else stepped
 
@@ -210,7 +210,7 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
 
 
 class _Folds(NamedTuple):
-    """Fits to some of the sizes: to all first, then to prefixes, then to all but one inner size."""
+    """Subsets of sizes to fit to: first all, then prefixes, then all but one inner size."""
 
     masks: Array
     """1 where a fold uses a size: ``[fold, size]``."""
@@ -221,7 +221,7 @@ class _Folds(NamedTuple):
 
 
 def _folds(n: int) -> _Folds:
-    """The folds of a series with ``n`` sizes; of either sort at most :data:`FOLDS`, those of the largest sizes."""
+    """The folds of a series with ``n`` sizes; of either kind at most :data:`FOLDS`, those of the largest sizes."""
     masks = [np.ones(n)]
     next_sizes = []
     for k in range(max(2, n - FOLDS), n):

@@ -1,12 +1,12 @@
-"""What starting a run takes: the time of the whole run less that of its work, where results of one run tell both.
+"""The start-up time of a run: its total time less that of its work, if both were measured.
 
-A job that MODAK wrote times itself (``wall_time``), and may print how fast its work went: a rate, the time of an epoch, of a step or of
-all its work. What is left of the whole is start-up: reading data, compiling, the first step, finishing.
+A job that MODAK wrote measures its total time (``wall_time``), and may print the speed of its work: a rate, or the time of an epoch, of a
+step or of all its work. The rest is start-up: reading data, compiling, the first step, finishing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,17 +17,19 @@ from modak.facts import Fact, SeriesKey
 from modak.results.metrics import Amount, counted, metric, parse_amount
 
 WHOLE: Final = "wall_time"
-"""The time of a whole run, as whoever started it took it."""
+"""The time of a whole run, measured from outside."""
 LENGTHS: Final = ("epochs", "steps", "amount")
-"""Parameters that say how long a run was; another length makes no other rate."""
+"""Parameters that give the length of a run; rates do not depend on it."""
+STARTING: Final = 0.1
+"""Upper end (90 %) of the fraction of a measured run that was start-up, if nothing is known of it. Judgement."""
 UNSTEADY: Final = 0.25
-"""Standard deviation of start-up times in parts of the median, which counts as :data:`USUAL` runs beside those measured. Judgement: files
-are read from the disk or from memory, images are there or have to be fetched."""
+"""Usual standard deviation of start-up times, as a fraction of the median; counts as :data:`USUAL` runs beside measured ones. Judgement:
+files are read from disk or memory, images are present or have to be fetched."""
 USUAL: Final = 2.0
 
 
 class StartUp(Fact):
-    """What starting takes, in seconds: the median of so many ``runs``, and their standard deviation."""
+    """Start-up time in seconds: median and standard deviation over ``runs``."""
 
     seconds: float
     deviation: float
@@ -35,13 +37,13 @@ class StartUp(Fact):
 
     @property
     def doubt(self) -> float:
-        """The standard deviation of the next one, in seconds."""
+        """Standard deviation of the start-up time of a future run, in seconds."""
         squares = USUAL * (UNSTEADY * self.seconds) ** 2 + (self.runs - 1) * self.deviation**2
         return float(np.sqrt(squares / (USUAL + self.runs - 1)))
 
 
 def of_runs(seconds: Sequence[float]) -> StartUp | None:
-    """From what is left of each run; ``None``: there is none. Never negative."""
+    """The start-up time from those of single runs; ``None`` without runs. The median is at least 0."""
     if not seconds:
         return None
     deviation = float(np.std(seconds, ddof=1)) if len(seconds) > 1 else 0.0
@@ -49,7 +51,7 @@ def of_runs(seconds: Sequence[float]) -> StartUp | None:
 
 
 def pairs(keys: Sequence[SeriesKey]) -> Iterator[tuple[SeriesKey, SeriesKey]]:
-    """Series of whole runs, each with one of the work of the same runs: equal in all that is no metric, and the work is known."""
+    """Pairs of a series of whole runs and a series of the work of the same runs (equal except for the metric) whose amount is known."""
     by_run: dict[str, list[SeriesKey]] = {}
     for key in keys:
         by_run.setdefault(key.model_dump_json(exclude={"metric", "unit"}), []).append(key)
@@ -62,9 +64,9 @@ def pairs(keys: Sequence[SeriesKey]) -> Iterator[tuple[SeriesKey, SeriesKey]]:
 def left(
     wall: Sequence[float], wall_ids: Sequence[int], speed: Sequence[float], speed_ids: Sequence[int], series: SeriesKey
 ) -> list[float]:
-    """Seconds that are left of each of some runs in one layout; ``speed`` are values of ``series``, of the same runs.
+    """Start-up times of runs in one layout, in seconds: ``wall`` less the work by ``speed``, the values of ``series`` of the same runs.
 
-    Results of one job are stored together, in order; where some are missing, medians are compared.
+    Results of one job are stored together, in order. If some are missing, medians are compared.
     """
     amount = work(series) or 0.0
     whole, part = _in_order(wall, wall_ids), _in_order(speed, speed_ids)
@@ -75,7 +77,7 @@ def left(
 
 
 def work(series: SeriesKey) -> float | None:
-    """What the cost of a unit (seconds; of a rate its inverse) is multiplied by for all the work of a run; ``None``: it is not told.
+    """The factor from the cost of a unit (seconds; for a rate its inverse) to that of all the work of a run; ``None``: unknown.
 
     >>> work(SeriesKey(application="a", metric="step_time", unit="s", params={"steps": "100"}))
     100.0
@@ -94,7 +96,7 @@ def work(series: SeriesKey) -> float | None:
 
 
 def amount_of(series: SeriesKey) -> Amount | None:
-    """How much results say that the run did (``params.amount``); ``None``: they do not."""
+    """The amount of work of a run (``params.amount``); ``None``: not given, or not readable."""
     try:
         return parse_amount(series.params["amount"]) if "amount" in series.params else None
     except DataError:
@@ -102,20 +104,31 @@ def amount_of(series: SeriesKey) -> Amount | None:
 
 
 def lengths(series: SeriesKey) -> dict[str, float]:
-    """How long results say that the run was, by what counts: ``epochs``, ``steps``, or what an amount is of."""
+    """The length of a run, by unit: ``epochs``, ``steps``, or the unit of its amount; empty if results do not give it."""
     amount = amount_of(series)
     counts = {name: number(series.params.get(name)) for name in ("epochs", "steps")}
     return {name: count for name, count in counts.items() if count} | ({amount.counts: amount.number} if amount else {})
 
 
+def named_lengths(params: Mapping[str, str]) -> dict[str, float]:
+    """:func:`lengths` of a run with these parameters."""
+    return lengths(SeriesKey(application="any", metric=WHOLE, unit="s", params=dict(params)))
+
+
+def of_start(scale: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """What unknown start-up adds to the log time of a run ``scale`` times as long as a measured one: above 0 if it is shorter."""
+    found: npt.NDArray[np.float64] = np.log(1 - STARTING + STARTING / np.asarray(scale, dtype=np.float64))
+    return found
+
+
 def is_whole(series: SeriesKey) -> bool:
-    """Whether results are times of whole runs, and not of so much work."""
+    """Whether results are times of whole runs, and not per unit of work."""
     kind = metric(series.metric, series.unit)
     return kind.kind == "time" and kind.per == "run"
 
 
 def number(text: str | None) -> float | None:
-    """The positive number that a parameter is; ``None``: it is none."""
+    """A parameter as a positive finite number; ``None``: it is none."""
     try:
         found = float(text or "")
     except ValueError:

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
 from typing import Final, NamedTuple
 
-from modak.facts import Layout, SeriesKey, same_name
+from modak.facts import Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import same_precision
 from modak.perfmodel.startup import LENGTHS, number
@@ -26,7 +26,8 @@ OPEN: Final = ("framework_version", "image", "partition", "runtime", "hyperthrea
 PARTS: Final = ("epoch", "step")
 """What a run is made of, where its results say how many: ``params.epochs``, ``params.steps``."""
 SPELT: Final[Mapping[str, Callable[[str | None], Hashable]]] = {
-    **dict.fromkeys(("system", "framework", "compiler", "mpi"), same_name),
+    **dict.fromkeys(("system", "framework", "compiler"), same_name),
+    "mpi": same_mpi,
     "precision": same_precision,
 }
 """Columns in which one thing may be written in several ways, and what is the same for all of these."""
@@ -52,7 +53,12 @@ def kin(key: SeriesKey) -> Hashable:
     spelt = (same(getattr(key, name)) for name, same in SPELT.items())
     kind = metric(key.metric, key.unit).kind
     measured = () if kind in ("time", "throughput") else (key.metric, key.unit)
-    return (*spelt, *measured, *(getattr(key, name) for name in TOLD), *sorted(_without_length(key).items()))
+    return (*spelt, *measured, *(getattr(key, name) for name in TOLD), *problem(key.params))
+
+
+def problem(params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Parameters that do not say how long a run was, by name: equal for all series of one :func:`kin`."""
+    return tuple(sorted((name, text) for name, text in params.items() if name not in LENGTHS))
 
 
 def together(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Place, ...]]:
@@ -113,12 +119,38 @@ def _runs(said: AbstractSet[Told]) -> Mapping[Told, AbstractSet[Told]]:
 
 
 def layouts(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
-    """Layouts of one run, with an empty batch as that of the others, and empty GPUs as none, where the others have no other count."""
+    """Layouts of one run, with what they leave empty as the others say it, where these say one thing.
+
+    An empty batch is that of the others, and empty GPUs are none, where the others have no other count. Of ranks and threads on nodes with
+    as many GPUs, one that is empty is that of the others, where all that say something lay on a node in one way. Results that say nothing
+    of how they lay on a node stay by themselves: they may be of any way.
+    """
     every = dict.fromkeys(known)
     batches, gpus = ({getattr(one, name) for one in every} - {None} for name in ("batch_size", "gpus_per_node"))
     filled = {"batch_size": next(iter(batches))} if len(batches) == 1 else {}
     filled |= {"gpus_per_node": 0} if gpus == {0} else {}
-    return {one: one.model_copy(update={name: count for name, count in filled.items() if getattr(one, name) is None}) for one in every}
+    found = {one: _with(one, filled) for one in every}
+    ways: dict[int | None, set[tuple[int | None, int | None]]] = defaultdict(set)
+    telling = {given: one for given, one in found.items() if one.ranks_per_node or one.threads_per_rank or one.gpus_per_node}
+    for one in telling.values():
+        ways[one.gpus_per_node].add((one.ranks_per_node, one.threads_per_rank))
+    way = {count: _one_way(said) for count, said in ways.items() if len(said) > 1}
+    return found | {given: _with(one, way.get(one.gpus_per_node, {})) for given, one in telling.items()}
+
+
+def _one_way(said: Collection[tuple[int | None, int | None]]) -> Mapping[str, int]:
+    """Ranks and threads on a node, where none of the pairs contradicts another one."""
+    columns = [set(column) - {None} for column in zip(*said, strict=True)]
+    if any(len(column) > 1 for column in columns):
+        return {}
+    named = zip(("ranks_per_node", "threads_per_rank"), columns, strict=True)
+    return {name: count for name, column in named for count in column if count is not None}
+
+
+def _with(layout: Layout, counts: Mapping[str, int]) -> Layout:
+    """The layout with its empty counts filled in."""
+    empty = {name: count for name, count in counts.items() if getattr(layout, name) is None}
+    return layout.model_copy(update=empty) if empty else layout
 
 
 def _by_part(key: SeriesKey, measured: Collection[str]) -> Place:

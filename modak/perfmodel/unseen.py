@@ -1,8 +1,8 @@
-"""Runs without any result: an application that is new to a configuration, predicted from its parameters or from other configurations.
+"""Runs without any result: an application in a configuration in which it was never run.
 
-A *configuration* is all of a series but the application and its numeric parameters: system, framework, compiler, precision
-and so on. With many applications measured on it, throughput follows from parameters; with a few, those are calibration runs
-that carry over what other configurations are known to do (:mod:`modak.perfmodel.parameters`).
+A *configuration* is everything in a series except the application and its numeric parameters: system, framework, compiler, precision
+and so on. If many applications were measured in it, throughput is predicted from parameters. If few were, these are calibration runs for
+a transfer from other configurations (:mod:`modak.perfmodel.parameters`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.predict import NOISE
+from modak.perfmodel.startup import number
 from modak.perfmodel.unsaid import SPELT
 from modak.text.numbering import Numbers, shortened, spelt_out
 
@@ -31,20 +32,20 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "parameters": ("parameters", "mparams", "param_count"),
     "image": ("image", "img", "img_size", "image_size"),
 }
-"""Numeric parameters that the models know by these names, after ``params.``; any other one that is positive counts as it is."""
+"""Names of numeric parameters in the models, and their spellings after ``params.``; other positive parameters keep their names."""
 MANY = 40
-"""With this many applications measured, a configuration has a model of its own."""
+"""A configuration with at least this many measured applications has a model of its own."""
 FEW = 5
-"""Calibration runs below this number say too little of a new configuration."""
+"""At least this many calibration runs are needed for a transfer."""
 SHARED = 5
-"""A configuration is heard where it has this many of the calibration runs."""
+"""A configuration is used for a transfer if it has at least this many of the calibration runs."""
 
 Configuration = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Run:
-    """One kind of run: its application, what is known of it in numbers, and the configuration around it."""
+    """One kind of run: its application, numeric parameters and configuration."""
 
     application: str
     numbers: tuple[tuple[str, float], ...]
@@ -57,7 +58,7 @@ class Run:
 
     @property
     def identity(self) -> tuple[str, float | None]:
-        """What is the same network elsewhere: the application at its image size; batches differ from device to device."""
+        """Identifies an application across configurations: name and image size. Batch sizes differ from device to device."""
         return self.application, self.features.get("image")
 
 
@@ -67,9 +68,9 @@ Known = Mapping[Configuration, Mapping[Run, Sequence[Result]]]
 
 @dataclass(frozen=True)
 class Guess:
-    """An answer for one run: log of cost (seconds, or seconds a sample), its half-width at 90 %, and what it rests on.
+    """An estimate for one run: log of cost (seconds, or seconds per unit of a rate), its half-width at 90 %, and its model.
 
-    Nothing that is told is surer than what was measured.
+    The half-width is never smaller than that of a measured result.
     """
 
     log_cost: float
@@ -77,19 +78,19 @@ class Guess:
     model: str
     results_used: int
     result_ids: Numbers = ()
-    """Numbers of the results that it rests on, here and elsewhere."""
+    """Database numbers of the results behind it, here and elsewhere."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What is known of one configuration: log throughputs by run, and the numbers of the results that gave them."""
+    """Log throughputs of one configuration by run, and the database numbers of their results."""
 
     logs: Mapping[Run, float]
     result_ids: Numbers
 
 
 def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
-    """A run by its series' labels and its layout."""
+    """The run of a series at a layout."""
     labels = series.model_dump() if isinstance(series, SeriesKey) else dict(series)
     numbers, words = _divided(labels.pop("params", None) or {})
     if layout.batch_size:
@@ -104,22 +105,22 @@ def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
 
 
 def numbers_of(params: Mapping[str, Any]) -> dict[str, float]:
-    """The positive numbers among parameters, by the names that models know."""
+    """The positive numbers among parameters, by their names in the models."""
     return _divided(params)[0]
 
 
 def need_others(results: Sequence[Result]) -> bool:
-    """Whether these results have a configuration with too few applications for a model of its own: other ones have a say then."""
+    """Whether a configuration of these results has too few applications for a model of its own, so that other systems are needed."""
     return any(len({run.application for run in runs}) < MANY for runs in by_configuration(results).values())
 
 
 def words_of(params: Mapping[str, Any]) -> dict[str, str]:
-    """Parameters that belong to the configuration: all but the positive numbers."""
+    """The parameters that belong to the configuration: all except positive numbers."""
     return _divided(params)[1]
 
 
 def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | None, ...]:
-    """An answer for each run, or none, from all results of the metric; suspect results are left out."""
+    """An estimate or ``None`` for each run, from all results of the metric; suspect results are left out."""
     return guesses_from(asked, by_configuration(results))
 
 
@@ -134,7 +135,7 @@ def by_configuration(results: Iterable[Result]) -> Known:
 
 
 def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]:
-    """As :func:`guesses`, from results by their configuration."""
+    """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
     measured = {name: _measured(runs) for name, runs in known.items()}
     places_of: dict[Configuration, list[int]] = defaultdict(list)
     for place, run in enumerate(asked):
@@ -163,7 +164,7 @@ def _of_configuration(asked: Sequence[Run], configuration: Configuration, measur
 
 
 def _transferred(asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Measured]) -> tuple[Guess, ...]:
-    """From the calibration runs here and what other configurations did with the same applications."""
+    """Estimates from calibration runs here, and from results of the same applications in other configurations."""
     here = _by_identity(measured[configuration])
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
     heard_of = [other for other in others if len(here.keys() & _by_identity(other)) >= SHARED]
@@ -200,7 +201,7 @@ def _told(estimate: Estimate, model: str, results_used: int, behind: Iterable[Me
 
 
 def _shared_columns(runs: Sequence[Run]) -> list[str]:
-    """Numbers that all runs have; without one of them there is nothing to tell applications apart by."""
+    """Names of the parameters that all runs have; empty if only batch and image size, which do not distinguish applications."""
     shared = set.intersection(*(set(run.features) for run in runs)) if runs else set()
     return sorted(shared) if shared - {"batch", "image"} else []
 
@@ -210,22 +211,14 @@ def _table(runs: Sequence[Run], columns: Sequence[str]) -> dict[str, Array]:
 
 
 def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
-    """Positive numbers by the names that models know, and the rest, which belongs to the configuration."""
+    """Positive numbers by their names in the models, and the other parameters, which belong to the configuration."""
     names = {spelling: name for name, spellings in FEATURES.items() for spelling in spellings}
     numbers: dict[str, float] = {}
     words: dict[str, str] = {}
     for name, text in params.items():
-        number = _number(text)
-        if number is None:
+        value = number(str(text))
+        if value is None:
             words[name] = str(text)
         else:
-            numbers[names.get(name.lower(), name)] = number
+            numbers[names.get(name.lower(), name)] = value
     return numbers, words
-
-
-def _number(text: Any) -> float | None:
-    try:
-        number = float(text)
-    except (TypeError, ValueError):
-        return None
-    return number if 0 < number < float("inf") else None

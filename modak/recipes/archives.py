@@ -1,6 +1,6 @@
-"""Archives and programs that a recipe's steps download, taken from a folder of the site's instead, and held to a checksum all the same.
+"""Files that a recipe downloads, taken from a folder of the site instead. Their checksums are verified, too.
 
-A site's copy may be packed otherwise than the project's (Linux distributions pack sources anew), so it has the site's checksum then.
+A site's copy may be packed differently from the project's (Linux distributions repack sources), and then has a checksum of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 FOLDER: Final = "/opt/modak-sources"
-"""Where they lie in the image while it is built."""
+"""Their folder in the image while it is built."""
 SUMS: Final = "SHA256SUMS"
 """The file in the site's folder that holds its checksums, as ``sha256sum`` writes them."""
 _DOWNLOAD: Final = re.compile(
@@ -28,7 +28,7 @@ class Archive:
     file: str
     """Its path on the machine that builds."""
     sha256: str = ""
-    """The site's own checksum; empty: the recipe's holds."""
+    """The site's own checksum; empty: that of the recipe applies."""
 
     @property
     def name(self) -> str:
@@ -45,11 +45,11 @@ class Download:
     target: str
     """The file that it makes."""
     sha256: str
-    """What the next command compares it with; empty: with nothing."""
+    """The checksum that the next command verifies; empty: it verifies none."""
 
 
 def downloads(text: str) -> tuple[Download, ...]:
-    """What the steps of a text download, in their order; what is cloned from Git is not among them."""
+    """The downloads of a text's steps, in their order, without Git repositories."""
     return tuple(_downloads(text))
 
 
@@ -65,7 +65,7 @@ def _comparison(target: str) -> str:
 
 
 def names(address: str) -> tuple[str, ...]:
-    """What a copy may be called: as the project calls it, or packed otherwise.
+    """File names that a copy may have: the project's, or those of other archive formats.
 
     >>> names("https://www.mpich.org/mpich-4.0.2.tar.gz")
     ('mpich-4.0.2.tar.gz', 'mpich-4.0.2.tar.bz2', 'mpich-4.0.2.tar.xz')
@@ -85,7 +85,7 @@ def listed(sums: str) -> Mapping[str, str]:
 
 
 def replaced(text: str, archives: Mapping[str, Archive], join: Literal["\n    ", " && \\\n    "]) -> str:
-    """The text with each download as a copy; ``join`` stands between two commands of the text."""
+    """The text with copies in place of downloads; ``join`` separates two commands of the text."""
     for each in downloads(text):
         archive = archives.get(each.address)
         if archive is None:
@@ -102,5 +102,5 @@ def replaced(text: str, archives: Mapping[str, Archive], join: Literal["\n    ",
 
 
 def notes(archives: Iterable[Archive]) -> str:
-    """Comments that say which archives are held to the site's checksum, a line each."""
+    """A comment for each archive that is verified by the site's checksum, one line each."""
     return "".join(f"# {each.name} is the site's copy, held to the site's checksum\n" for each in archives if each.sha256)

@@ -1,4 +1,4 @@
-"""The base image that a recipe begins with."""
+"""The base image of a recipe."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from modak.recipes.plan import Recipe, toolchain
 
 @dataclass(frozen=True)
 class Base:
-    """The image to begin with, as a recipe's text names it."""
+    """The base image, as a recipe's text names it."""
 
     image: str
     bootstrap: str
-    """Singularity's word for where it comes from."""
+    """Where it comes from: the value of ``Bootstrap`` in a definition file."""
     linux: str
     """A key of :data:`modak.recipes.linux.LINUX`."""
 
     @property
     def held(self) -> str:
-        """The image by its digest, where one is known: Singularity takes no tag beside it, and Charliecloud reads none."""
+        """The image by its digest, where one is known. Singularity accepts no tag beside a digest; Charliecloud accepts no digest."""
         digest = DIGESTS.get(self.image)
         return f"{self.image.rsplit(':', 1)[0]}@{digest}" if digest else self.image
 
     @property
     def python(self) -> str:
-        """The Linux's own Python."""
+        """The version of the Linux distribution's Python."""
         return LINUX[self.linux].python
 
 
 def base_of(made: Recipe) -> Base:
-    """The base image: the one that is named, the project's own, the one with the CUDA that the build needs, or plain Linux."""
+    """The base image: the one that the recipe names, the project's own, the one with the CUDA that the build needs, or plain Linux."""
     row = toolchain(made)
     linux = made.linux or row.distro
     if made.base:

@@ -1,8 +1,8 @@
-"""Which recipes can be translated into the other kind without a change of meaning: what is not named here is refused.
+"""Translation of a recipe into the other form. What could change its meaning is refused.
 
-spython reads a recipe into a value, and reads many things wrongly without a word (a second stage, options of COPY, lists in place
-of commands, here-documents, …). :func:`refusals` names what it would mangle, line by line; :func:`dockerfile` and
-:func:`definition` write what it read.
+spython reads a recipe into a value, but misreads many instructions silently (a second stage, options of COPY, lists in place
+of commands, here-documents, …). :func:`refusals` finds these line by line; :func:`dockerfile` and :func:`definition` write what
+spython read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _PLAIN: Final = re.compile(rf"{_NAME}=(?:[^\s\"'\\]*|\"[^\"\\`]*\"|'[^']*')")
 _EXPORT: Final = re.compile(rf"(?:export\s+)?{_NAME}=(?:[^\s\"'\\;&|`()]*|\"[^\"\\`]*\")")
 _IGNORED: Final = frozenset(("CMD", "ENTRYPOINT", "EXPOSE", "MAINTAINER"))
-"""What jobs do not use: they name their command."""
+"""Instructions that jobs do not need: a job names its own command."""
 _LOST: Final = re.compile(r"%(setup|pre|startscript|arguments|test|app[a-z]+)\b", re.IGNORECASE)
 _KNOWN: Final = frozenset(("files", "post", "environment", "labels", "help", "runscript"))
 
@@ -36,7 +36,7 @@ class Stage:
 
 
 def refusals(text: str, form: Form) -> tuple[str, ...]:
-    """``line N: why`` for all that cannot be translated; empty: everything can."""
+    """``line N: why`` for each line that cannot be translated."""
     found = _in_dockerfile(text) if form == "dockerfile" else _in_definition(text)
     return tuple(f"line {number}: {why}" for number, why in found)
 
@@ -70,7 +70,7 @@ def _in_dockerfile(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _docker_fault(word: str, rest: str, stages: int) -> str | None:
-    """What spython would make of an instruction that is not the same."""
+    """What spython would misread in an instruction; ``None``: nothing."""
     if word == "FROM":
         return "a second stage" if stages > 1 else "options and names of FROM" if len(rest.split()) != 1 or "$" in rest else None
     if word == "RUN":
@@ -118,7 +118,7 @@ def _definition_fault(section: str, line: str) -> str | None:
 
 
 def definition(stage: Stage, text: str) -> str:
-    """A definition file with what a Dockerfile says: variables hold while it is built and when it runs."""
+    """A definition file for a Dockerfile. Variables are set while the image is built and when it runs."""
     exports = [f"    export {_quoted(each)}" for each in stage.environment]
     commands = [_run(line) for _, line in logical_lines(text) if re.match(r"(RUN|WORKDIR)\s", line, re.IGNORECASE)]
     parts = [f"Bootstrap: docker\nFrom: {stage.base}\n"]
@@ -139,7 +139,7 @@ def _run(line: str) -> str:
 
 
 def dockerfile(stage: Stage) -> str:
-    """A Dockerfile with what a definition file says; ``%post`` is one script, run by ``sh -e`` as Apptainer does."""
+    """A Dockerfile for a definition file. ``%post`` becomes one script, run by ``sh -e`` as Apptainer does."""
     files = [f"COPY {source} {target}" for source, target in (_pair(each) for each in stage.files)]
     variables = [f"ENV {each}" for each in stage.environment]
     labels = [f"LABEL {name}={value}" for name, value in (_label(each).split(" ", 1) for each in stage.labels)]
@@ -158,7 +158,7 @@ def _label(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A variable that a shell sets to the same value."""
+    """An assignment by which a shell sets the same value."""
     name, _, value = text.partition("=")
     bare = value[1:-1] if value[:1] in ("'", '"') else value
     return f"{name}={shlex.quote(bare)}" if value[:1] == "'" else f'{name}="{bare}"'

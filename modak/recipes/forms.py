@@ -1,4 +1,4 @@
-"""The two forms that a recipe's text has, and which of them a container runtime builds from."""
+"""The two forms of a recipe's text, and which of them a container runtime builds from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Linux distributions that recipes stand on: their official images, their Pythons, and the installers of those."""
+"""The Linux distributions that recipes build on: their official images, their Python versions, and pip for these."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Distribution:
-    """A Linux: version, official image, its own Python."""
+    """A Linux distribution: its version, official image, and version of Python."""
 
     version: str
     image: str
@@ -24,7 +24,7 @@ LINUX: Final[Mapping[str, Distribution]] = {
     "debian12": Distribution("12", "debian:12", "3.11"),
 }
 HPCCM: Final[Mapping[str, str]] = {"debian12": "ubuntu22"}
-"""hpccm knows no Debian; of Ubuntu's packages recipes use those that Debian has under the same names."""
+"""The Ubuntu that hpccm is told instead of Debian, which it does not know. Recipes use packages with the same names in both."""
 INSTALLERS: Final[Mapping[str, tuple[str, str, str]]] = {
     "3.6": ("pip==21.3.1", "setuptools==59.6.0", "wheel==0.37.1"),
     "3.8": ("pip==25.0.1", "setuptools==75.3.0", "wheel==0.45.1"),

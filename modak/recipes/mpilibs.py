@@ -94,19 +94,19 @@ MPICH: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Library:
-    """A family: the version where none is asked for, the range that can be installed, and what is known of its releases."""
+    """A family: its default version, the range of versions that can be installed, and its known releases."""
 
     default: str
     versions: str
     address: str = ""
-    """Where sources are, with ``{version}`` and ``{series}``; empty: it is installed from packages, a series each."""
+    """The address of its sources, with ``{version}`` and ``{series}``; empty: it is installed from packages, one for each series."""
     releases: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Released version -> SHA-256 of its sources."""
 
     def pinned(self, asked: str | None = None) -> str | None:
-        """The release for an asked version; ``None``: there is none that can be installed.
+        """The release for a version; ``None``: there is none that can be installed.
 
-        ``5.0`` is 5.0.0, as everywhere, under the name it was released by. Three numbers or more are taken at their word.
+        ``5.0`` is 5.0.0, under the name of its release. A version of three numbers need not be a known release.
 
         >>> LIBRARIES["openmpi"].pinned("5.0"), LIBRARIES["mpich"].pinned("4.1"), LIBRARIES["openmpi"].pinned("5.7")
         ('5.0.0', '4.1', None)

@@ -1,7 +1,7 @@
 """A recipe's text for a site without internet: base image and source archives from folders, Python packages from wheels or a mirror.
 
-Both kinds of text are changed the same way, whoever wrote them. Packages of the Linux distribution come from where the base image
-says (its ``sources.list``), so a site's base images name the site's own mirror, or hold the packages already.
+Both forms are changed in the same way, also recipes of users. Packages of the Linux distribution come from the mirror that the base
+image names in its ``sources.list``, so a site's base images have to name the site's mirror, or contain the packages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from modak.recipes.forms import Form
 from modak.recipes.pins import tagged
 
 WHEELS: Final = "/opt/modak-wheels"
-"""Where wheels lie in the image while it is built."""
+"""The folder of wheels in the image while it is built."""
 _BASE: Final = re.compile(
     r"^(?P<bootstrap>bootstrap:[ \t]*docker[ \t]*\n)(?P<key>from:[ \t]*)(?P<image>\S+)[ \t]*\n", re.MULTILINE | re.IGNORECASE
 )
@@ -33,10 +33,10 @@ _ADDRESS: Final = re.compile(r"(?:https?|git)://(?P<host>[^\s/\"'@:]+)")
 
 @dataclass(frozen=True)
 class Mirrors:
-    """What a site has in place of the internet. Empty: that is not replaced."""
+    """What a site has in place of the internet. An empty field: nothing."""
 
     bases: Mapping[str, str] = field(default_factory=dict)
-    """Files of base images, by the names that the text knows them by."""
+    """Files of base images, by their names in the text."""
     wheels: str = ""
     """A folder of wheels."""
     index: str = ""
@@ -46,32 +46,32 @@ class Mirrors:
 
     @property
     def context(self) -> str:
-        """The folder that a Dockerfile copies from: the nearest that holds wheels and archives; empty: it copies nothing."""
+        """The folder that a Dockerfile copies from: the deepest one with all wheels and archives; empty: it copies nothing."""
         folders = [*filter(None, (self.wheels.rstrip("/"),)), *(dirname(each.file) for each in self.sources.values())]
         return commonpath(folders) if folders else ""
 
     @property
     def copied(self) -> Mapping[str, str]:
-        """What is copied into the image while it is built -> where to."""
+        """Files and folders that are copied into the image while it is built -> their places there."""
         wheels = {self.wheels.rstrip("/"): WHEELS} if self.wheels else {}
         return wheels | {each.file: f"{archives.FOLDER}/{each.name}" for each in self.sources.values()}
 
     @property
     def clean(self) -> str:
-        """The command that takes out of the image what was copied; empty: nothing was."""
+        """The command that removes the copies from the image; empty: there are none."""
         folders = (*((WHEELS,) if self.wheels else ()), *((archives.FOLDER,) if self.sources else ()))
         return f"rm -rf {' '.join(folders)}" if folders else ""
 
 
 def offline(text: str, form: Form, mirrors: Mirrors) -> str:
-    """The text with its sources replaced. Base images of a Dockerfile keep their names: they are imported under them."""
+    """The text with its sources replaced. Base images of a Dockerfile keep their names, under which they are imported."""
     return _definition(text, mirrors) if form == "definition" else _dockerfile(text, mirrors)
 
 
 def base_file(image: str, ending: str) -> str:
     """The file name of a base image: its name and tag, without registry and digest.
 
-    A digest that is not one of ours tells no tag: its first digits stand in.
+    For a digest that is not in :data:`modak.recipes.pins.DIGESTS` its first digits replace the tag.
 
     >>> (
     ...     base_file("nvcr.io/nvidia/cuda:12.6.3-devel-ubuntu24.04@sha256:0", ".sif"),
@@ -92,7 +92,7 @@ def base_images(text: str, form: Form) -> tuple[str, ...]:
 
 
 def hosts(text: str) -> tuple[str, ...]:
-    """The hosts that the text's own steps still fetch from, by name.
+    """The hosts from which the text's steps still download, in order of names.
 
     >>> hosts("wget https://www.open-mpi.org/a.tar.bz2 && git clone https://github.com/x/y")
     ('github.com', 'www.open-mpi.org')
@@ -120,7 +120,7 @@ def _after_header(text: str) -> tuple[str, str]:
 
 
 def _dockerfile(text: str, mirrors: Mirrors) -> str:
-    """What is copied lies in the build's context. ``ARG`` is seen by steps and does not stay in the image."""
+    """Copies come from the build's context. Variables are set by ``ARG``, which does not stay in the image."""
     lines = "".join(f"ARG {name}={value}\n" for name, value in _variables(mirrors).items())
     copies = "".join(f"COPY {relpath(file, mirrors.context)} {target}\n" for file, target in mirrors.copied.items())
     stages = list(_STAGE.finditer(text))
@@ -134,12 +134,12 @@ def _dockerfile(text: str, mirrors: Mirrors) -> str:
 
 
 def _variables(mirrors: Mirrors) -> dict[str, str]:
-    """What pip is told. Its own configuration in the base image is left aside: it would name other places."""
+    """Variables for pip. Its configuration in the base image is ignored, because it could name other indexes."""
     if mirrors.wheels:
         return {"PIP_CONFIG_FILE": "/dev/null", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": WHEELS}
     return {"PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": mirrors.index} if mirrors.index else {}
 
 
 def _own_index(text: str, mirrors: Mirrors) -> str:
-    """An option of a command would win over the variable."""
+    """The text with the site's index in options of pip, which take precedence over variables."""
     return _INDEX.sub("" if mirrors.wheels else f"--index-url {mirrors.index}", text) if mirrors.wheels or mirrors.index else text

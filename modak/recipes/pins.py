@@ -1,9 +1,9 @@
-"""What a recipe downloads, held to what it was: SHA-256 of files, commits of tags, digests of images.
+"""Checksums of what recipes download: SHA-256 of files, commits of tags, digests of images.
 
-Figures are facts about published files. Open MPI's and MPICH's, TensorFlow's sources and PyTorch's commits are also in Spack's
+They are facts about published files. Open MPI's and MPICH's, TensorFlow's sources and PyTorch's commits are also in Spack's
 package files (spack/spack-packages) and in Homebrew's formulas; Bazel's in JAX's ``build/tools/utils.py`` and Bazel's own release
 pages; PyTorch's commits from 2.11 on in ``torch/version.py`` of its wheels; digests in public Dockerfiles, each in ten or more.
-What is not here is not known, and a recipe says so.
+Where no checksum is known, a comment in the recipe says so.
 """
 
 from __future__ import annotations
@@ -76,25 +76,25 @@ DIGESTS: Final[Mapping[str, str]] = {
 
 
 def fetch(url: str, file: str) -> tuple[str, ...]:
-    """Commands that download a file over HTTPS alone, and compare it where its checksum is known."""
+    """Commands that download a file, over HTTPS only, and verify its checksum where it is known."""
     load = f"curl --proto =https --proto-redir =https --fail --silent --show-error --location --output {file} {url}"
     return (load, checked(url, file)) if url in SHA256 else (load,)
 
 
 def checked(url: str, file: str, known: Mapping[str, str] = SHA256) -> str:
-    """The command that compares a downloaded file, and fails where it differs."""
+    """The command that verifies a downloaded file's checksum."""
     return f"echo '{known[url]}  {file}' | sha256sum --check --strict -"
 
 
 def clone(repository: str, tag: str, folder: str, options: str = "") -> tuple[str, ...]:
-    """Commands that fetch a tag, and compare its commit (which stands for every file and submodule) where it is known."""
+    """Commands that fetch a tag, and verify its commit (and so all files and submodules) where it is known."""
     get = f"git clone --depth 1 --branch {tag} {options}{repository} {folder}"
     commit = COMMITS.get((repository, tag))
     return (get, f'test "$(git -C {folder} rev-parse HEAD)" = {commit}') if commit else (get,)
 
 
 def tagged(image: str) -> str:
-    """The name and tag of an image that is named by its digest here; any other as it is.
+    """An image named by a digest in :data:`DIGESTS`, by name and tag; any other image as it is.
 
     >>> tagged(f"ubuntu@{DIGESTS['ubuntu:24.04']}"), tagged("debian:12")
     ('ubuntu:24.04', 'debian:12')

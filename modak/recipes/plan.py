@@ -1,4 +1,4 @@
-"""What an image would be built from: one :class:`Recipe`, planned from what a request wants.
+"""How an image is built: one :class:`Recipe`, planned from what a request wants.
 
 Three variants, as in the MODAK paper: ``hub`` takes the project's own image, ``pip`` installs its wheels, ``opt-build``
 compiles its sources for the target's processor and GPU. Versions, base images and build tools come from the framework
@@ -33,7 +33,7 @@ Capability = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,2}\.[0-9]$")]
 
 
 class Recipe(BaseModel):
-    """What to build: typed, frozen, complete. :func:`plan` makes one from wishes, :func:`recipe` from plain values."""
+    """What to build: typed, frozen, complete. :func:`plan` makes one for a request, :func:`recipe` one from plain values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,19 +44,19 @@ class Recipe(BaseModel):
     variant: Variant
     accelerator: Device = "none"
     compute_capability: Capability | None = None
-    """Of the GPU that a source build is for; not given: the row's own choice."""
+    """Of the GPU that a source build is for; ``None``: the default of the framework's build."""
     architecture: Literal["x86_64", "aarch64"] = "x86_64"
     microarchitecture: Name | None = None
-    """The archspec target of a source build; not given: any processor of the architecture."""
+    """The archspec target of a source build; ``None``: any processor of the architecture."""
     add_ons: tuple[Name, ...] = ()
     """Graph compilers that are programs of their own: ``ngraph``, ``glow``."""
     distribution: Literal["horovod"] | None = None
     mpi: Literal["openmpi", "mpich", "intel-mpi"] | None = None
     mpi_version: Release | None = None
     base: ImageReference | None = None
-    """The image to begin with, where it is not the row's own: an official image of another name, a site's Linux."""
+    """The base image, where it is not that of the build table: an official image of another name, a site's Linux."""
     linux: Linux | None = None
-    """The Linux of ``base``, where it is not the row's own."""
+    """The Linux of ``base``, where it is not that of the build table."""
 
     @property
     def reference(self) -> str:
@@ -70,7 +70,7 @@ class Recipe(BaseModel):
 
     @property
     def image_file(self) -> str:
-        """The file that the build makes, under the name that job scripts look for."""
+        """The name of the file that the build makes, which job scripts look for."""
         return image_file(self.reference)
 
     def singularity(self) -> str:
@@ -86,7 +86,7 @@ class Recipe(BaseModel):
         return written(self, "dockerfile")
 
     def cautions(self, runtime: str) -> tuple[str, ...]:
-        """What somebody who builds it for a runtime should know, a line each; comments of the text say the same."""
+        """What to know before building it for a runtime, one line each. The text has the same lines as comments."""
         from modak.recipes.text import cautions
 
         return cautions(self, form_of(runtime))
@@ -107,12 +107,12 @@ class Hardware:
     architecture: str = "x86_64"
     microarchitecture: str | None = None
     driver_cuda: str | None = None
-    """The newest CUDA that the driver takes."""
+    """The newest CUDA that the driver supports."""
 
 
 @dataclass(frozen=True)
 class Extras:
-    """What the image carries beside the framework. ``None``: nothing is asked."""
+    """What the image contains beside the framework. ``None``: nothing."""
 
     compilers: tuple[str, ...] = ()
     distribution: str | None = None
@@ -121,10 +121,10 @@ class Extras:
 
 
 def plan(framework: str, version: str | None, variant: Variant, hardware: Hardware, extras: Extras | None = None) -> Recipe | None:
-    """The recipe for a wanted version or range; ``None`` where nothing here can build all that is wanted.
+    """The recipe for a version or range of versions; ``None``: there is no recipe for all that is wanted.
 
-    Horovod needs an MPI: Open MPI where none is named. A version of an MPI that cannot be installed gives ``None``, since
-    a host's library can only be bound over the same one.
+    Horovod needs an MPI library: Open MPI, unless another one is named. There is no recipe with an MPI version that cannot be
+    installed, because a host's library can only replace the same version in the container.
     """
     more = extras or Extras()
     family = more.mpi or ("openmpi" if more.distribution == "horovod" else None)
@@ -151,11 +151,11 @@ def plan(framework: str, version: str | None, variant: Variant, hardware: Hardwa
 
 
 def recipe(values: Mapping[str, Any]) -> Recipe:
-    """A recipe from plain values, checked as a whole, its versions as they were released.
+    """A recipe from plain values, checked as a whole, with versions as they were released.
 
     Raises :class:`modak.errors.RequestError` that names the field and says what is allowed.
     """
-    from modak.recipes.build import compiler_flags
+    from modak.recipes.sourcebuild import compiler_flags
 
     try:
         made = Recipe.model_validate(values)
@@ -174,7 +174,7 @@ def recipe(values: Mapping[str, Any]) -> Recipe:
 
 
 def versions(framework: str, variant: Variant, accelerator: Device = "none", distribution: str | None = None) -> tuple[str, ...]:
-    """Version ranges of a framework that a variant can build, with the distribution where one is named, oldest first.
+    """Version ranges of a framework that a variant can build, oldest first; ``distribution``: those that can be built with it.
 
     >>> versions("pytorch", "opt-build")[:2], versions("cntk", "pip")
     (('1.4.*', '1.5.*'), ())
@@ -184,7 +184,7 @@ def versions(framework: str, variant: Variant, accelerator: Device = "none", dis
 
 
 def labels(made: Recipe) -> ImageLabels:
-    """What the built image carries, as a catalogue entry would say it."""
+    """The labels of the built image, as in a catalogue entry."""
     from modak.recipes.base import base_of
 
     row, nvidia = toolchain(made), made.accelerator == "nvidia"
@@ -212,7 +212,7 @@ def labels(made: Recipe) -> ImageLabels:
 
 
 def toolchain(made: Recipe) -> Toolchain:
-    """The build row of a recipe. Raises :class:`modak.errors.RequestError` that lists the versions there are rows for."""
+    """The row of the build table for a recipe. Raises :class:`modak.errors.RequestError` that lists the versions in the table."""
     hardware = Hardware(made.accelerator, made.compute_capability, made.architecture, made.microarchitecture)
     rows = usable(made.framework, made.variant, hardware, made.distribution)
     found = next((row for row in rows if row.covers(made.version)), None)
@@ -231,7 +231,7 @@ def toolchain(made: Recipe) -> Toolchain:
 
 
 def usable(framework: str, variant: Variant, hardware: Hardware, distribution: str | None) -> tuple[Toolchain, ...]:
-    """The framework's build rows that can make what is wanted."""
+    """The rows of the framework's build table that fit the variant, the hardware and the distribution."""
     if distribution not in (None, "horovod"):
         return ()
     rows: tuple[Toolchain, ...] = plugins.find("frameworks", framework).toolchains
@@ -239,7 +239,7 @@ def usable(framework: str, variant: Variant, hardware: Hardware, distribution: s
 
 
 def _makes(row: Toolchain, variant: Variant, hardware: Hardware) -> bool:
-    """Whether a row has what the variant takes, for that GPU where there is one."""
+    """Whether a row has what the variant needs, and supports the GPU if there is one."""
     device = hardware.accelerator
     if device == "nvidia" and row.cuda and hardware.driver_cuda and Version(row.cuda.version).major > Version(hardware.driver_cuda).major:
         return False
@@ -251,7 +251,7 @@ def _makes(row: Toolchain, variant: Variant, hardware: Hardware) -> bool:
 
 
 def _carries(framework: str, version: str, variant: Variant, wanted: tuple[str, ...]) -> bool:
-    """Whether a build of that version has, or is given, the graph compilers that are wanted."""
+    """Whether a build of that version contains the graph compilers, or the recipe can add them."""
     compilers = plugins.find("frameworks", framework).compilers
     return set(wanted) <= {item.name for item in compilers if item.comes_with(version, variant)}
 
@@ -271,7 +271,7 @@ def _with_mpi(made: Recipe) -> Recipe:
 
 
 def _target(hardware: Hardware) -> str | None:
-    """The processor to compile for; a name that archspec does not know (a site's own) gives code for any."""
+    """The processor to compile for; ``None`` (any processor) for a name that archspec does not know."""
     import archspec.cpu
 
     found = archspec.cpu.TARGETS.get(hardware.microarchitecture)

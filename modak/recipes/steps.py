@@ -1,4 +1,4 @@
-"""The steps of a recipe, in the order in which they build on each other, as parts of hpccm."""
+"""The steps of a recipe, in order, as parts of hpccm."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from modak import plugins
 from modak.errors import RequestError
 from modak.frameworks.base import Toolchain
 from modak.recipes.base import base_of
-from modak.recipes.build import compiler_flags, source_build
 from modak.recipes.linux import HPCCM, INSTALLERS
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.plan import Recipe, labels
+from modak.recipes.sourcebuild import compiler_flags, source_build
 from modak.recipes.wheels import requirements
 
 CMAKE: Final = "cmake==3.18.4.post1"
@@ -67,12 +67,12 @@ def _packages(made: Recipe, row: Toolchain) -> list[str]:
 
 
 def _modern(made: Recipe) -> bool:
-    """Whether the Linux's own libfabric and UCX are worth building against."""
+    """Whether the distribution's libfabric and UCX are new enough to build MPI libraries with them."""
     return base_of(made).linux not in ("ubuntu18", "ubuntu20")
 
 
 def _library(made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]:
-    """An MPI library as the image's purpose: the distribution's package, the index's wheel, or built from source."""
+    """An image for an MPI library itself: the distribution's package, a wheel, or a build from source."""
     if made.variant == "hub":
         yield write.apt_get(ospackages=sorted({"build-essential", "ca-certificates", *row.packages}))
     elif made.variant == "pip":
@@ -86,7 +86,7 @@ def _library(made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[A
 
 
 def _mpi(family: str, version: str, made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]:
-    """The MPI library, made known to the loader: no search path is needed, and a host's library can be put before it."""
+    """The MPI library, registered with the loader, so that no search path is needed and a host's library can take precedence."""
     flags = " ".join(compiler_flags(made, row)) if family == made.framework else ""
     compilers = write.compilers(CFLAGS=f"-O3 {flags}", CXXFLAGS=f"-O3 {flags}") if flags else write.compilers()
     gpu = made.accelerator == "nvidia" and family == made.framework
@@ -121,18 +121,18 @@ def _intel_packages() -> list[str]:
 
 
 def _python(made: Recipe, write: SimpleNamespace) -> Iterator[Any]:
-    """An environment of its own: newer distributions' Pythons take no packages, and nothing of the distribution mixes in."""
+    """A virtual environment: newer distributions refuse packages for their own Python, and their packages are kept out."""
     yield write.environment(variables={"PATH": f"{_PYTHON}/bin:$PATH", "PYTHONNOUSERSITE": "1"})
     yield write.shell(commands=[f"python3 -m venv {_PYTHON}", *_pinned(INSTALLERS[base_of(made).python])])
 
 
 def _pinned(wheels: tuple[str, ...]) -> list[str]:
-    """Wheels, each compared with its checksum."""
+    """Commands that install wheels with verified checksums."""
     return [requirements(wheels, _LIST), f"pip3 install --no-cache-dir --require-hashes --requirement {_LIST}", f"rm {_LIST}"]
 
 
 def _framework(made: Recipe, row: Toolchain) -> list[str]:
-    """The framework from source or by pip: with checksums where all that it pulls in is known for this Python and processor."""
+    """The framework from source or by pip; by pip with checksums, where all its dependencies are known for this Python and processor."""
     if made.variant == "opt-build":
         return list(plugins.find("frameworks", made.framework).build_commands(source_build(made, row)))
     same = made.version == row.release and made.architecture == "x86_64" and base_of(made).python == row.python
@@ -146,12 +146,12 @@ def _framework(made: Recipe, row: Toolchain) -> list[str]:
 
 
 def _complete(locked: tuple[str, ...], made: Recipe) -> bool:
-    """Whether the framework itself is among what is locked."""
+    """Whether the framework itself is among the locked wheels."""
     return any(each.partition("==")[0].removesuffix("-cpu") == made.framework for each in locked)
 
 
 def _horovod(made: Recipe, row: Toolchain) -> str:
-    """Built against what is there; where the framework or MPI is not found, the build fails rather than leaving it out."""
+    """The command that builds Horovod. It fails if the framework or MPI is not found, instead of leaving it out."""
     switches = {
         "HOROVOD_WITH_MPI": "1",
         "HOROVOD_WITHOUT_GLOO": "1",
@@ -163,7 +163,7 @@ def _horovod(made: Recipe, row: Toolchain) -> str:
 
 
 def _metadata(made: Recipe) -> Mapping[str, str]:
-    """Labels by which the image can be told again; ``modak.verified`` says that nobody has run it yet."""
+    """Labels that describe the image; ``modak.verified=no``: nobody has run it yet."""
     said = labels(made).model_dump(mode="json", exclude_defaults=True)
     values = {name: ",".join(value) if isinstance(value, list) else value for name, value in said.items()}
     always = {"accelerator": made.accelerator, "verified": "no"}

@@ -1,7 +1,8 @@
-"""A recipe as text: Singularity definition or Dockerfile. hpccm writes it; what reaches hpccm is typed, since it pastes verbatim.
+"""A recipe as text: Singularity definition file or Dockerfile, written by hpccm.
 
-hpccm keeps output format, Linux and processor in module variables, and guesses them where it does not know a base image. So
-there is one recipe at a time, from a known state, and a guess is an error. No step runs on the machine that builds (``%setup``).
+hpccm inserts values verbatim, so they are typed before. It keeps output format, Linux and processor in module variables, and
+guesses them for an unknown base image: so one recipe is written at a time, from a known state, and a guess is an error. No step
+runs outside of the image (``%setup``).
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ _LOCK: Final = Lock()
 
 
 def written(made: Recipe, form: Form) -> str:
-    """The text of a recipe; the same recipe gives the same text. Comments below its base image say what in it is not held fast."""
+    """The text of a recipe; the same recipe gives the same text. Comments below the base image say what may change between builds."""
     body = _body(made, form)
     notes = "".join(f"# {line}\n" for line in (_title(made), *_notes(made, body)))
     return re.sub(r"^(From: |FROM )[^\n]*\n", lambda base: f"{base[0]}{notes}", body, count=1, flags=re.MULTILINE)
 
 
 def cautions(made: Recipe, form: Form) -> tuple[str, ...]:
-    """What somebody who builds this should know, a line each: what may differ from one build to the next, what was never built."""
+    """What to know before building it, one line each: what may change between builds, and what was never built."""
     return _notes(made, _body(made, form))
 
 
 def _title(made: Recipe) -> str:
-    """What it makes, in one line."""
+    """The image, in one line."""
     beside = ", ".join((*made.add_ons, *filter(None, (made.distribution, made.mpi and f"{made.mpi} {made.mpi_version}"))))
     asked = f" (asked for: {made.asked})" if made.asked and made.asked != made.version else ""
     target = f", compiled for {made.microarchitecture}" if made.microarchitecture else ""
@@ -55,7 +56,7 @@ def _notes(made: Recipe, body: str) -> tuple[str, ...]:
 
 
 def unpinned(text: str) -> Iterator[str]:
-    """What a recipe takes as it is on the day of the build: images without a digest, downloads without a checksum.
+    """What may change between two builds of a recipe: images without a digest, downloads without a checksum, packages.
 
     >>> list(unpinned("FROM debian:12\\n"))
     ['the base image debian:12 has no digest, its owner may replace it']
@@ -83,10 +84,10 @@ def unpinned(text: str) -> Iterator[str]:
 
 
 def _body(made: Recipe, form: Form) -> str:
-    """The text without those comments.
+    """The text without the comments.
 
-    A search path that ends with an unset variable would end with the current directory, so ``:$LD_LIBRARY_PATH`` becomes
-    ``${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}``. Downloads that hpccm writes are compared with their checksums.
+    A search path that ends with an unset variable would contain the current directory, so ``:$LD_LIBRARY_PATH`` becomes
+    ``${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}``. Checksums of hpccm's downloads are verified.
     """
     with _hpccm(form) as write:
         stage = write.stage()
@@ -99,7 +100,7 @@ def _body(made: Recipe, form: Form) -> str:
 
 
 def _compared(text: str, form: Form) -> str:
-    """hpccm's downloads of an MPI library's sources, each followed by the comparison with its checksum."""
+    """The text with a check of its checksum after each download of an MPI library's sources."""
     known = {address: sha for library in LIBRARIES.values() for address, sha in library.sources().items()}
     join = "\n    " if form == "definition" else " && \\\n    "
     for address in re.findall(r"wget -q -nc -P /var/tmp (\S+)", text):
@@ -110,7 +111,7 @@ def _compared(text: str, form: Form) -> str:
 
 
 def _not_guessed(config: Any, made: Recipe) -> None:
-    """hpccm wrote for the Linux and processor of the row, not for those that it falls back to."""
+    """Raise where hpccm did not write for the recipe's Linux and processor, but for its own defaults."""
     linux, version, processor = str(config.g_linux_distro), config.g_linux_version, config.get_cpu_architecture()
     wanted = base_of(made).linux
     if not linux.endswith("UBUNTU") or version != Version(LINUX[HPCCM.get(wanted, wanted)].version) or processor != made.architecture:

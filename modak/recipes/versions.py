@@ -1,4 +1,4 @@
-"""Versions of recipes under the names that they were released by."""
+"""Versions of recipes, as they were released."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from modak.recipes.mpilibs import LIBRARIES
 
 
 def chosen(framework: str, rows: tuple[Toolchain, ...], wanted: str | None) -> str | None:
-    """The release for a wanted version or range; ``None``: none can be built.
+    """The release for a version or range; ``None``: none can be built.
 
-    ``5.0`` is 5.0.0; where that cannot be had, it is the newest of its series. An MPI library's ``4.1`` may be no ``4.1.0``.
+    ``5.0`` is 5.0.0; where that cannot be built, it is the newest of its series. MPI libraries are released as ``4.1``, too.
     """
     series = f"{wanted}.*" if wanted and re.fullmatch(r"[0-9]+\.[0-9]+", wanted) else None
     found = release(rows, wanted) or (release(rows, series) if series else None)
@@ -26,7 +26,7 @@ def chosen(framework: str, rows: tuple[Toolchain, ...], wanted: str | None) -> s
 
 
 def canonical(framework: str, version: str) -> str:
-    """A version with three numbers, as releases are tagged, or as one of the framework's rows calls it."""
+    """A version as its release is tagged: as a row of the framework's build table has it, else with three numbers."""
     if framework in LIBRARIES:
         return library_release(framework, version, "version")
     rows: tuple[Toolchain, ...] = plugins.find("frameworks", framework).toolchains

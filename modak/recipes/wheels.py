@@ -1,4 +1,4 @@
-"""What a wheel installation pulls in: exact versions and SHA-256 of the files, for x86_64 and, where they are compiled, CPython 3.12.
+"""What wheels depend on: exact versions and SHA-256 of the files, for x86_64 and, where they are compiled, CPython 3.12.
 
 Python's package index resolved each release on 2026-11-21; a file there never changes under its name. CUDA's own packages
 serve both TensorFlow and JAX, which ask for CUDA 12.
@@ -170,7 +170,7 @@ SHA256: Final[Mapping[str, str]] = {
     "wheel==0.48.0": "3217dcc807155e45db462d7ef2431f5ddda0d7273b700d05a67b271ceb1287ab",
     "wrapt==2.5.2": "092472b7b1494deef40dac5e9f6295013a9d51b112b5fbc4350f64dc2574e46a",
 }
-"""The file of each version that pip takes there."""
+"""Of the file that pip installs for each version."""
 
 
 def requirements(wheels: Iterable[str], file: str) -> str:

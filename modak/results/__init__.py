@@ -1,1 +1,1 @@
-"""What a measured number means, which look wrong, which differ, and which a job may report."""
+"""Results: metrics and units, suspicious values, comparisons, and reports of jobs."""

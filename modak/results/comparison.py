@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple
 from modak.results.metrics import metric
 
 ASIDE: Final = frozenset(("id", "value", "repeat", "measured_at", "source", "suspect"))
-"""Columns in which runs of one thing may differ."""
+"""Columns in which results of one pair may differ."""
 WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "system": ("partition",),
     "framework": ("framework_version", "image"),
     "framework_version": ("image",),
     "compiler": ("image",),
 }
-"""What goes with a column: a partition belongs to its system, an image to its framework."""
+"""Columns that change together with another one: a partition belongs to its system, an image to its framework."""
 _T: Final = (
     (1, 12.71),
     (2, 4.30),
@@ -37,11 +37,11 @@ _T: Final = (
 
 
 Measured = tuple[str, Sequence[float]]
-"""A value of the compared column, and what was measured with it."""
+"""A value of the compared column, and its measurements."""
 
 
 class Scatter(NamedTuple):
-    """What repeats scatter: the pooled standard deviation of logarithms, and its degrees of freedom."""
+    """Scatter of repeats: the pooled standard deviation of logarithms, and its degrees of freedom."""
 
     deviation: float
     freedom: int
@@ -59,16 +59,16 @@ class Pair:
     ratio: float
     """The other's median divided by the one's."""
     better: str | None
-    """Which of the two is better; ``None``: nobody knows whether less or more is."""
+    """The better value; ``None``: the medians are equal."""
     beyond_noise: bool | None
-    """Whether the difference exceeds what repeats scatter (95 %); ``None``: nothing was repeated."""
+    """Whether the difference exceeds the scatter of repeats (95 %); ``None``: nothing was repeated."""
 
 
 def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> list[Pair]:
-    """Records that differ in ``column``, each of its values against the first of ``values`` (not given: the first by name).
+    """Pairs of records that differ in ``column``, each value compared with the first of ``values`` (default: the first by name).
 
-    Suspect records and those that leave the column open are left out. Scatter is pooled over all that was repeated: the
-    standard deviation of the logarithms.
+    Suspect records and those without a value in the column are left out. Scatter (the standard deviation of logarithms) is pooled over all
+    repeated runs.
     """
     aside = ASIDE.union((column,), WITH.get(column, ()))
     groups: dict[tuple[tuple[str, Any], ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -87,7 +87,7 @@ def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[
 
 
 def _pooled(cells: Sequence[Sequence[float]]) -> Scatter:
-    """The scatter of cells of repeats, each about its own mean."""
+    """The pooled scatter of groups of repeats, each about its own mean."""
     repeated = [[math.log(value) for value in cell] for cell in cells if len(cell) > 1]
     freedom = sum(len(cell) - 1 for cell in repeated)
     squares = sum(variance(cell) * (len(cell) - 1) for cell in repeated)
@@ -106,5 +106,5 @@ def _pair(equal: Mapping[str, Any], one: Measured, other: Measured, scatter: Sca
 
 
 def quantile(freedom: int) -> float:
-    """Student's t, two-sided 95 %, rounded to the wider side."""
+    """Two-sided 95 % quantile of Student's t, rounded up."""
     return next((t for degrees, t in reversed(_T) if degrees <= max(freedom, 1)), _T[0][1])

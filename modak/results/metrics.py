@@ -1,6 +1,6 @@
-"""What a measured number means: its unit, its base unit, and whether less or more is better.
+"""Metrics and units: the meaning of a measured number, its base unit, and whether less or more is better.
 
-A metric that is not in the table below may be used with any unit of time (less is better) or per second (more is better).
+A metric that is not in :data:`METRICS` may have any unit of time (less is better) or any rate (more is better).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Better = Literal["lower", "higher"]
 Per = Literal["run", "epoch", "step", "sample"]
 Kind = Literal["time", "throughput", "other"]
 PARTS: Final = ("epoch", "step", "sample")
-"""Parts of a run that times are known of: ``epoch_time`` and so on."""
+"""Parts of a run that have metrics of their own: ``epoch_time`` and so on."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Metric:
     unit: str
     better: Better
     per: Per | None
-    """What one unit of the metric is about: a time per epoch, a throughput of samples; ``None``: nothing that a workload counts."""
+    """The unit of work: ``epoch`` for a time per epoch, ``sample`` for a throughput of samples; ``None``: none that workloads count."""
     kind: Kind
 
 
@@ -51,14 +51,14 @@ class Unit:
 
 @dataclass(frozen=True)
 class Amount:
-    """So much of what a rate counts: ``number`` is in the unit that the rate's base unit has before its slash."""
+    """An amount of work: ``number`` of ``counts``, the part of a rate's base unit before its slash."""
 
     number: float
     counts: str
 
     @property
     def one(self) -> str:
-        """What one of it is called."""
+        """The singular of its unit."""
         return one_of(self.counts)
 
 
@@ -118,7 +118,7 @@ def metric(name: str, unit: str | None = None) -> Metric:
 
 
 def one_of(counts: str) -> str:
-    """What one of what is counted is called.
+    """The singular of a counted unit.
 
     >>> one_of("epochs"), one_of("ns"), one_of("1")
     ('epoch', 'ns', 'unit')
@@ -127,7 +127,7 @@ def one_of(counts: str) -> str:
 
 
 def counted(metric: Metric) -> tuple[str, float] | None:
-    """What a rate, or a time for so much, counts, and the seconds in its unit of time; ``None``: it counts nothing.
+    """What a rate, or a time per amount, counts, and its unit of time in seconds; ``None``: it counts nothing.
 
     >>> counted(metric("speed", "us/day")), counted(metric("cost", "h/ns")), counted(metric("throughput")), counted(metric("latency"))
     (('ns', 86400.0), ('ns', 1.0), ('samples', 1.0), None)
@@ -141,9 +141,9 @@ def counted(metric: Metric) -> tuple[str, float] | None:
 
 @lru_cache(maxsize=256)
 def parse_amount(text: str) -> Amount:
-    """An amount of work: a number and what a rate counts (nothing: plain units, as ``1/s`` counts them).
+    """An amount of work: a number, and a unit that a rate can count (without one: plain units, as in ``1/s``).
 
-    Raises :class:`modak.errors.DataError` for what is no positive number, or no rate counts.
+    Raises :class:`modak.errors.DataError` unless the number is positive and the unit can be counted by a rate.
 
     >>> parse_amount("0.5 us"), parse_amount("3 GFLOP"), parse_amount("12")
     (Amount(number=500.0, counts='ns'), Amount(number=3000000000.0, counts='FLOP'), Amount(number=12.0, counts='1'))
@@ -156,7 +156,7 @@ def parse_amount(text: str) -> Amount:
 
 
 def misnamed(name: str, unit: str | None) -> str | None:
-    """What to know of a time that counts as that of a whole run, though its name speaks of a part of one.
+    """A warning for a metric that counts as the time of a whole run although its name mentions a part of one; else ``None``.
 
     >>> misnamed("seconds_per_epoch", "s")
     "metric 'seconds_per_epoch' counts as the time of a whole run; that of each epoch is called 'epoch_time'"
@@ -223,7 +223,7 @@ _TIMES: Final = {
     **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
 }
 _SIMULATED: Final = {"ps": 1e-3, "ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6}
-"""Simulated times, in nanoseconds: molecular dynamics counts what it gets done so."""
+"""Units of simulated time, in nanoseconds, in which molecular dynamics counts its work."""
 _BYTES: Final = {f"{prefix}B": factor for prefix, factor in {**_SI, "K": 1e3, **_BINARY}.items()}
 _FLOP_WORDS: Final = (*(f"{word}{end}" for word in ("FLOP", "Flop", "flop") for end in ("/s", "/sec")), "FLOPS", "FLOPs", "Flops", "flops")
 _PER_SECOND: Final = ("/s", "/sec", "ps")
@@ -287,7 +287,7 @@ def parse_unit(text: str) -> Unit:
 
 
 def _meant(text: str) -> str:
-    """What somebody may have meant who wrote an unknown unit."""
+    """A hint for an unknown unit."""
     of_one = _OF_ONE.fullmatch(text)
     if of_one:
         return f": what each {of_one[2]} does is not what the run does; give that of all of them together, in {of_one[1]};"
@@ -307,7 +307,7 @@ KNOWN_UNITS: Final = (
 
 
 def _rate(text: str) -> Unit | None:
-    """Something counted in a time: ``images/s``, ``steps/day``, ``Mcells/s``."""
+    """A count per time: ``images/s``, ``steps/day``, ``Mcells/s``; ``None``: the text is none."""
     found = re.fullmatch(r"([A-Za-z1-]+)/([A-Za-z]+)", text)
     time = _TIMES.get(_small(found[2]), 0) if found else 0
     if not found or time < 1:
@@ -320,7 +320,7 @@ def _rate(text: str) -> Unit | None:
 
 
 def _time_for(text: str) -> Unit | None:
-    """A time for so much of what a rate counts: ``ms/step``, ``s/epoch``, ``h/ns``."""
+    """A time per count: ``ms/step``, ``s/epoch``, ``h/ns``; ``None``: the text is none."""
     time, _, word = text.partition("/")
     factor, rate = _TIMES.get(_small(time)), _rate_of(word)
     if factor is None or rate is None or rate.base.startswith("1/"):
@@ -329,12 +329,12 @@ def _time_for(text: str) -> Unit | None:
 
 
 def _small(word: str) -> str:
-    """A word in small letters, where it is one: in ``MW`` and ``mW`` their size means something."""
+    """A word in lower case; abbreviations such as ``MW`` and ``mW`` stay, since their case has a meaning."""
     return word.lower() if len(word) > 2 and word[1:].islower() else word
 
 
 def _rate_of(word: str) -> Unit | None:
-    """The rate that counts what the word says: a second's, or a day's."""
+    """The rate per second, or per day, that counts this unit; ``None``: there is none."""
     rates = (_UNITS.get(f"{word}/{time}") or _rate(f"{word}/{time}") for time in ("s", "day"))
     return next((rate for rate in rates if rate is not None and rate.kind == "throughput"), None)
 
@@ -345,7 +345,7 @@ _LARGEST_AMOUNT: Final = 1e30
 
 
 def _allowed(metric: Metric) -> str:
-    """Units that a metric may be given in, for a message."""
+    """The allowed units of a metric, for a message."""
     if metric.kind == "throughput":
         return f"{metric.unit}, or something else per second"
     spellings: dict[float, str] = {}

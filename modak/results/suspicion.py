@@ -1,7 +1,6 @@
-"""Results that look wrong: a unit slip, a speed-up that cannot be, a value that was copied from another row.
+"""Results that look wrong: a slip of the unit, an impossible speed-up, a value that was copied from another row.
 
-What is compared is a *cell*: the runs of one series that lay on their nodes in the same way. Cells that differ in their size
-alone are each other's neighbours.
+The runs of one series with one layout are a *cell*. Cells of a series that differ only in size are neighbours.
 """
 
 from __future__ import annotations
@@ -17,33 +16,34 @@ from typing import Final
 from modak.facts import Layout
 
 FACTOR: Final = 30.0
-"""Beyond this factor a value is doubted: two values a thousandfold apart are each 31.6 from their middle. Minutes for seconds pass."""
+"""A value that is off by more than this factor is suspect: two values a factor of 1000 apart are each off by 31.6 from their middle.
+Minutes instead of seconds are not found."""
 BREAK: Final = 100.0
-"""The same from one size to the next, where a whole part of a series is in another unit: a slip of 1000, less what a step to ten times the
-size takes off it."""
+"""The same for the step from one size to the next, if a part of a series is in another unit: a slip of 1000 on a step to ten times the
+size."""
 ABOVE_LINEAR: Final = 1.5
-"""How far a speed-up may be above linear on both sides: caches and noise explain less."""
+"""Speed-ups that are superlinear by more than this factor against both neighbours are suspect: caches and noise explain less."""
 DIGITS: Final = 5
-"""Two cells with the same value to this many digits or more are a copy; with fewer, chance."""
+"""Equal values of two cells with at least this many digits are a copy; with fewer digits, coincidence."""
 REACH: Final = 2
 """Neighbours on each side that a cell is compared with."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one layout: their middle value as a cost (seconds, or seconds a sample), and their one value, where all are equal."""
+    """The runs of one layout: their middle value as a cost (seconds, or seconds per unit), and their common value if all are equal."""
 
     layout: Layout
     cost: float
     value: float | None = None
     settled: bool = False
-    """Whether it was measured before, and nobody doubted it."""
+    """Whether it was stored before, and is not suspect."""
 
 
 def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mapping[int, str]:
-    """Which of a series' cells look wrong, by their place in ``cells``, and why.
+    """The cells of a series that look wrong, as index in ``cells`` -> reason.
 
-    ``scales``: the cost is a time, or a time a sample, which more hardware divides. ``rate``: people see the inverse of the cost.
+    ``scales``: whether more hardware reduces the cost. ``rate``: whether users see the inverse of the cost.
 
     >>> cells = [Cell(Layout(nodes=n), 64 / n) for n in (1, 2, 4, 8)] + [Cell(Layout(nodes=16), 4000.0)]
     >>> doubts(cells, scales=True)
@@ -57,7 +57,7 @@ def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mappin
             slips = ((group[at], _slip(cells, group, at, rate)) for at in range(len(group)))
             found.update((place, reason) for place, reason in slips if reason)
             found.update(_shifted(cells, [place for place in group if place not in found], rate))
-        sound = [place for place in group if place not in found]  # who is in another unit says nothing of its neighbours
+        sound = [place for place in group if place not in found]  # a value in another unit says nothing about its neighbours
         for at, place in enumerate(sound):
             reason = (_above_linear(cells, sound, at) if scales else None) or _copied(cells, sound, at)
             if reason:
@@ -66,7 +66,7 @@ def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mappin
 
 
 def outlier(value: float, middle: float) -> str | None:
-    """Why a value looks wrong beside the middle of the runs of the same layout, if it does."""
+    """Why a value looks wrong compared with the middle of the runs of the same layout; ``None``: it does not."""
     if not _far(math.log(value / middle)):
         return None
     side = f"more than {FACTOR:g} times" if value > middle else f"less than 1/{FACTOR:g} of"
@@ -74,17 +74,17 @@ def outlier(value: float, middle: float) -> str | None:
 
 
 def middle(values: Sequence[float]) -> float:
-    """The median of positive values; of an even number the geometric mean of the middle two."""
+    """The median of positive values; for an even number, the geometric mean of the two middle ones."""
     return math.exp(median(map(math.log, values)))
 
 
 def size(layout: Layout) -> float:
-    """How much hardware a layout uses, up to a factor: GPUs, else ranks; an unknown count is one."""
+    """The number of GPUs of a layout, else of its ranks; unknown counts are 1."""
     return float((layout.nodes or 1) * (layout.gpus_per_node or layout.ranks_per_node or 1))
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[int]]:
-    """Places of the cells that differ in their size alone, each group in order of size."""
+    """Groups of cells that differ only in size, as indices in order of size."""
     found: dict[tuple[int | None, ...], list[int]] = defaultdict(list)
     for place, cell in enumerate(cells):
         lay = cell.layout
@@ -94,7 +94,7 @@ def _groups(cells: Sequence[Cell]) -> list[list[int]]:
 
 
 def _slip(cells: Sequence[Cell], group: Sequence[int], at: int, rate: bool) -> str | None:
-    """Far from the middle of its neighbourhood, whether cost stays the same with size or is divided by it."""
+    """The reason, if a cell is far from the middle of its neighbours both for constant cost and for perfect scaling; else ``None``."""
     near = group[max(at - REACH, 0) : at + REACH + 1]
     if len(near) < 2:
         return None
@@ -108,9 +108,9 @@ def _slip(cells: Sequence[Cell], group: Sequence[int], at: int, rate: bool) -> s
 
 
 def _shifted(cells: Sequence[Cell], group: Sequence[int], rate: bool) -> Iterator[tuple[int, str]]:
-    """The part of the sizes that lies a break above or below the others: what is new beside what is settled, else the smaller part.
+    """The part of the sizes that is separated from the others by a break: the new part if the other is settled, else the smaller part.
 
-    Where neither is the smaller one, both.
+    If both are equally large, both.
     """
     breaks = [_break(cells[one], cells[next_one]) for one, next_one in pairwise(group)]
     levels = list(accumulate((0 if off == 0 else math.copysign(1, off) for off in breaks), initial=0.0))
@@ -127,7 +127,7 @@ def _shifted(cells: Sequence[Cell], group: Sequence[int], rate: bool) -> Iterato
 
 
 def _break(one: Cell, next_one: Cell) -> float:
-    """Log of the factor between two sizes that neither law of :func:`_slip` explains; 0 below :data:`BREAK`."""
+    """Log of the factor between two sizes that neither constant cost nor perfect scaling explains; 0 below :data:`BREAK`."""
     off = math.log(next_one.cost / one.cost)
     bounds = (off, off + math.log(size(next_one.layout) / size(one.layout)))
     nearest = min(bounds, key=abs)
@@ -135,7 +135,7 @@ def _break(one: Cell, next_one: Cell) -> float:
 
 
 def _above_linear(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
-    """Faster than linear from the size before, and so much that the next size loses it again."""
+    """The reason, if a cell is superlinear against both neighbouring sizes."""
     if not 0 < at < len(group) - 1:
         return None
     work = [cells[place].cost * size(cells[place].layout) for place in group[at - 1 : at + 2]]
@@ -146,7 +146,7 @@ def _above_linear(cells: Sequence[Cell], group: Sequence[int], at: int) -> str |
 
 
 def _copied(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
-    """The very value of the next smaller size."""
+    """The reason, if a cell has exactly the value of the next smaller size."""
     if at == 0 or size(cells[group[at]].layout) == size(cells[group[at - 1]].layout):
         return None
     value, other = cells[group[at]].value, cells[group[at - 1]].value
@@ -160,7 +160,7 @@ def _far(log_ratio: float) -> bool:
 
 
 def _in_another_unit(log_ratio: float, who: str, rate: bool) -> str:
-    """The doubt in words: of the value that people see, where ``log_ratio`` is of the cost."""
+    """The reason in words, for the value that users see; ``log_ratio`` is that of the cost."""
     ratio = math.exp(abs(log_ratio))
     factor = f"{ratio:.3g}" if ratio < 100 else f"{ratio:.0f}"
     more = (log_ratio >= 0) != rate

@@ -1,4 +1,4 @@
-"""Container runtimes: each puts its words between the launcher and the command, and defines what it needs in the script.
+"""Container runtimes: each puts its words between the launcher and the command, and gives the lines that it needs in the script.
 
 A variant is a frozen dataclass that implements :class:`Runtime`. The script's variable ``MODAK_IMAGE`` is the path of the image.
 """

@@ -15,7 +15,7 @@ from modak.text.words import Word
 PULLED: Final = ("docker", "oras", "library", "shub")
 GPU: Final = {"nvidia": "--nv", "amd": "--rocm"}
 _LIBRARIES: Final = ":/.singularity.d/libs"
-"""Where both put the GPU driver's libraries inside the container."""
+"""The directory in the container into which both bind the GPU driver's libraries."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Apptainer:
         return (self.name, "exec", *gpu, *bound, word(IMAGE), *hostmpi.inside(job, command))
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """An unprivileged build; it replaces an image of that name once it is whole."""
+        """An unprivileged build. The image gets its name when it is complete, and then replaces an existing one."""
         part = word(IMAGE, ".part")
         return (
             runtime_present(self.name),

@@ -1,8 +1,8 @@
 """Charliecloud: an image is a directory (SquashFS from 0.26 on), read-only; what its ``ch-run`` can do depends on the version.
 
-Where the site's version is not known, only options are used that every version since 0.9 has. A read-only image takes binds
-only where a directory exists: the submit directory goes to ``/mnt/0``, other directories of the job to
-``/mnt/1`` and on. The home directory stays out, as it does by itself from 0.31 on.
+If the site's version is not known, only options are used that every version since 0.9 has. A directory can be bound only over an
+existing directory of a read-only image: the submit directory is bound to ``/mnt/0``, other directories of the job to ``/mnt/1`` and
+so on. The home directory is not bound (the default from 0.31 on).
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from modak.script.shelltext import ours
 from modak.text.words import Joined, Variable, Word
 
 DEFAULT_ENVIRONMENT: Final = Version("0.27")
-"""From here on ``--set-env`` without a value reads the image's own environment."""
+"""The first version in which ``--set-env`` without a value reads the image's own environment."""
 HOME_STAYS_OUT: Final = Version("0.31")
-"""Before, ``--no-home`` keeps the home directory out, which would hide the image's own ``/home``; 0.38 knows that option no more."""
+"""Earlier versions bind the home directory over the image's own ``/home`` unless ``--no-home`` is given, which 0.38 no longer has."""
 CDI: Final = "0.42"
-"""From here on ``--cdi`` brings in what the node's CDI files say about a GPU."""
+"""The first version with ``--cdi``, which binds what the node's CDI files say about a GPU."""
 _KIND: Final = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "intel.com/gpu"}
 """What CDI files of each vendor's tool call its GPUs."""
 _USER: Final = 'export USER="${USER:-$(id -un)}"'
-"""Without it 0.31 and 0.38 stop (0.21 and 0.45 do not), and not every way to submit sets it."""
+"""0.31 and 0.38 fail without it (0.21 and 0.45 do not), and not every scheduler sets it."""
 _PREPARE: Final = (
     "Charliecloud provides the GPUs if the nodes have CDI files (cdi in the system file); "
     "otherwise run ch-fromhost --nvidia on the image once, on a node with the driver"
@@ -57,8 +57,8 @@ _TOGETHER: Final = (
     "the ranks of a node share one mount of the image file, which ends with the rank that mounted it: "
     "if ranks end at different times, use the image as a directory"
 )
-"""Seen with 0.31, 0.38 and 0.45: what is read from the image after that ends the rank with a bus error. A container for each rank is no
-way out: there MPICH on UCX fails, which copies between processes."""
+"""Seen with 0.31, 0.38 and 0.45: a rank that then reads from the image ends with a bus error. A container for each rank is no solution:
+MPICH on UCX, which copies between processes, fails in it."""
 _SUBMIT: Final = "/mnt/0"
 
 
@@ -70,8 +70,8 @@ class Charliecloud:
     aliases: tuple[str, ...] = ("ch-run",)
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """GPUs need an image that was prepared for them, unless the nodes describe theirs; ranks share the mount of a file. A directory
-        has no digest."""
+        """GPUs need a prepared image, unless the nodes have CDI files; ranks share the mount of an image file; an image directory has no
+        digest to verify."""
         said = []
         if container(job).gpu_vendor and not _cdi(job):
             said.append(_PREPARE)
@@ -80,7 +80,7 @@ class Charliecloud:
         return (*unproven(job, self._genuine(job)), *(Notice(field="target.container_runtime", message=each) for each in said))
 
     def fetching(self, job: JobSpec) -> str:
-        """Pulled into Charliecloud's own storage, then converted."""
+        """The image is pulled into Charliecloud's own storage, then converted."""
         name, form = file_name(job), "squash" if _squashed(job) else "dir"
         return fetch(job, lambda image: f"ch-image pull {image} and ch-convert -i ch-image -o {form} {image} {name} make it")
 
@@ -91,7 +91,7 @@ class Charliecloud:
         return (ours(_USER), image, *self._genuine(job), *group, *hostmpi.setup(job))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
-        """The command, the image and its environment, the host MPI and its place in the image."""
+        """Checks of the command, the image and its environment, the host MPI and its mount point in the image."""
         squash = _squashed(job)
         checks = [runtime_present("ch-run"), *(() if self._genuine(job) else (self._image_present(job),))]
         if not squash:
@@ -113,9 +113,9 @@ class Charliecloud:
         return genuine(job, (self._image_present(job),)) if _squashed(job) else ()
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
-        """The image's environment first, so that the host's library path goes before it where the host MPI is bound in.
+        """The image's environment comes first, so that the host's library path takes precedence if the host MPI is bound.
 
-        Words and variables say where a directory is inside.
+        Words and variables that name a bound directory get its place in the container.
         """
         has = container(job)
         at = {name: f"/mnt/{number}" for number, name in enumerate(places(job, command), start=1)}
@@ -129,9 +129,9 @@ class Charliecloud:
         return ("ch-run", *options, word(IMAGE), "--", *inside)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """Built in Charliecloud's own storage without privileges, then put where jobs look for it once it is whole.
+        """Built in Charliecloud's own storage without privileges; the image gets its name when it is complete.
 
-        A directory that is there may be some job's image right now: it stays, under another name.
+        An existing directory is renamed, not removed: a job may be running in it.
         """
         tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower())
         made = (runtime_present("ch-image"), run("ch-image", "build", "--force", "-t", tag, "-f", definition, context))
@@ -143,7 +143,7 @@ class Charliecloud:
 
 
 def _targets(job: JobSpec) -> tuple[Line, ...]:
-    """A read-only image has a place for each directory that is bound in: the script's at ``/mnt``, the site's at their own."""
+    """Checks that the read-only image has a mount point for each bound directory: the job's at ``/mnt``, the site's at their own paths."""
     if _squashed(job):
         return ()
     policy = container(job).policy
@@ -169,7 +169,7 @@ def _version(job: JobSpec) -> Version | None:
 
 
 def _environment(job: JobSpec) -> tuple[Word, ...]:
-    """The image's own variables: by the option without a value where the version has it, else from the file in the image."""
+    """The image's own variables: by the option without a value if the version has it, else from the file in the image."""
     version = _version(job)
     if version and version >= DEFAULT_ENVIRONMENT:
         return ("--set-env",)
@@ -182,7 +182,7 @@ def _home(job: JobSpec) -> tuple[Word, ...]:
 
 
 def _cdi(job: JobSpec) -> tuple[Word, ...]:
-    """The driver's libraries, where the site's nodes say in CDI files which they are."""
+    """The GPU driver's libraries, if the site's nodes have CDI files."""
     has = container(job)
     kind = _KIND.get(has.gpu_vendor or "") if has.policy and has.policy.cdi else None
     return (f"--cdi={kind}",) if kind else ()
@@ -193,22 +193,22 @@ def _bind(of: Word) -> Word:
 
 
 def _peers(job: JobSpec) -> int:
-    """Ranks of a node that MPI connects; 0: there are none to connect."""
+    """Number of ranks of a node that MPI connects; 0 if there is only one."""
     here = job.resources.ranks_per_node
     return here if by_mpi(job) and here > 1 else 0
 
 
 def _joined(job: JobSpec) -> tuple[Word, ...]:
-    """Ranks of a node in one container: else MPI cannot share their memory.
+    """All ranks of a node in one container: otherwise MPI cannot use shared memory between them.
 
-    The group is named after the job: Slurm's step number, which ch-run would take, is the same in other jobs on a shared node.
+    The group is named after the job, because the default, Slurm's step number, is the same in other jobs on a shared node.
     """
     here = _peers(job)
     return ("--join", f"--join-ct={here}", word("--join-tag=", variable("MODAK_GROUP"))) if here else ()
 
 
 def _moved(of: Word, places: dict[str, str]) -> Word:
-    """The word with host directories replaced by where they are bound."""
+    """The word with variables of host directories replaced by their places in the container."""
     if isinstance(of, str):
         return of
     parts = [places.get(part.variable, part) if isinstance(part, Variable) else part for part in of.parts]

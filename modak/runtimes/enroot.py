@@ -41,7 +41,7 @@ class Enroot:
     aliases: tuple[str, ...] = ("pyxis",)
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """A host MPI cannot be bound in by an option that everybody has; without Pyxis nothing brings the launcher's variables in."""
+        """No option binds the host's MPI at every site; without Pyxis, the launcher's variables do not reach the ranks."""
         said = []
         if container(job).host_mpi:
             said.append("Enroot uses the MPI of the image: the host's MPI is not bound into the container")
@@ -58,14 +58,14 @@ class Enroot:
         return (locate(job, "ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job)),)
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
-        """The command, or Pyxis; the image; what is bound in."""
+        """Checks of the command or of Pyxis, of the image, and of what is bound."""
         how = origin(job, "ENROOT_DIR", self.fetching(job))
         advice = "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
         pyxis = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice)
         return (pyxis if job.slurm_step else runtime_present(self.name), image_present("-r", how), *bind_paths(job))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
-        """The submit directory is bound in, and is where the command starts."""
+        """The submit directory is bound, and the command starts there."""
         places = bound(job, command)
         here = variable("PWD")
         if job.slurm_step:
@@ -77,7 +77,7 @@ class Enroot:
         return (self.name, "start", *exported, *mounted, word(IMAGE), *inside)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """Enroot builds nothing: Podman does, and Enroot reads it from there, into a file that gets its name once it is whole."""
+        """Podman builds the image, and Enroot imports it, into a file that gets its name when it is complete."""
         tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower().removesuffix(".sqsh"))
         return (
             runtime_present("podman"),

@@ -1,8 +1,7 @@
-"""A host's MPI inside a container: its directory bound over the same directory of the image, and found before the image's own.
+"""The host's MPI inside a container: its directory is bound over the same directory of the image, and searched before the image's own.
 
-So are the directories of the fabric's libraries that it loads (libfabric, UCX, PSM2).
-
-Intel MPI under srun also needs Slurm's process-management library, at its own place.
+So are the directories of the fabric libraries that it loads (libfabric, UCX, PSM2). Intel MPI under srun also needs Slurm's
+process-management library, at its own path.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from modak.script.bash import Expansion, Line, assign, need, require, run, varia
 from modak.text.words import Variable, Word
 
 MISSING: Final = 73
-"""Exit status where the host's MPI, or its place in the image, is missing."""
+"""Exit status if the host's MPI, or its mount point in the image, is missing."""
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -24,7 +23,7 @@ Place = tuple[str | Variable, ...]
 
 
 def setup(job: JobSpec, more: str = "") -> tuple[Line, ...]:
-    """``MODAK_LIBRARY_PATH``: where the loader looks inside the container. ``more`` is added behind it."""
+    """``MODAK_LIBRARY_PATH``: where the loader searches inside the container. ``more`` is appended."""
     mpi = _mpi(job)
     if not mpi:
         return ()
@@ -37,7 +36,7 @@ def setup(job: JobSpec, more: str = "") -> tuple[Line, ...]:
 
 
 def preflight(job: JobSpec, image: Variable | None) -> tuple[Line, ...]:
-    """What is bound is on the host, and has a place in the image where that is a directory whose ``image`` is given."""
+    """Checks that what is bound exists on the host and, if ``image`` (a directory) is given, has a mount point in it."""
     found = []
     absent = " is not on this node: the host MPI cannot be bound into the container"
     for place in _places(job):
@@ -54,14 +53,14 @@ def binds(job: JobSpec) -> tuple[Word, ...]:
 
 
 def inside(job: JobSpec, command: tuple[Word, ...], other: Mapping[str, str] = _NOTHING) -> tuple[Word, ...]:
-    """The command with the host's library path, whatever the image's own environment says; ``other``: variables beside it."""
+    """The command with the host's library path and the variables ``other``, whatever the image's own environment says."""
     path = (word("LD_LIBRARY_PATH=", variable("MODAK_LIBRARY_PATH")),) if _mpi(job) else ()
     told = (*path, *(f"{name}={value}" for name, value in other.items()))
     return ("env", *told, *command) if told else command
 
 
 def _mpi(job: JobSpec) -> HostMpi | None:
-    """The host MPI to bind, if it is known where it lies."""
+    """The host MPI to bind, if its directory is known."""
     mpi = job.container.host_mpi if job.container else None
     return mpi if mpi and (mpi.library_dir or mpi.library_dir_variable) else None
 

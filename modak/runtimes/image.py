@@ -1,4 +1,4 @@
-"""Where an image lies, and the first two questions about it: is the runtime there, is the image there."""
+"""What runtimes have in common: the place of an image, the directories that are bound, and checks of both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OLD_RUNTIME: Final = 76
 NO_BIND: Final = 78
 NOT_GENUINE: Final = 81
 PLACES: Final = ("HOME", "MODAK_SCRATCH", "MODAK_STORAGE", "PROJECT", "SCRATCH", "WORK", "WORKSPACE_DIR")
-"""Variables that hold a host directory, which is bound in where :func:`places` says so."""
+"""Variables that hold a host directory; :func:`places` says which of them a job binds."""
 
 Place = tuple[str | Variable, ...]
 IMAGE: Final[Variable] = variable("MODAK_IMAGE")
@@ -28,34 +28,34 @@ PART: Final[Word] = word(variable("MODAK_PART"))
 
 
 def container(job: JobSpec) -> Container:
-    """The job's container; asking for it in a job without one is a mistake in the program."""
+    """The job's container. Raises :class:`ValueError` for a job without one, which is a mistake in the program."""
     if not job.container:
         raise ValueError("the job has no container")
     return job.container
 
 
 def by_mpi(job: JobSpec) -> bool:
-    """Whether it is MPI that connects the job's ranks: their launcher starts each, which torchrun does by itself."""
+    """Whether MPI connects the job's ranks: there are several, and torchrun does not start them."""
     return job.resources.ranks > 1 and job.launcher not in {"torchrun", "none"}
 
 
 def places(job: JobSpec, command: tuple[Word, ...]) -> tuple[str, ...]:
-    """Those of :data:`PLACES` that the command uses, and those that the script exports: a program may read them from its environment."""
+    """Those of :data:`PLACES` that the command uses or the script exports, which a program may read from its environment."""
     used = {*words.variables(command), *(("MODAK_SCRATCH",) if job.staging else ()), *(("MODAK_STORAGE",) if job.storage else ())}
     return tuple(name for name in PLACES if name in used)
 
 
 def bound(job: JobSpec, command: tuple[Word, ...]) -> tuple[Place, ...]:
-    """Host directories that go into the container at their own place: the submit directory, the site's, the job's own."""
+    """Host directories that are bound at their own path: the submit directory, the site's, the job's own."""
     policy = container(job).policy
     named = ((variable(name),) for name in places(job, command))
     return ((variable("PWD"),), *((path,) for path in (policy.binds if policy else ())), *named)
 
 
 def bind_paths(job: JobSpec) -> tuple[Line, ...]:
-    """What the site binds into every container, and what the job has, is there: a runtime's own message comes late, or not at all.
+    """Checks that the directories exist which site and job bind: a runtime would report it late, or not at all.
 
-    The job's own directory is made later, and its storage is looked at by a check of its own.
+    The job's own directory is made later, and its storage has a check of its own.
     """
     policy = container(job).policy
     sure = {"HOME", "MODAK_SCRATCH", *(("MODAK_STORAGE",) if job.storage else ())}
@@ -74,7 +74,7 @@ def registry_name(job: JobSpec, runtime: str) -> str:
 
 
 def newer(program: str, least: str, needed_for: str) -> Line:
-    """The runtime is of that version or a later one: else it would refuse an option of the script."""
+    """A check that the runtime is of that version or later: it would refuse an option of the script otherwise."""
     told = f"$({program} --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)"
     check = ours(f"printf '%s\\n' {least} \"{told}\" | sort -V -C")
     advice = f"{program} is older than {least}, which is needed for {needed_for}: correct its version in the system file"
@@ -82,32 +82,32 @@ def newer(program: str, least: str, needed_for: str) -> Line:
 
 
 def locate(job: JobSpec, folder: str, name: str) -> Line:
-    """``MODAK_IMAGE``: the caller's own absolute path, else ``name`` in the folder that the variable names (or the submit directory)."""
+    """``MODAK_IMAGE``: the absolute path of the request, else ``name`` in the directory to which ``folder`` expands."""
     own = container(job).reference
     where: tuple[Part, ...] = (own,) if own.startswith("/") else (Expansion(folder), f"/{name}")
     return assign("MODAK_IMAGE", *where)
 
 
 def part() -> Line:
-    """A name beside the image's that nothing has, for a tool that takes no name of a half image, which a killed job leaves."""
+    """``MODAK_PART``, a new name next to the image's, for tools that refuse an existing one, which a killed job may have left."""
     return ours('MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"')
 
 
 def runtime_present(program: str) -> Line:
-    """The runtime's command is found."""
+    """A check that the runtime's command is found."""
     advice = f"{program} is not on this node: load the module that provides it, or ask the site which container runtime to use"
     return need(quiet(run("command", "-v", program)), NO_RUNTIME, advice)
 
 
 def image_present(test: str, how: str) -> Line:
-    """The image can be read; ``how`` says where it comes from."""
+    """A check that the image can be read; ``how`` says how to get it."""
     return need(run("test", test, word(IMAGE)), NO_IMAGE, IMAGE, f" cannot be read: {how}")
 
 
 def genuine(job: JobSpec, present: tuple[Line, ...], verify: Line | None = None) -> tuple[Line, ...]:
-    """The image is the one that the catalogue means, where the site asks: by the digest of its file, else by ``verify``.
+    """A check that the image is the one in the catalogue, if the site requires it: by the digest of its file, else by ``verify``.
 
-    ``present``: what must be there to tell, so that a missing file is not called a wrong one.
+    ``present``: checks that come first, so that a missing file is not reported as a wrong one.
     """
     has = container(job)
     if not (has.policy and has.policy.require_signature) or has.to_build:
@@ -119,7 +119,7 @@ def genuine(job: JobSpec, present: tuple[Line, ...], verify: Line | None = None)
 
 
 def unproven(job: JobSpec, compared: tuple[Line, ...] = ()) -> tuple[Notice, ...]:
-    """A warning where the site asks for a comparison and none (of :func:`genuine`) is made: the job must not look as if it were."""
+    """A warning if the site requires verified images and the job's is not verified; ``compared``: the lines of :func:`genuine`."""
     has = container(job)
     if compared or has.to_build or not (has.policy and has.policy.require_signature):
         return ()
@@ -128,17 +128,17 @@ def unproven(job: JobSpec, compared: tuple[Line, ...] = ()) -> tuple[Notice, ...
 
 
 def origin(job: JobSpec, folder: str, fetched: str) -> str:
-    """What to do about a missing image, which is ``fetched`` so. Where jobs start without the submitter's environment, a variable would
-    not arrive."""
+    """What to do if the image is missing: fetch it (``fetched`` says how), or set the variable ``folder``, unless the site starts jobs
+    without the submitter's environment."""
     arrives = not (job.system and job.system.export_policy == "NONE")
     place = f"set {folder} to its directory" if arrives else "copy it into the directory from which you submit"
     return fetched if container(job).to_build else f"{fetched}, or {place}" if fetched else place
 
 
 def fetch(job: JobSpec, pull: Callable[[str], str], kinds: Collection[str] = ("docker",)) -> str:
-    """Where the image comes from, as far as its reference says; empty for a file.
+    """How to get the image, as far as its reference says; empty for a file.
 
-    ``pull`` says how the runtime fetches an image of a registry by its name there; ``kinds``: schemes of which it can.
+    ``pull`` gives the runtime's command to fetch an image by its name in a registry; ``kinds``: schemes that it can fetch.
     """
     has = container(job)
     if has.to_build:

@@ -1,4 +1,4 @@
-"""Podman-HPC: images by name, from its own storage; modules of the site bring GPUs and the host's MPI in."""
+"""Podman-HPC: images by name, from its own storage; modules of the site provide GPUs and the host's MPI."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PodmanHpc:
     aliases: tuple[str, ...] = ()
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """The host's MPI comes by a module of the site's, never by a bind."""
+        """A module of the site provides the host's MPI; it is not bound."""
         has = container(job)
         if not (has.host_mpi and has.host_mpi.library_dir):
             return unproven(job)
@@ -40,13 +40,13 @@ class PodmanHpc:
         return (assign("MODAK_IMAGE", self._called(job)),)
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
-        """The command; the image in its storage; what is bound in. ``image exists`` knows nothing of what was pulled on another node."""
+        """Checks of the command, the image, and what is bound. ``image exists`` would not find an image that another node pulled."""
         how = self.fetching(job) or "load it there under that name"
         there = holds(run(self.name, "images"), _TAG.sub("", self._called(job)))
         return (runtime_present(self.name), need(there, NO_IMAGE, IMAGE, f" is not among podman-hpc's images: {how}"), *bind_paths(job))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
-        """The host's environment goes in; the submit directory is where the command starts."""
+        """The host's environment is passed on; the command starts in the submit directory."""
         has = container(job)
         gpu = ("--gpu",) if has.gpu_vendor else ()
         binds = (each for place in bound(job, command) for each in ("--volume", word(*place, ":", *place)))
@@ -67,8 +67,8 @@ class PodmanHpc:
         return _full(name) if container(job).reference.startswith("docker://") else name
 
     def _connected(self, job: JobSpec) -> tuple[str, ...]:
-        """What connects the ranks: a module of the site's, which brings MPI and the node's own namespaces; else those that torchrun needs:
-        Podman's own shared memory is 64 MB, its network ends at the node, and its host name is not the one where the nodes meet."""
+        """What connects the ranks: the site's MPI module, which also gives access to the node's namespaces; for torchrun those namespaces
+        themselves, because Podman's own have 64 MB of shared memory, a network of the node alone, and another host name."""
         if not by_mpi(job):
             return ("--ipc=host", *(("--network=host", "--uts=host") if job.resources.nodes > 1 else ()))
         family = container(job).mpi or job.launcher_flavour
@@ -76,7 +76,7 @@ class PodmanHpc:
 
 
 def _full(name: str) -> str:
-    """The image's name with its registry, Docker's where it names none: what is pulled under a short name is not found afterwards.
+    """The image's name with its registry, by default Docker's: an image pulled under a short name is not found afterwards.
 
     >>> _full("ubuntu:24.04"), _full("pytorch/pytorch:2.8.0"), _full("localhost:5000/solver:1")
     ('docker.io/library/ubuntu:24.04', 'docker.io/pytorch/pytorch:2.8.0', 'localhost:5000/solver:1')

@@ -1,4 +1,4 @@
-"""Sarus: images by name, from its own store; the host's environment goes in, and hooks bring GPUs and the host's MPI."""
+"""Sarus: images by name, from its own storage; it passes the host's environment on, and hooks provide GPUs and the host's MPI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Sarus:
     aliases: tuple[str, ...] = ()
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """The host's MPI comes by a hook, which wants one of MPICH's interface in the image."""
+        """A hook provides the host's MPI; it needs an MPI with MPICH's binary interface in the image."""
         if container(job).mpi != "openmpi" or job.resources.ranks == 1:
             return unproven(job)
         advice = (
@@ -36,21 +36,21 @@ class Sarus:
         return (assign("MODAK_IMAGE", registry_name(job, self.name)),)
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
-        """The command; the image in its store; what is bound in."""
+        """Checks of the command, the image in its storage, and what is bound."""
         name = registry_name(job, self.name)
         how = self.fetching(job) or "load it there under that name"
         listed = holds(run(self.name, "images"), name.rsplit(":", 1)[0].removeprefix("library/"))
         return (runtime_present(self.name), need(listed, NO_IMAGE, IMAGE, f" is not among sarus' images: {how}"), *bind_paths(job))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
-        """The submit directory is where the command starts."""
+        """The command starts in the submit directory."""
         has = container(job)
         hook = ("--mpi",) if by_mpi(job) and has.mpi != "openmpi" else ()
         mounts = (word("--mount=type=bind,source=", *place, ",destination=", *place) for place in bound(job, command))
         return (self.name, "run", *hook, *mounts, word("--workdir=", variable("PWD")), word(IMAGE), *command)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """Sarus builds nothing: Podman does, and Sarus reads what it saves. Podman refuses to save over the archive of a build before."""
+        """Podman builds and saves the image, and Sarus loads it. Podman would refuse to replace the archive of an earlier build."""
         archive = word(context, "/image.tar") if isinstance(context, str) else "image.tar"
         return (
             runtime_present("podman"),

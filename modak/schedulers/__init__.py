@@ -1,4 +1,4 @@
-"""Schedulers: each turns a job into the header of its script, in its own words.
+"""Schedulers: each turns a job into the header of its script.
 
 A variant is a frozen dataclass that implements :class:`Scheduler`: a table from the job's fields to the scheduler's options
 (:mod:`modak.schedulers.header` has the vocabulary), and a warning for every field that it has no option for.
@@ -52,13 +52,13 @@ class Scheduler(Protocol):
 
     @property
     def host_file(self) -> str | None:
-        """The variable that names a file with the job's hosts, where there is one."""
+        """The variable that holds the path of a file with the job's hosts; ``None``: there is none."""
 
     def directives(self, job: JobSpec) -> Directives:
         """The header lines of a job, without the prefix."""
 
     def signals(self, job: JobSpec) -> bool:
-        """Whether it sends the signal before the limit to the script alone. If not, a timer in the script does."""
+        """Whether it can send the signal before the time limit to the script alone. If not, a timer in the script does."""
 
 
 BUILTIN: Final[tuple[Scheduler, ...]] = (Slurm(), PbsPro(), Torque(), Lsf(), Flux(), GridEngine(), Shell())

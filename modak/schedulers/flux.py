@@ -8,18 +8,10 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.schedulers.header import (
-    Directives,
-    environment_policy,
-    folders,
-    joined_streams,
-    note,
-    options,
-    own_timer,
-    queues_alone,
-    with_site,
-)
+from modak.schedulers.header import Directives, note, options, whole_environment, with_site
+from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone, unsaid
 
+ASKING: Final = ("--nodes", "--nslots", "--cores-per-slot", "--gpus-per-slot")
 KINDS: Final = ("after", "afterany", "afterok", "afternotok")
 
 _SIGNS: Final = {"%j": "{{id}}", "%A": "{{id}}", "%x": "{{name}}"}
@@ -59,10 +51,10 @@ class Flux:
         }
         waits = tuple((f"--dependency={each}",) for each in _dependencies(says.dependency))
         chosen = (*options(table), *waits, *_environment(job))
-        return with_site(job, chosen, (*_warnings(job), *environment_policy(job)))
+        return with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
 
     def signals(self, job: JobSpec) -> bool:
-        """Never to the script alone: by version its signals reach the ranks, both, or nobody, and TERM, INT and HUP end the script."""
+        """Never to the script alone: by version, its signals reach the ranks, both, or neither; TERM, INT and HUP end the script."""
         return False
 
 
@@ -89,19 +81,16 @@ def _begin(begin: str | None) -> str | None:
 
 
 def _dependencies(dependency: str | None) -> tuple[str, ...]:
-    """One option a job; all must hold."""
+    """One option per job; all must hold."""
     if not dependency or "?" in dependency or any(part.split(":")[0] not in KINDS for part in dependency.split(",")):
         return ()
     return tuple(f"{kind}:{number}" for kind, *numbers in (part.split(":") for part in dependency.split(",")) for number in numbers)
 
 
 def _environment(job: JobSpec) -> tuple[tuple[str, ...], ...]:
-    """flux batch takes the whole environment along unless it is told otherwise."""
-    says, policy = job.attributes, job.system.export_policy if job.system else "site"
-    names = tuple((f"--env={name}",) for name in says.copy_variables)
-    empty = policy == "NONE" or (policy == "site" and says.copy_environment is False)
-    whole = (("--env=*",),) if says.copy_environment or policy == "ALL" else ()
-    return (("--env-remove=*",), *names) if empty else (*whole, *names)
+    """flux batch passes the whole environment on by default."""
+    usual = {True: (("--env=*",),), False: (("--env-remove=*",),), None: ()}
+    return (*usual[whole_environment(job)], *((f"--env={name}",) for name in job.attributes.copy_variables))
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
@@ -117,7 +106,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         for field, path in (("output", says.output), ("error", says.error))
         if path and not _file(path)
     ]
-    found += queues_alone(job, "Flux")
+    found += [*queues_alone(job, "Flux"), *unsaid(job, "Flux", "qos", "reservation", "site_resources")]
     if says.requeue is not None:
         found.append(note("requeue", "Flux does not requeue jobs: left out"))
     if says.array:
@@ -125,4 +114,4 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     found += joined_streams(job, "Flux")
     if says.dependency and not _dependencies(says.dependency):
         found.append(note("dependency", f"{says.dependency} is left out: Flux supports {', '.join(KINDS)}, combined by 'and' only"))
-    return (*found, *own_timer(job, "Flux"), *folders(job, "Flux"))
+    return (*found, *own_timer(job, "Flux"), *folders(job, "Flux", _file))

@@ -1,4 +1,4 @@
-"""Grid Engine: ``#$`` options, in the words of its qsub manual. A slot is a core; memory is asked for per slot.
+"""Grid Engine: ``#$`` options of its qsub. A slot is a core; memory is requested per slot.
 
 The name of a parallel environment is site data: a site says it as the mandatory directive ``-pe NAME``.
 """
@@ -11,28 +11,15 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.schedulers.header import (
-    Directives,
-    Option,
-    checked,
-    environment_policy,
-    expand_nodes,
-    folders,
-    joined_streams,
-    mib,
-    note,
-    own_timer,
-    queues_alone,
-    shared_files,
-    whole_environment,
-    with_site,
-)
-from modak.schedulers.pbs import SHELL, date_time, job_name, letters, plain_path, qsub_warnings, walltime
+from modak.schedulers.header import Directives, Option, checked, expand_nodes, mib, note, whole_environment, with_site
+from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone, shared_files, unsaid
+from modak.schedulers.pbs import SHELL, date_time, job_name, letters, plain_path, qsub_warnings, site_resources, walltime
 
 USUAL: Final = ("smp", "mpi")
-"""Names of parallel environments where the site says none: on one node, on several."""
+"""Names of parallel environments if the site names none: on one node, on several."""
+ASKING: Final = ("-l gpu", "-l h_vmem")
 HERE: Final = ("-cwd",)
-"""Without it the job's output files go to the home directory, wherever it was submitted."""
+"""Without it the job's output files go to the home directory."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +49,8 @@ class GridEngine:
             ("-l", f"h_vmem={_slot_memory(job)}M" if _slot_memory(job) else None),
             ("-l", f"gpu={has.gpus_per_node}" if has.gpus_per_node else None),
             ("-l", f"hostname={'|'.join(expand_nodes(says.node_list))}" if says.node_list else None),
+            *site_resources(job),
+            ("-ar", says.reservation),
             ("-t", indices or None),
             ("-tc", running or None),
             ("-o", plain_path(says.output)),
@@ -75,7 +64,9 @@ class GridEngine:
         )
         whole = (("-V",),) if whole_environment(job) else ()
         chosen = (*((flag, value) for flag, value in table if value), HERE, *whole)
-        header = with_site(job, chosen, (*_warnings(job), *environment_policy(job)))
+        header = with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
+        if job.resource_directives:
+            return header
         rest = (option for option in header.options if option[0] != "-pe")
         return checked(Directives((*rest, *_slots(job)), header.warnings))
 
@@ -96,7 +87,7 @@ def _environment_name(job: JobSpec) -> str:
 
 
 def _slot_memory(job: JobSpec) -> int:
-    """MiB a slot; 0: nothing said."""
+    """MiB per slot; 0: not requested."""
     has = job.resources
     size = max((has.memory_per_core or 0) // job.cpus_per_core, (has.memory_per_node or 0) // job.cpus_per_node)
     return mib(size) if size else 0
@@ -108,7 +99,7 @@ def _array(array: str | None) -> str | None:
 
 
 def _holds(dependency: str | None) -> str | None:
-    """Jobs that must have ended. To wait for those that should have succeeded, too, is nearer to what was asked than not to wait."""
+    """Jobs that must have ended: also those of ``afterok``, because waiting for their end is closer to the request than not waiting."""
     asked = dependency or ""
     if not re.fullmatch(r"(?:(?:^|,)after(?:any|ok)(?::[A-Za-z0-9_.-]+)+)+", asked):
         return None
@@ -127,18 +118,25 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     found += queues_alone(job, "Grid Engine")
     if says.constraint or has.numa_constraint:
         found.append(note("constraint", "Grid Engine has no node features, only resources named by the site: the constraint is left out"))
-    if has.gpus_per_node:
+    found += unsaid(job, "Grid Engine", "qos")
+    if has.gpus_per_node and not job.resource_directives:
         found.append(note("gpus_per_node", "the script assumes a resource called gpu that counts per job: check both with the site"))
     if has.gpus_per_node and _slot_memory(job):
         field = "memory_per_node" if has.memory_per_node else "memory_per_core"
         why = "h_vmem limits the address space, and CUDA reserves far more of it than it uses"
         found.append(note(field, f"{why}: the application may fail to start"))
-    if has.nodes > 1:
+    if has.nodes > 1 and not job.resource_directives:
         name = _environment_name(job)
         found.append(note("nodes", f"the parallel environment {name} distributes slots over nodes: {has.nodes} nodes cannot be requested"))
     if says.exclusive:
         found.append(note("exclusive", "Grid Engine requests whole nodes by a resource named by the site: left out"))
-    return (*found, *own_timer(job, "Grid Engine"), *_start_warnings(job), *shared_files(job, "Grid Engine"), *folders(job, "Grid Engine"))
+    return (
+        *found,
+        *own_timer(job, "Grid Engine"),
+        *_start_warnings(job),
+        *shared_files(job, "Grid Engine"),
+        *folders(job, "Grid Engine", plain_path),
+    )
 
 
 def _start_warnings(job: JobSpec) -> tuple[Notice, ...]:

@@ -1,9 +1,9 @@
-"""The vocabulary of headers: options as words, warnings that name a request's field, and what the site has to say."""
+"""Headers: options as words, combined with the options that the site requires; warnings name the request's field."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -17,15 +17,23 @@ Option = tuple[str, ...]
 
 _NONE: Final[Mapping[str, str]] = {}
 LONGEST_KEPT: Final = 1000
-"""Characters of an option that is remembered; a list of variables may be as long as a request."""
-ACCOUNTS: Final = ("--account", "-A", "-P")
-"""What schedulers call the account of a job: without a value an option that only the request can complete."""
+"""Longest option, in characters, whose check is cached: a list of variables may be as long as a request."""
+ACCOUNTS: Final = ("--account", "-A", "-P", "-G", "-g", "--bank", "-W group_list")
+"""Options for the account of a job, of all schedulers and sites: one without a value in a system file gets the request's account."""
+LEFT_TO_REQUEST: Final[Mapping[str, str]] = {
+    **dict.fromkeys(ACCOUNTS, "account"),
+    **{"--qos": "qos", "-q": "queue", "--time": "wall_time_s", "-l walltime": "wall_time_s", "-l h_rt": "wall_time_s", "-W": "wall_time_s"},
+    **{"--time-limit": "wall_time_s", "--partition": "partition", "--queue": "queue", "--reservation": "reservation"},
+    **{"--constraint": "constraint", "--licenses": "site_resources"},
+}
+"""Options that mean nothing without a value, and the field of a job that has it. So do those that end in ``=``."""
+_IN_BRACES: Final = re.compile(r"\{([a-z_]+)\}")
 _HARMLESS: Final = re.compile(r"[A-Za-z0-9._:,/@%+=&|(){}\[\]^~?*!<>-]+")
 
 
 @dataclass(frozen=True)
 class Directives:
-    """The header of a script, and what of the job it cannot say."""
+    """The header of a script, and warnings about what it cannot express."""
 
     options: tuple[Option, ...]
     warnings: tuple[Notice, ...] = ()
@@ -36,6 +44,9 @@ FIELDS: Final[Mapping[str, str]] = {
     "account": "account",
     "queue": "queue",
     "partition": "partition",
+    "qos": "qos",
+    "reservation": "reservation",
+    "site_resources": "site_resources",
     "wall_time_s": "wall_time_limit",
     "constraint": "architecture_constraint",
     "node_list": "request_specific_nodes",
@@ -57,7 +68,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "gpus_per_node": "request_gpus",
     "nodes": "node_count",
 }
-"""The request's name of each field of a job that a header can hold."""
+"""The request's name of each field of a job that can become an option."""
 
 
 def note(field: str, message: str) -> Notice:
@@ -70,46 +81,117 @@ def options(table: Mapping[str, object]) -> tuple[Option, ...]:
     return tuple((f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value not in (None, "", False))
 
 
-def with_site(job: JobSpec, chosen: Sequence[Option], warnings: Iterable[Notice] = (), one_matter: Mapping[str, str] = _NONE) -> Directives:
-    """The header of these options and of those that the site requires in every job; where both set one thing, the site's option counts.
+def with_site(
+    job: JobSpec,
+    chosen: Sequence[Option],
+    warnings: Iterable[Notice] = (),
+    synonyms: Mapping[str, str] = _NONE,
+    asking: Collection[str] = (),
+) -> Directives:
+    """The header of the ``chosen`` options and those that the site requires in every job. If both set the same, the site's option is used.
 
-    A site's option without a value leaves the value to the request. ``one_matter``: options that set what another one sets, and that one.
-    There is a warning for each option that the site's replaces, and for an account that the site requires and nobody names. Raises as
-    :func:`checked` does.
+    A site's option without a value takes the value of the request. ``synonyms``: options that set the same as another one, and that one.
+    ``asking``: options for the job's nodes, which the partition's resource directives, if it has any, replace. There is a warning for
+    each option that the site's replaces, for each site's option without a value in the request, and for what the resource directives
+    do not express. Raises as :func:`checked` does.
     """
     required = _site(job)
+    if job.resource_directives:
+        chosen, lost = _in_the_sites_words(job, chosen, asking)
+        warnings = (*warnings, *lost)
     if not required:
         return checked(Directives(tuple(chosen), tuple(warnings)))
-    given, site, missing = _by_matter(chosen, one_matter), dict[str, str](), list[str]()
+    given, site, missing = _by_setting(_charged(job, chosen, required, synonyms), synonyms), dict[str, str](), list[Notice]()
     kept: list[Option] = []
-    for matter, option in _by_matter(required, one_matter):
-        if not _left_to_request(matter, option, given):
-            site[matter] = " ".join(option)
+    for setting, option in _by_setting(required, synonyms):
+        if not _left_to_request(setting, option, given):
+            site[setting] = " ".join(option)
             kept.append(option)
-        elif all(matter != other for other, _ in given):
-            missing.append(option[0])
-    both = ((" ".join(option), site[matter]) for matter, option in given if matter in site)
-    said = (f"the site requires {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
-    notices = (
-        *(Notice(field="job_options", message=message) for message in said),
-        *(note("account", f"the site requires {option} in every job: without it, the job is rejected") for option in missing),
-    )
-    return checked(Directives((*(option for matter, option in given if matter not in site), *kept), (*warnings, *notices)))
+        elif all(setting != other for other, _ in given):
+            asked = " ".join(option).removesuffix("=")
+            missing.append(
+                note(
+                    LEFT_TO_REQUEST.get(setting, "site_resources"),
+                    f"the site requires {asked} in every job: without it, the job is rejected",
+                )
+            )
+    replaced = ((" ".join(option), site[setting]) for setting, option in given if setting in site)
+    said = (f"the site requires {new!r} in every job: it replaces {old!r}" for old, new in replaced if old != new)
+    notices = (*(Notice(field="job_options", message=message) for message in said), *missing)
+    return checked(Directives((*(option for setting, option in given if setting not in site), *kept), (*warnings, *notices)))
 
 
 def _site(job: JobSpec) -> tuple[Option, ...]:
     return tuple(tuple(text.split(" ", 1)) for text in (job.system.mandatory_directives if job.system else ()))
 
 
-def _left_to_request(matter: str, option: Option, given: Sequence[tuple[str, Option]]) -> bool:
+def _left_to_request(setting: str, option: Option, given: Sequence[tuple[str, Option]]) -> bool:
     """Whether a site's option has no value, and needs one: an account's name, or what the request has given it."""
     if _has_value(option):
         return False
-    return option[0] in ACCOUNTS or any(other == matter and _has_value(one) for other, one in given)
+    return option[-1].endswith("=") or setting in LEFT_TO_REQUEST or any(other == setting and _has_value(one) for other, one in given)
 
 
 def _has_value(option: Option) -> bool:
-    return len(option) > 1 or "=" in option[0]
+    return not option[-1].endswith("=") and (len(option) > 1 or "=" in option[0]) and " ".join(option) not in ACCOUNTS
+
+
+def _charged(job: JobSpec, chosen: Sequence[Option], required: Sequence[Option], synonyms: Mapping[str, str]) -> Sequence[Option]:
+    """The options with the account under the name that the site requires for it, where that is not the scheduler's usual one."""
+    names = [name for option in required if (name := " ".join(option).removesuffix("=")) in ACCOUNTS]
+    account, usual = job.attributes.account, next((option for option in chosen if _flag(option) in ACCOUNTS), None)
+    if not (names and account and usual) or _flag(usual) in [synonyms.get(name, name) for name in names]:
+        return chosen
+    own = tuple((f"{name}={account}",) if name.startswith("--") else _short(name, account) for name in names)
+    return tuple(each for option in chosen for each in (own if option is usual else (option,)))
+
+
+def _short(name: str, value: str) -> Option:
+    flag, _, attribute = name.partition(" ")
+    return (flag, f"{attribute}={value}" if attribute else value)
+
+
+def _in_the_sites_words(job: JobSpec, chosen: Sequence[Option], asking: Collection[str]) -> tuple[Sequence[Option], tuple[Notice, ...]]:
+    """The options with the partition's resource directives where the usual ones for the job's nodes were, and what these said beyond."""
+    values = _values(job)
+    texts = (text for text in job.resource_directives if all(values[name] for name in _IN_BRACES.findall(text)))
+    own: list[Option] = [tuple(_IN_BRACES.sub(lambda at: str(values[at[1]]), text).split(" ", 1)) for text in texts]
+    usual = [option for option in chosen if _flag(option) in asking]
+    at = chosen.index(usual[0]) if usual else len(chosen)
+    rest = [option for option in chosen if option not in usual]
+    return (*chosen[:at], *own, *(option for option in rest if option not in chosen[:at])), _lost(job, usual, [*own, *rest])
+
+
+def _values(job: JobSpec) -> Mapping[str, int]:
+    """What placeholders stand for; 0: the job does not ask for it. Memory that nothing is said of is the part of the job's cores."""
+    has = job.resources
+    memory = mib(size) if (size := has.node_memory or has.memory_share) else 0
+    per_node = {"cores": has.cores_per_node, "cpus": job.cpus_per_node, "gpus": has.gpus_per_node, "memory_mib": memory}
+    return {
+        **{"nodes": has.nodes, "ranks": has.ranks, "ranks_per_node": has.ranks_per_node},
+        **{"threads_per_rank": has.threads_per_rank, "cores_per_rank": has.cores_per_rank},
+        **{name: has.nodes * count for name, count in per_node.items()},
+        **{f"{name}_per_node": count for name, count in per_node.items()},
+    }
+
+
+def _lost(job: JobSpec, usual: Iterable[Option], header: Sequence[Option]) -> tuple[Notice, ...]:
+    """A warning for each wish of the request that only the usual options hold."""
+    says, has = job.attributes, job.resources
+    wishes = {
+        "node_list": expand_nodes(says.node_list)[0] if says.node_list else "",
+        "constraint": re.split("[&|]", says.constraint)[0] if says.constraint else "",
+        "exclusive": "excl" if says.exclusive else "",
+    }
+    found = [field for field, text in wishes.items() if text and _holds(usual, text) and not _holds(header, text)]
+    if not any("{memory_mib" in text for text in job.resource_directives):
+        found += [field for field in ("memory_per_node", "memory_per_core") if getattr(has, field)]
+    why = "the system file's resource_directives do not say it: left out"
+    return tuple(note(field, why) for field in found)
+
+
+def _holds(options: Iterable[Option], text: str) -> bool:
+    return any(text in word for option in options for word in option)
 
 
 def checked(directives: Directives) -> Directives:
@@ -129,78 +211,32 @@ def _check(option: Option) -> None:
         raise RequestError(f"{' '.join(option)!r:.80} is more than one option", field="job_options")
 
 
-def _by_matter(of: Iterable[Option], one_matter: Mapping[str, str]) -> list[tuple[str, Option]]:
-    """Each of the options behind what it sets, by one name for all that set the same thing."""
+def _by_setting(of: Iterable[Option], synonyms: Mapping[str, str]) -> list[tuple[str, Option]]:
+    """Each option with the name of what it sets, which is the same for synonyms."""
     flags = ((_flag(option), option) for option in of)
-    return [(one_matter.get(flag, flag), option) for flag, option in flags]
+    return [(synonyms.get(flag, flag), option) for flag, option in flags]
 
 
 def _flag(option: Option) -> str:
-    """What an option sets: ``--nodes``, ``-q``; for a list of resources or attributes the one in it: ``-l walltime``."""
+    """The name of what an option sets: ``--nodes``, ``-q``; with the resource or attribute in its value: ``-l walltime``, ``-R span``."""
     if len(option) > 1 and option[0] in ("-l", "-W"):
         return f"{option[0]} {option[1].partition('=')[0]}"
+    if len(option) > 1 and option[0] == "-R":
+        return f"-R {option[1].partition('[')[0]}"
     return option[0].partition("=")[0]
 
 
-def folders(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
-    """A warning for each output file in a directory: no scheduler makes it."""
-    says = job.attributes
-    files = (("output", says.output), ("error", says.error))
-    why = f"{scheduler} does not create directories: make sure that it exists when the job starts"
-    return tuple(note(field, f"{path.rsplit('/', 1)[0]}: {why}") for field, path in files if path and "/" in path)
-
-
-def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> tuple[Notice, ...]:
-    """A warning for each output file that all jobs of an array would write.
-
-    ``own``: signs that give each its own; without any, paths with signs are left out anyway.
-    """
-    says = job.attributes
-    files = (("output", says.output), ("error", None if says.join else says.error))
-    shared = ((field, path) for field, path in files if says.array and path and not any(sign in path for sign in own or ("%",)))
-    advice = f"put {own[0]} into its name" if own else "leave it out, and each gets its own"
-    return tuple(note(field, f"all jobs of the array write to {path} under {scheduler}: {advice}") for field, path in shared)
-
-
-def environment_policy(job: JobSpec) -> tuple[Notice, ...]:
-    """Where the site's policy on the submitter's environment goes before the request's wish."""
-    says, site = job.attributes, job.system
-    if site and site.export_policy == "NONE" and says.copy_environment:
-        return (note("copy_environment", f"{site.name} starts jobs without the submitter's environment: its policy is kept"),)
-    if site and site.export_policy == "ALL" and says.copy_environment is False:
-        return (note("copy_environment", f"{site.name} starts jobs with the submitter's environment: its policy is kept"),)
-    return ()
-
-
-def whole_environment(job: JobSpec) -> bool:
-    """Whether the job takes the submitter's whole environment along; the site's policy goes before the request."""
+def whole_environment(job: JobSpec) -> bool | None:
+    """Whether the job gets the submitter's whole environment; the site's policy takes precedence over the request. ``None``: neither says,
+    and the scheduler's default holds."""
     policy = job.system.export_policy if job.system else "site"
-    return policy == "ALL" or (policy == "site" and bool(job.attributes.copy_environment))
+    return job.attributes.copy_environment if policy == "site" else policy == "ALL"
 
 
-def queues_alone(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
-    """A warning where a partition is named beside another queue, and the scheduler has no partitions."""
-    says = job.attributes
-    if not (says.queue and says.partition and says.queue != says.partition):
-        return ()
-    return (note("partition", f"{scheduler} has queues only: queue {says.queue} is used, partition {says.partition} is left out"),)
-
-
-def joined_streams(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
-    """A warning where an error file is named although both streams go to the output file."""
-    if not (job.attributes.join and job.attributes.error):
-        return ()
-    return (note("error", f"standard error is joined with the output, so the error file is left out for {scheduler}"),)
-
-
-def own_timer(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
-    """A warning where the scheduler sends the script alone no signal before the limit, so that the script's own timer has to."""
-    says = job.attributes
-    if not says.signal:
-        return ()
-    if not says.wall_time_s:
-        return (note("signal", f"under {scheduler} a timer in the script sends it, which needs a wall time limit: left out"),)
-    return (note("signal", f"{scheduler} does not send {says.signal.name} to the script before the limit: a timer in the script does"),)
+def licences(job: JobSpec) -> tuple[tuple[str, str], ...]:
+    """Resources that the site has named, as name and count: schedulers with licences know no others."""
+    named = (text.partition("=") for text in job.attributes.site_resources)
+    return tuple((name, count) for name, _, count in named if count.isdecimal())
 
 
 def expand_nodes(nodes: str) -> tuple[str, ...]:
@@ -222,5 +258,5 @@ def _indices(part: str) -> Sequence[str]:
 
 
 def mib(size: int) -> int:
-    """Whole MiB of a size in bytes, at least one: never more than was asked for."""
+    """A size in bytes as whole MiB, rounded down, at least 1."""
     return max(1, size // 2**20)

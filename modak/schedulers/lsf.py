@@ -1,4 +1,4 @@
-"""LSF: ``#BSUB`` options, in the words of bsub's manual. A slot is taken to be a core."""
+"""LSF: ``#BSUB`` options of bsub. A slot is assumed to be a core."""
 
 from __future__ import annotations
 
@@ -8,23 +8,13 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.schedulers.header import (
-    Directives,
-    environment_policy,
-    expand_nodes,
-    folders,
-    joined_streams,
-    mib,
-    note,
-    own_timer,
-    queues_alone,
-    shared_files,
-    with_site,
-)
+from modak.schedulers.header import Directives, expand_nodes, licences, mib, note, whole_environment, with_site
+from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone, shared_files, uncounted, unsaid
 
 EVENTS: Final = {"begin": "-B", "end": "-N", "fail": "-N"}
 STATES: Final = {"after": "started", "afterok": "done", "afternotok": "exit", "afterany": "ended"}
 
+ASKING: Final = ("-n", "-R span", "-R rusage", "-gpu")
 _SIGNS: Final = {"%j": "%J", "%A": "%J", "%a": "%I"}
 
 
@@ -55,6 +45,8 @@ class Lsf:
             ("-R", f"rusage[mem={mib(has.memory_per_node)}MB/host]" if has.memory_per_node else None),
             ("-R", f"rusage[mem={slot}MB/task]" if slot and not has.memory_per_node else None),
             ("-R", f"select[{_selection(job)}]" if _selection(job) else None),
+            *(("-R", f"rusage[{name}={count}]") for name, count in licences(job)),
+            ("-U", says.reservation),
             ("-gpu", f"num={has.gpus_per_node}/host" if has.gpus_per_node else None),
             ("-W", _limit(says.wall_time_s)),
             ("-m", says.node_list if says.node_list and len(expand_nodes(says.node_list)) == 1 else None),
@@ -69,7 +61,7 @@ class Lsf:
         exclusive = (("-x",),) if says.exclusive else ()
         again = () if says.requeue is None else (("-r",),) if says.requeue else (("-rn",),)
         chosen = (*((flag, value) for flag, value in table if value), *events, *exclusive, *again)
-        return with_site(job, chosen, (*_warnings(job), *environment_policy(job)))
+        return with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
 
     def signals(self, job: JobSpec) -> bool:
         """Never to the script alone: a warning action (``-wa``) reaches every process of the job."""
@@ -95,14 +87,14 @@ def _selection(job: JobSpec) -> str:
 
 
 def _file(path: str | None, name: str) -> str | None:
-    """Slurm's signs in LSF's words."""
+    """An output file with LSF's placeholders in place of Slurm's; ``None`` if LSF has none for one of them."""
     for sign, ours in {**_SIGNS, "%x": name}.items():
         path = path.replace(sign, ours) if path else None
     return path if path and "%N" not in path else None
 
 
 def _condition(dependency: str | None) -> str | None:
-    """``done(1)&&ended(2)``; ``None`` where there is no such state."""
+    """``done(1)&&ended(2)``; ``None`` for a type of dependency that LSF does not have."""
     if not dependency:
         return None
     parts = re.split(r"([,?])", dependency)
@@ -123,10 +115,10 @@ def _begin(begin: str | None) -> str | None:
 
 
 def _environment(job: JobSpec) -> str | None:
-    says, policy = job.attributes, job.system.export_policy if job.system else "site"
-    if policy == "NONE" or (policy == "site" and says.copy_environment is False):
-        return ",".join(says.copy_variables) or "none"
-    return ",".join(("all", *says.copy_variables)) if policy == "ALL" or says.copy_environment or says.copy_variables else None
+    whole, names = whole_environment(job), job.attributes.copy_variables
+    if whole is False:
+        return ",".join(names) or "none"
+    return ",".join(("all", *names)) if whole or names else None
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
@@ -141,7 +133,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         for field, path in (("output", says.output), ("error", says.error))
         if path and "%N" in path
     ]
-    found += queues_alone(job, "LSF")
+    found += [*queues_alone(job, "LSF"), *unsaid(job, "LSF", "qos"), *uncounted(job, "LSF")]
     if says.node_list and len(expand_nodes(says.node_list)) > 1:
         found.append(note("node_list", "LSF takes named hosts as candidates, not as the hosts of the job: left out"))
     if says.array and not _array(says.array):
@@ -153,4 +145,4 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         found.append(note("begin", "LSF needs a date and time, not one relative to now: left out"))
     if has.memory_per_core and has.memory_per_node:
         found.append(note("memory_per_core", "LSF reserves the memory per node: memory per core is left out"))
-    return (*found, *shared_files(job, "LSF", ("%a",)), *own_timer(job, "LSF"), *folders(job, "LSF"))
+    return (*found, *shared_files(job, "LSF", ("%a",)), *own_timer(job, "LSF"), *folders(job, "LSF", lambda path: _file(path, says.name)))

@@ -1,4 +1,4 @@
-"""What Torque and PBS Pro have in common: names, times, letters, and what neither of them can say."""
+"""What Torque and PBS Pro have in common: names, times, letters of events, and what both lack."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.schedulers.header import Option, environment_policy, folders, joined_streams, note, own_timer, queues_alone, whole_environment
+from modak.schedulers.header import Option, note, whole_environment
+from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone
 
 EVENTS: Final = {"begin": "b", "end": "e", "fail": "a", "none": "n"}
 
 SHELL: Final = ("-S", "/bin/bash")
-"""Without it the job's shell is the user's login shell, which may be another one."""
+"""Without it the job runs in the user's login shell, which need not be bash."""
 _DEPENDENCIES: Final = {"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"}
 
 
 def common_options(job: JobSpec) -> tuple[Option, ...]:
-    """Options that both write alike."""
+    """Options that are the same in both."""
     says = job.attributes
     table: tuple[tuple[str, str | None], ...] = (
         ("-o", plain_path(says.output)),
@@ -32,8 +33,13 @@ def common_options(job: JobSpec) -> tuple[Option, ...]:
     return (*((flag, value) for flag, value in table if value), *((("-V",),) if whole_environment(job) else ()))
 
 
+def site_resources(job: JobSpec) -> tuple[tuple[str, str], ...]:
+    """Resources that the site has named, one a line."""
+    return tuple(("-l", resource) for resource in job.attributes.site_resources)
+
+
 def job_name(name: str) -> str:
-    """The name with a letter first, as both want it."""
+    """The name with a letter first, as both require."""
     return name if name[:1].isalpha() else f"j{name}"
 
 
@@ -47,7 +53,7 @@ def walltime(seconds: int) -> str:
 
 
 def plain_path(path: str | None) -> str | None:
-    """An output file without Slurm's ``%j`` and the like, which would be taken literally."""
+    """An output file; ``None`` for one with Slurm's ``%j`` and the like, which would be taken literally."""
     return path if path and "%" not in path else None
 
 
@@ -62,7 +68,7 @@ def letters(events: tuple[str, ...]) -> str | None:
 
 
 def date_time(begin: str | None) -> str | None:
-    """``[CCYYMMDD]hhmm[.SS]`` of a start time; ``None`` where it is relative to now.
+    """``[CCYYMMDD]hhmm[.SS]`` of a start time; ``None`` if it is relative to now.
 
     >>> date_time("2026-01-31T14:00"), date_time("14:00:30"), date_time("2026-01-31")
     ('202601311400', '1400.30', '202601310000')
@@ -75,7 +81,7 @@ def date_time(begin: str | None) -> str | None:
 
 
 def qsub_warnings(job: JobSpec, scheduler: str) -> list[Notice]:
-    """What Torque, PBS Pro and Grid Engine, whose qsub is of one descent, cannot do with events, file names and the job's name."""
+    """Warnings about events, file names and the job's name for Torque, PBS Pro and Grid Engine, whose qsub commands are related."""
     says = job.attributes
     found = [
         note("notify", f"{scheduler} sends no mail on {event}, only on events a, b and e") for event in says.notify if event not in EVENTS
@@ -91,10 +97,16 @@ def qsub_warnings(job: JobSpec, scheduler: str) -> list[Notice]:
 
 
 def common_warnings(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
-    """What of the job neither dialect can say; the messages name the scheduler."""
+    """Warnings about what neither Torque nor PBS Pro supports; the messages name ``scheduler``."""
     found = qsub_warnings(job, scheduler)
     found += [*queues_alone(job, scheduler), *joined_streams(job, scheduler)]
-    return (*found, *own_timer(job, scheduler), *_start_warnings(job, scheduler), *environment_policy(job), *folders(job, scheduler))
+    return (
+        *found,
+        *own_timer(job, scheduler),
+        *_start_warnings(job, scheduler),
+        *environment_policy(job),
+        *folders(job, scheduler, plain_path),
+    )
 
 
 def _start_warnings(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:

@@ -1,14 +1,18 @@
-"""PBS Pro and OpenPBS: ``#PBS`` options, in the words of its qsub manual (``select`` and ``place``, arrays are ``-J``)."""
+"""PBS Pro and OpenPBS: ``#PBS`` options of its qsub (``select`` and ``place``; arrays are ``-J``)."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.schedulers.header import Directives, expand_nodes, mib, note, shared_files, with_site
-from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, walltime
+from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
+from modak.schedulers.notices import shared_files, unsaid
+from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, site_resources, walltime
+
+ASKING: Final = ("-l select", "-l place")
 
 
 @dataclass(frozen=True)
@@ -25,21 +29,22 @@ class PbsPro:
     host_file: str | None = "PBS_NODEFILE"
 
     def directives(self, job: JobSpec) -> Directives:
-        """Options of qsub. An array is refused unless its jobs may start again, which is not the default everywhere."""
+        """Options of qsub. A job array must be rerunnable (``-r y``), which is not the default everywhere."""
         says = job.attributes
         again = replace(job, attributes=replace(says, requeue=True)) if _array(says.array) else job
         table: tuple[tuple[str, str | None], ...] = (
             SHELL,
             ("-N", job_name(says.name)),
             ("-A", says.account),
-            ("-q", says.queue or says.partition),
+            ("-q", says.reservation or says.queue or says.partition),
             ("-l", f"select={_select(job)}"),
             ("-l", f"place=scatter{':exclhost' if says.exclusive else ''}"),
             ("-l", f"walltime={walltime(says.wall_time_s)}" if says.wall_time_s else None),
+            *site_resources(job),
             ("-J", _array(says.array)),
         )
         chosen = (*((flag, value) for flag, value in table if value), *common_options(again))
-        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "PBS Pro")))
+        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "PBS Pro")), asking=ASKING)
 
     def signals(self, job: JobSpec) -> bool:
         """Never."""
@@ -47,7 +52,7 @@ class PbsPro:
 
 
 def _select(job: JobSpec) -> str:
-    """One chunk a node; the first ``select`` counts, and it is never mixed with ``nodes=``."""
+    """One chunk per node; never mixed with ``nodes=``."""
     says, has = job.attributes, job.resources
     parts = (
         f"ncpus={job.cpus_per_node}",
@@ -68,11 +73,14 @@ def _array(array: str | None) -> str | None:
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
-    """What PBS Pro alone cannot say."""
+    """Warnings about what PBS Pro does not support."""
     says, has = job.attributes, job.resources
     found = []
     if says.constraint or has.numa_constraint:
         found.append(note("constraint", "PBS Pro has no node features, only resources named by the site: left out"))
+    found += unsaid(job, "PBS Pro", "qos")
+    if says.reservation and (queue := says.queue or says.partition):
+        found.append(note("reservation", f"to PBS Pro a reservation is a queue: {says.reservation} is used, queue {queue} is left out"))
     if says.array and not _array(says.array):
         found.append(note("array", "PBS Pro accepts one range of indices, for instance 0-99:2%10: left out"))
     if _array(says.array) and says.requeue is False:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.jobs.spec import JobSpec
-from modak.schedulers.header import Directives, note, own_timer
+from modak.schedulers.header import Directives, note
+from modak.schedulers.notices import own_timer
 
 _ABSENT: Final = (
     *("account", "queue", "partition", "constraint", "node_list", "array", "output", "error"),
-    *("dependency", "begin", "email", "notify"),
+    *("dependency", "begin", "email", "notify", "qos", "reservation", "site_resources"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Slurm: ``#SBATCH`` options, in the words of sbatch's manual."""
+"""Slurm: ``#SBATCH`` options of sbatch."""
 
 from __future__ import annotations
 
@@ -7,20 +7,9 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.schedulers.header import (
-    Directives,
-    Option,
-    environment_policy,
-    expand_nodes,
-    folders,
-    joined_streams,
-    mib,
-    note,
-    options,
-    shared_files,
-    with_site,
-)
-from modak.text.grammar import clock
+from modak.schedulers.header import Directives, Option, expand_nodes, licences, mib, note, options, whole_environment, with_site
+from modak.schedulers.notices import environment_policy, folders, joined_streams, shared_files, uncounted
+from modak.text.units import clock
 
 EVENTS: Final = {
     "begin": "BEGIN",
@@ -31,13 +20,16 @@ EVENTS: Final = {
     "array_tasks": "ARRAY_TASKS",
     "none": "NONE",
 }
-ONE_MATTER: Final = {
+SYNONYMS: Final = {
     **{"--mem-per-cpu": "--mem", "--mem-per-gpu": "--mem", "--no-requeue": "--requeue"},
     **{"-A": "--account", "-C": "--constraint", "-J": "--job-name", "-N": "--nodes", "-a": "--array", "-b": "--begin"},
     **{"-c": "--cpus-per-task", "-d": "--dependency", "-e": "--error", "-n": "--ntasks", "-o": "--output", "-p": "--partition"},
-    **{"-t": "--time", "-w": "--nodelist"},
+    **{"-t": "--time", "-w": "--nodelist", "-q": "--qos", "-L": "--licenses"},
 }
-"""Options that exclude another one (sbatch refuses both kinds of memory), or are its short form."""
+"""Options that exclude another one (sbatch refuses both kinds of memory) or are its short form, and that one."""
+ASKING: Final = frozenset(
+    f"--{name}" for name in ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gres", "gpus-per-node", "mem", "mem-per-cpu")
+)
 
 
 @dataclass(frozen=True)
@@ -60,12 +52,15 @@ class Slurm:
             "job-name": says.name,
             "account": says.account,
             "partition": says.partition or says.queue,
+            "qos": says.qos,
+            "reservation": says.reservation,
             "nodes": has.nodes,
             **_tasks(job),
             "hint": hint(job),
             **_gpus(job),
             "time": clock(says.wall_time_s) if says.wall_time_s else None,
             **_memory(job),
+            "licenses": ",".join(f"{name}:{count}" for name, count in licences(job)),
             "constraint": _constraint(job),
             "nodelist": None if _too_many_named(job) else says.node_list,
             "array": says.array,
@@ -84,7 +79,7 @@ class Slurm:
             "export": _export(job),
         }
         chosen: tuple[Option, ...] = options(table)
-        return with_site(job, chosen, _warnings(job), ONE_MATTER)
+        return with_site(job, chosen, _warnings(job), SYNONYMS, ASKING)
 
     def signals(self, job: JobSpec) -> bool:
         """With ``--signal=B:``, to the script alone."""
@@ -92,7 +87,7 @@ class Slurm:
 
 
 def _tasks(job: JobSpec) -> dict[str, int]:
-    """Tasks a node and their CPUs. More tasks than CPUs are taken as a total alone, whatever the manual says of ``--overcommit``."""
+    """Tasks per node and their CPUs. For more tasks than CPUs sbatch accepts the total only, contrary to its manual."""
     has = job.resources
     if has.oversubscribed:
         return {"ntasks": has.ranks}
@@ -100,13 +95,13 @@ def _tasks(job: JobSpec) -> dict[str, int]:
 
 
 def cpus_per_task(job: JobSpec) -> int:
-    """CPUs of a task as this system's Slurm counts them: hardware threads where they are its unit and the job uses them, else cores."""
+    """CPUs of a task as this system's Slurm counts them: hardware threads if it counts those and the job uses them, else cores."""
     has = job.resources
     return has.threads_per_rank if has.hyperthreads and _counts_threads(job) else has.cores_per_rank
 
 
 def hint(job: JobSpec) -> str | None:
-    """``nomultithread`` where Slurm counts hardware threads and the job wants whole cores: else it would get half of them."""
+    """``nomultithread`` if Slurm counts hardware threads and the job does not use them: it would get half of its cores otherwise."""
     return "nomultithread" if _counts_threads(job) and not job.resources.hyperthreads else None
 
 
@@ -115,7 +110,7 @@ def _counts_threads(job: JobSpec) -> bool:
 
 
 def _gpus(job: JobSpec) -> dict[str, str | int]:
-    """All GPUs of the node for all its ranks: one GPU a rank would cut NCCL's and CUDA's paths between them."""
+    """GPUs per node, visible to all its ranks: with one GPU per rank, NCCL and CUDA could not use the paths between them."""
     count = job.resources.gpus_per_node
     if not count:
         return {}
@@ -123,7 +118,7 @@ def _gpus(job: JobSpec) -> dict[str, str | int]:
 
 
 def _memory(job: JobSpec) -> dict[str, str]:
-    """Slurm takes one of the two; per node is the stronger word."""
+    """Slurm accepts one of the two; memory per node takes precedence."""
     has = job.resources
     if has.memory_per_node:
         return {"mem": f"{mib(has.node_memory)}M"}
@@ -134,7 +129,7 @@ def _memory(job: JobSpec) -> dict[str, str]:
 
 
 def _too_many_named(job: JobSpec) -> int:
-    """Nodes that are named, where the job has fewer; else 0."""
+    """Number of nodes that are named, if the job has fewer; else 0."""
     named = len(expand_nodes(job.attributes.node_list or ""))
     return named if named > job.resources.nodes else 0
 
@@ -153,13 +148,11 @@ def _error(job: JobSpec) -> str | None:
 
 
 def _export(job: JobSpec) -> str | None:
-    """``ALL,A,B``: names alone would drop the rest of the environment. The site's policy goes before the request."""
-    says, policy = job.attributes, job.system.export_policy if job.system else "site"
-    if policy == "NONE" or (policy == "site" and says.copy_environment is False):
-        return ",".join(says.copy_variables) or "NONE"
-    if policy == "ALL" or says.copy_environment or says.copy_variables:
-        return ",".join(("ALL", *says.copy_variables))
-    return None
+    """``ALL,A,B``: names alone would drop the rest of the environment."""
+    whole, names = whole_environment(job), job.attributes.copy_variables
+    if whole is False:
+        return ",".join(names) or "NONE"
+    return ",".join(("ALL", *names)) if whole or names else None
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
@@ -175,4 +168,5 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         found.append(note("memory_per_core", f"Slurm accepts memory per node or per CPU, not both: {covers}"))
     if says.email and not set(says.notify) - {"none"}:
         found.append(note("email", "Slurm sends no mail unless request_event_notification names an event"))
+    found += uncounted(job, "Slurm")
     return (*found, *shared_files(job, "Slurm", ("%a", "%j")), *environment_policy(job), *folders(job, "Slurm"))

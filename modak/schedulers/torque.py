@@ -1,4 +1,4 @@
-"""Torque: ``#PBS`` options, in the words of its qsub manual (arrays are ``-t``, nodes are ``nodes=N:ppn=P``)."""
+"""Torque: ``#PBS`` options of its qsub (arrays are ``-t``, nodes are ``nodes=N:ppn=P``)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
-from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, walltime
+from modak.schedulers.notices import unsaid
+from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, site_resources, walltime
 
 LONGEST_NAME: Final = 15
 MOST_INDICES: Final = 1000
+ASKING: Final = ("-l nodes", "-l mem", "-l pmem")
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,12 @@ class Torque:
             ("-l", f"walltime={walltime(says.wall_time_s)}" if says.wall_time_s else None),
             ("-l", f"mem={mib(has.memory_per_node)}mb" if has.memory_per_node and has.nodes == 1 else None),
             ("-l", f"pmem={mib(has.memory_per_core // job.cpus_per_core)}mb" if has.memory_per_core else None),
+            *site_resources(job),
             ("-t", _array(says.array)),
         )
         exclusive = (("-n",),) if says.exclusive else ()
         chosen = (*((flag, value) for flag, value in table if value), *exclusive, *common_options(job))
-        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque")))
+        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque")), asking=ASKING)
 
     def signals(self, job: JobSpec) -> bool:
         """Never."""
@@ -52,7 +55,7 @@ class Torque:
 
 
 def _nodes(job: JobSpec) -> str:
-    """``N:ppn=P:gpus=G:property``; named hosts stand one by one. ``ppn`` counts the job's cores on a node."""
+    """``N:ppn=P:gpus=G:property``, or the named hosts one by one. ``ppn`` counts the job's cores on a node."""
     says, has = job.attributes, job.resources
     extra = f":ppn={job.cpus_per_node}" + (f":gpus={has.gpus_per_node}" if has.gpus_per_node else "")
     wanted = (says.constraint, has.numa_constraint)
@@ -63,7 +66,7 @@ def _nodes(job: JobSpec) -> str:
 
 
 def _array(array: str | None) -> str | None:
-    """Torque's ``-t`` knows ranges and lists, but no steps: those are written out."""
+    """Torque's ``-t`` supports ranges and lists, but no steps: those are written out."""
     if not array or ":" not in array:
         return array
     indices, percent, limit = array.partition("%")
@@ -79,9 +82,11 @@ def _stepped(part: str) -> str:
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
-    """What Torque alone cannot say."""
+    """Warnings about what Torque does not support."""
     says, has = job.attributes, job.resources
-    found = []
+    moab = "; where Moab schedules, name it in site_resources, for instance"
+    found = [*unsaid(job, "Torque", "qos", instead=f"{moab} qos=high")]
+    found += unsaid(job, "Torque", "reservation", instead=f"{moab} advres=course")
     if len(says.name) > LONGEST_NAME:
         found.append(note("name", f"Torque before version 4 accepts at most {LONGEST_NAME} characters: it may reject {says.name}"))
     if has.memory_per_node and has.nodes > 1:

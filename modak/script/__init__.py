@@ -1,1 +1,1 @@
-"""Scripts: one job as text that a scheduler takes. :mod:`modak.script.job` is the whole; :mod:`modak.script.gate` reads it once more."""
+"""Job scripts as text. :mod:`modak.script.job` assembles a script, :mod:`modak.script.gate` checks it."""

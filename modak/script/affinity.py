@@ -1,4 +1,4 @@
-"""Where the ranks may run: counted and printed before the run, by a small program that the launcher starts like the job's own."""
+"""A check before the run: each rank counts the CPUs that it is bound to. The launcher starts it in the same way as the application."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from modak.text.words import Word
 
 FEWER_CPUS: Final = 75
 MOST_NODES: Final = 32
-"""On more nodes a step of its own costs more than it tells."""
+"""On more nodes the check would take too long."""
 _PROBE: Final = """
 count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
@@ -24,11 +24,11 @@ _SET: Final = assign("MODAK_PROBE", _PROBE)
 
 
 def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Line, ...]:
-    """One line for each set of CPUs that ranks are bound to, with the number of ranks; the job ends where a rank has fewer than planned."""
+    """Prints each set of CPUs that ranks are bound to, with the number of ranks; ends the job if a rank has fewer CPUs than planned."""
     has = launcher.asks(job.resources)
     if not job.affinity or has.oversubscribed or has.nodes > MOST_NODES:
         return ()
-    before = launcher.words(job, scheduler, ())
+    before = (*launcher.words(job, scheduler, ()), *job.launcher_options)
     program: tuple[Word, ...] = ("bash", "-c", word(variable("MODAK_PROBE")), "probe", str(has.cores_per_rank))
     starts = command_line((*before, *program), (len(before),))
     advice = "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"

@@ -1,7 +1,7 @@
-"""Lines of bash, each beside what it is meant to do: the text, and the events that a parser must find in it.
+"""Lines of bash, each with its meaning: the text, and the events that a parser must find in it.
 
-A :class:`Line` is made from words, never from pasted text; what it means is written down at the same moment, so that
-:mod:`modak.script.gate` can compare the finished script with it. Text of our own that is no plain command is a
+A :class:`Line` is made from words, never by pasting text together. Its events are recorded when it is made, so that
+:mod:`modak.script.gate` can compare the finished script with them. Text of MODAK's own that is not a plain command is a
 :func:`fixed` line, whose events are declared by hand.
 """
 
@@ -27,7 +27,7 @@ _DONE: Final = ": # a false condition on the last line is not an error"
 STOP: Final = "modak_stop"
 WIDEST: Final = 120
 LONGEST_KEPT: Final = 200
-"""Characters of a request's word whose text is kept."""
+"""Longest word of a request, in characters, whose quoted text is cached."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,15 @@ class Line:
     text: str
     events: tuple[Event, ...] = ()
     words: tuple[str, ...] = ()
-    """Of a request's own command, its words as they stand in the text."""
+    """Of a command of the request: its words, quoted as in the text. Empty for other lines."""
 
     def __hash__(self) -> int:
-        """By the text alone, whose hash Python keeps: lines are looked up often."""
+        """Of the text alone, because Python caches the hash of a text: lines are looked up often."""
         return hash(self.text)
 
 
 cached: Final = lru_cache(maxsize=2048)
-"""For what makes lines of our own words: most are the same in every script. Not for words of a request, which may be long."""
+"""Caches lines of MODAK's own words, most of which are the same in every script. Not for words of a request, which may be long."""
 
 
 BLANK: Final = Line("")
@@ -76,12 +76,12 @@ def word(*parts: str | Variable) -> Word:
 
 @cached
 def variable(name: str) -> Variable:
-    """``${NAME}``; the script stops where it is not set."""
+    """``${NAME}``; the script stops if it is not set."""
     return Variable(variable=name)
 
 
 def parts(of: Word) -> Parts:
-    """A word as the parser must see it: literal text, and expansions."""
+    """The parts of a word that the parser must find: literal text, and expansions."""
     if isinstance(of, str):
         return (of,) if of else ()
     return merged([_expanded(part.variable) if isinstance(part, Variable) else part for part in of.parts])
@@ -113,7 +113,7 @@ def run(*command: Word) -> Line:
 
 
 def command_line(command: Sequence[Word], breaks: Sequence[int] = ()) -> Line:
-    """A command. ``breaks``: positions of words that start a new line of text; long lines are broken too."""
+    """A command. ``breaks``: positions of words that start a new line of text; lines that are too long are broken, too."""
     longs = [len(each if isinstance(each, str) else each.shell) > LONGEST_KEPT for each in command]
     said = [(_said if long else _said_once)(each, at == 0) for at, (each, long) in enumerate(zip(command, longs, strict=True))]
     shown = [text for text, _ in said]
@@ -159,7 +159,7 @@ def both(line: Line) -> Line:
 
 @cached
 def holds(line: Line, text: str) -> Line:
-    """Whether the line writes a text, on either stream. All of it is read: a pipe that is closed early would fail the line."""
+    """Whether the output of the line, on either stream, contains a text. All of it is read: a pipe closed early would fail the command."""
     found = run("grep", "-F", "-e", text)
     whole = piped(both(line), found)
     return Line(f"{both(line).text} | {found.text} >/dev/null", (*whole.events, ("redirect", "", ">", ("/dev/null",))))
@@ -182,12 +182,12 @@ def behind(line: Line) -> Line:
 
 @cached
 def need(check: Line, status: int, *message: str | Variable) -> Line:
-    """A check of ours, or the job ends with ``status`` and a sentence that says what to do."""
+    """A check; if it fails, the job ends with ``status`` and a message that says what to do."""
     return needed(check, status, *message)
 
 
 def needed(check: Line, status: int, *message: str | Variable) -> Line:
-    """The same for words of a request."""
+    """As :func:`need`, for checks that contain words of a request: they are not cached."""
     stop = run(STOP, str(status), word(*message))
     said = f"{STOP} {status} {_prose(message)}"
     return Line(f"{check.text} ||\n    {said}", (*check.events, ("||",), *stop.events))
@@ -195,28 +195,28 @@ def needed(check: Line, status: int, *message: str | Variable) -> Line:
 
 @cached
 def require(name: str, why: str) -> Line:
-    """Stops with ``why`` (plain words of ours) where the variable is not set."""
+    """Stops with the message ``why`` (MODAK's own text, without quotes) if the variable is not set."""
     return Line(f': "${{{name}:?{why}}}"', (("command", (":",), (Expansion(f"{name}:?{why}"),)),))
 
 
 @cached
 def comment(text: str) -> Line:
-    """A remark of our own: it does nothing."""
+    """A comment."""
     return Line(f"# {text}")
 
 
 def fixed(text: str, *events: Event) -> Line:
-    """Text of our own, with its events declared by hand."""
+    """Text of MODAK's own, with its events declared by hand."""
     return Line(text, events)
 
 
 def function(name: str, body: Line) -> Line:
-    """``name() { body }``; a false last condition of the body is no failure."""
+    """``name() { body }``; a false condition on the last line of the body is not an error."""
     return Line(f"{name}() {{\n{body.text}\n{_DONE}\n}}", (("function", name), *body.events, ("command", (":",))))
 
 
 def named(name: str, *body: Line) -> Line:
-    """``name() { first && second }``: its status is the one of what it does."""
+    """``name() { first && second }``, with the exit status of these commands."""
     events: list[Event] = [("function", name)]
     for at, line in enumerate(body):
         events += [*((("&&",),) if at else ()), *line.events]
@@ -224,14 +224,14 @@ def named(name: str, *body: Line) -> Line:
 
 
 def subshell(body: Line) -> Line:
-    """``( set -u; body )``: what the body sets ends with it."""
+    """``( set -u; body )``: variables that the body sets do not outlive it."""
     return Line(f"(\nset -u\n{body.text}\n{_DONE}\n)", (("subshell",), ("command", ("set",), ("-u",)), *body.events, ("command", (":",))))
 
 
 def write(file: Word, text: str, delimiter: str) -> Line:
-    """The text into a file, as it is: nothing in it means anything to the shell.
+    """Writes the text to a file, unchanged: the shell interprets nothing in it.
 
-    A here-document, but for text that begins with a backslash, which the parser that checks scripts stumbles over there.
+    As a here-document; text that begins with a backslash is printed instead, because the parser cannot read such a here-document.
     """
     body = text if text.endswith("\n") else text + "\n"
     to: Event = ("redirect", "", ">", parts(file))
@@ -243,12 +243,12 @@ def write(file: Word, text: str, delimiter: str) -> Line:
 
 
 def together(lines: Sequence[Line]) -> Line:
-    """Lines one below the other."""
+    """Several lines as one :class:`Line`."""
     return Line("\n".join(line.text for line in lines), tuple(event for line in lines for event in line.events))
 
 
 def _said(of: Word, first: bool) -> tuple[str, Parts]:
-    """A word as it stands in the text, and as the parser must see it."""
+    """A word, quoted, and its parts that the parser must find."""
     return _quoted_word(of, first), parts(of)
 
 
@@ -256,7 +256,7 @@ _said_once: Final = cached(_said)
 
 
 def _quoted_word(of: Word, first: bool) -> str:
-    """The word as text; quoted where a shell, or the parser that checks the script, could take a bare word for more than text."""
+    """The word as text; quoted if a shell, or the parser that checks the script, could take the bare word for something else."""
     text = words.shell(of)
     if text != of:
         return text
@@ -265,7 +265,8 @@ def _quoted_word(of: Word, first: bool) -> str:
 
 
 def _flowed(shown: Sequence[str], breaks: set[int]) -> str:
-    """Words in lines: a continued line is indented, one that is only too long twice; an option keeps its value beside it."""
+    """Words as lines of text. A line that starts at a break is indented once, one that continues a long line twice; an option and its
+    value stay on one line."""
     lines: list[str] = []
     for at, each in enumerate(shown):
         if not lines or at in breaks:
@@ -282,7 +283,7 @@ def _quoted(value: Parts) -> str:
 
 
 def _prose(message: Sequence[str | Variable]) -> str:
-    """A sentence in double quotes where that reads better than shell quoting of single ones."""
+    """A message in double quotes, which are easier to read than single ones; in single quotes if it contains special characters."""
     plain = all(not set(part) & set('"\\$`!\n') for part in message if isinstance(part, str))
     if not plain:
         return words.shell(word(*message))

@@ -1,6 +1,6 @@
-"""What a job needs, as a script that makes it on one node: the image from its recipe, then the application from its sources.
+"""The script of a build job: it makes the image from its recipe, then the application from its sources, on one node, without MPI.
 
-It is no MPI job. A build command is code: it goes into a file and runs inside the container, never in this script's own shell.
+A build command is code of the request: it is written to a file and runs inside the container, never in the script's own shell.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from modak import plugins
 from modak.dsl import Notice
 from modak.errors import RequestError
-from modak.jobs.spec import BuildSpec, JobSpec
+from modak.jobs.spec import Attributes, BuildSpec, JobSpec, Resources
 from modak.runtimes import Runtime
 from modak.runtimes.image import PART
 from modak.schedulers import Scheduler
@@ -26,8 +26,6 @@ from modak.text import words
 from modak.text.grammar import SourceText
 from modak.text.words import Word
 
-LEAST_TIME_S: Final = 2 * 3600
-"""Wall time of a build where the partition allows it."""
 FOLDER: Final = "modak-build"
 FILE: Final = "modak-build.sh"
 _NOT_FETCHED: Final = "the sources could not be fetched: check that they exist, and that this node can reach them"
@@ -40,7 +38,7 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
     """The script that makes the job's image, its application, or both. Raises as :func:`modak.script.job.render` does."""
     scheduler: Scheduler = plugins.find("schedulers", scheduler_name)
     runtime: Runtime = plugins.find("runtimes", job.container.runtime if job.container else "none")
-    one = _one_node(job)
+    one = _one_node(job, build)
     body = (
         *preamble(scheduler.submit_dir),
         *modules(one),
@@ -52,18 +50,39 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
     return finish(one, scheduler, body, _offline(one, build), runtime.fetching(one) if one.container and not build.definition else "")
 
 
-def _one_node(job: JobSpec) -> JobSpec:
-    """The job's resources on one node, as one process; nothing of what the job itself runs."""
+def _one_node(job: JobSpec, build: BuildSpec) -> JobSpec:
+    """A job of one process on one of the job's nodes, which starts as soon as it can."""
     has, says = job.resources, job.attributes
     cores = has.cores_per_node
-    resources = replace(has, nodes=1, ranks_per_node=1, cores_per_rank=cores, threads_per_rank=cores, gpus_per_node=0)
-    attributes = replace(
-        says, name=f"{says.name[:58]}-build", wall_time_s=_time(job), array=None, dependency=None, node_list=None, signal=None
+    resources = Resources(
+        threads_per_rank=cores,
+        cores_per_rank=cores,
+        threads_per_core=has.threads_per_core,
+        memory_per_node=has.memory_per_node,
+        memory_per_core=has.memory_per_core,
+        memory_share=has.memory_share,
+    )
+    attributes = Attributes(
+        name=f"{says.name[:58]}-build",
+        account=says.account,
+        queue=build.queue or says.queue,
+        partition=build.queue or says.partition,
+        qos=build.qos,
+        site_resources=says.site_resources,
+        wall_time_s=build.wall_time_s,
+        constraint=says.constraint,
+        join=says.join,
+        notify=says.notify,
+        email=says.email,
+        exclusive=says.exclusive,
+        requeue=says.requeue,
+        copy_environment=says.copy_environment,
+        copy_variables=says.copy_variables,
     )
     return replace(
         job,
-        resources=replace(resources, hyperthreads=False, numa_constraint=None),
-        attributes=replace(attributes, output=None, error=None),
+        resources=resources,
+        attributes=attributes,
         launcher="none",
         storage=None,
         staging=None,
@@ -71,16 +90,8 @@ def _one_node(job: JobSpec) -> JobSpec:
     )
 
 
-def _time(job: JobSpec) -> int:
-    """At least two hours, within what the partition allows."""
-    wanted = max(LEAST_TIME_S, job.attributes.wall_time_s or 0)
-    here = [p for p in (job.system.partitions if job.system else ()) if p.name == job.attributes.partition]
-    limits = [p.max_wall_time_s for p in here or ([job.system.default_partition] if job.system else []) if p.max_wall_time_s]
-    return min([wanted, *limits])
-
-
 def _image(job: JobSpec, build: BuildSpec, runtime: Runtime) -> tuple[Line, ...]:
-    """The recipe into a file, and the runtime's own commands on it."""
+    """Writes the recipe to a file and runs the runtime's build commands."""
     file = f"{FOLDER}/recipe"
     text = write(file, build.definition, delimiter(build.definition))
     lines = (run("mkdir", "-p", "--", FOLDER), text, *runtime.build(job, file, FOLDER))
@@ -88,7 +99,7 @@ def _image(job: JobSpec, build: BuildSpec, runtime: Runtime) -> tuple[Line, ...]
 
 
 def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[Line]:
-    """Sources, fetched once; then the build command in their directory."""
+    """Fetches the sources once, and runs the build command in their directory."""
     if build.command and job.container:
         yield from section("checks", runtime.preflight(job))
     if build.source:
@@ -114,9 +125,10 @@ def _source(source: str) -> tuple[str | words.Variable, ...]:
 
 
 def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
-    """By HTTPS alone, with certificates checked, submodules too: the repository chooses their addresses, so a path or a program is none.
+    """Fetches a repository, an archive or a directory; from elsewhere over HTTPS only, with certificates checked. This includes
+    submodules, whose addresses the repository chooses.
 
-    The directory gets its name once it is whole; one that is already there is taken as it is, so that a second build fetches nothing.
+    The directory gets its name when it is complete. An existing one is used as it is, so that a second build fetches nothing.
     """
     remote = words.lead(place).startswith("https://")
     end = words.tail(place)
@@ -143,7 +155,7 @@ def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
 
 
 def _part(folder: str) -> Line:
-    """A name beside the directory's that nothing has: a fetch that was cut short leaves what looks like sources."""
+    """``MODAK_PART``, a temporary name: an interrupted fetch must not leave a directory that looks complete."""
     template = f"{folder}.part.XXXXXX"
     text = f"$(mktemp -u -- {template})"
     asked: Event = ("command", ("mktemp",), ("-u",), ("--",), (template,))
@@ -151,13 +163,13 @@ def _part(folder: str) -> Line:
 
 
 def _folder(source: str) -> str:
-    """The directory's name, as ``git clone`` would choose it; never an option, never one that is hidden."""
+    """The directory's name, as ``git clone`` would choose it, without a leading hyphen or dot."""
     name = _ARCHIVE.sub("", re.sub(r"/?\.git/?$", "", source).rstrip("/").rsplit("/", 1)[-1])
     return re.sub(r"[^A-Za-z0-9._+-]", "-", name).lstrip(".-") or "sources"
 
 
 def delimiter(text: str) -> str:
-    """A here-document's last line: it follows from the text, so it does not stand in it (the gate would refuse the script if it did).
+    """The last line of a here-document: a hash of the text, which the text cannot contain (otherwise the gate would refuse the script).
 
     >>> delimiter("RUN make")
     'MODAK_7ddbb5a26e6dbd2f'

@@ -1,6 +1,6 @@
-"""How a script ends, whatever ends it: scratch is given back, and ``modak-result-JOB.json`` says how the run went.
+"""The end of a script, whatever ends it: ``modak-result-JOB.json`` is written, and the job's own directory is removed.
 
-Nothing here can fail the job: each step may go wrong without a word, and the status is the one that the run left.
+Nothing here can fail the job: errors are ignored, and the exit status is that of the run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ modak_report() {
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
-        printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
+        # below 0: the clock was set back
+        test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
     # after a signal, the status is that of the last command: a run that did not finish has failed
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
@@ -45,7 +46,7 @@ _MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
 """
 _WHOLE: Final = ' && test -z "${MODAK_STOPPED:-}"'
-"""Else its time would not be that of the whole workload."""
+"""Otherwise the run may not have done the whole workload."""
 _PRINTED: Final = """        results+="$(modak_metric)"
 """
 _FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
@@ -82,9 +83,9 @@ _HERE: Final = assign("MODAK_HERE", Expansion("PWD"))
 
 
 def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
-    """The function ``modak_end`` for whatever ends the script; nothing where there is nothing to do at the end.
+    """The function ``modak_end``, which runs whatever ends the script; no lines if there is nothing to do.
 
-    ``timed``: a timer of the script's own may still run then.
+    ``timed``: whether the script has a timer, which may still be running.
     """
     report, reports = job.report, reported(job)
     steps = (
@@ -111,17 +112,17 @@ def _number(variable: str) -> Line:
 
 
 def reported(job: JobSpec) -> bool:
-    """Whether there is a plan that a result can come back to."""
+    """Whether the script writes a result: the job belongs to a plan."""
     return job.report is not None and bool(PLAN.fullmatch(job.plan_id))
 
 
 def task(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
-    """The end of a name that each task of an array has for itself; 0 where the scheduler could not be given the array."""
+    """A suffix for names, different for each task of a job array; ``-0`` if the scheduler did not take the array."""
     return ("-", Expansion(f"{scheduler.array_index}:-0")) if job.attributes.array and scheduler.array_index else ()
 
 
 def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> tuple[Line, ...]:
-    """What the report needs to know, and its functions; ``told``: a signal may come before the limit."""
+    """Variables and functions of the report. ``told``: whether the application may get a signal before the time limit."""
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
     pattern = report.pattern if named else None
@@ -140,11 +141,11 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> 
 
 @cached
 def _file(name: str | None, of_task: tuple[Part, ...]) -> Line:
-    """Where the report goes: each job of a script has a file of its own, unless the request names one, and so has each task of an array."""
+    """``MODAK_RESULT``: a file for each job, unless the request names one, and for each task of an array."""
     file: tuple[Part, ...] = (f"/{name}",) if name else ("/modak-result-", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))
     return assign("MODAK_RESULT", Expansion("MODAK_HERE"), *file, *of_task, ".json")
 
 
 def _members(record: Mapping[str, str | float | bool]) -> str:
-    """The members of a JSON object, without its braces; a ``%`` or quote in a value stays text."""
+    """The members of a JSON object, without its braces."""
     return json.dumps(dict(record))[1:-1]

@@ -1,11 +1,11 @@
-"""The last look at a script: an independent parser must find in the text what was meant, and nothing else.
+"""The check of a finished script: an independent parser must find in the text exactly what was planned.
 
-``bash -n`` and shellcheck accept ``curl … | bash``. This compares the syntax tree of the finished text (tree-sitter's
-grammar of bash) with the events that :mod:`modak.script.bash` wrote down while it made each line.
+``bash -n`` and shellcheck accept ``curl … | bash``. This module compares the syntax tree of the text (tree-sitter's
+grammar of bash) with the events that :mod:`modak.script.bash` recorded when it made each line.
 
-A line is parsed together with a command behind it, and both must be found: then nothing in the line reaches beyond its end, and
-lines one below the other mean what each of them means alone. So a line that stands in every script is parsed once. A plain
-command is its words with blanks between them: each word is parsed where it stands, first or behind another, and once, too.
+Each line is parsed together with a command after it, and both must be found. Then nothing in the line reaches beyond its end, and
+lines one below the other mean what each means alone, so a line that is in every script is parsed once. A plain command is its words
+with blanks between them: each word is parsed in its place (first, or after another word), and also once.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 LONGEST_SCRIPT: Final = 1 << 20
 LONGEST_HEADER: Final = 64
 DIRECTIVE: Final = re.compile(r"#(?:SBATCH|PBS|BSUB|\$|\s*flux:)")
-"""What one of MODAK's own schedulers would read as an option of the job; another one's prefix is known where its script is written."""
+"""What a built-in scheduler would read as an option of the job. For other schedulers, the check also looks for their own prefix."""
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What no script holds: control characters, halves of pairs, and marks that have people read a line in another order than the shell."""
+"""Not allowed in scripts: control characters, halves of surrogate pairs, and marks that change the order in which a line is displayed."""
 _QUOTES: Final = re.compile(r"[\\\"'#]|[^\x20-\x7e]")
 _GLOB: Final = re.compile(r"(?<!\\)[*?\[]|^~")
-"""What a shell replaces by names of files or by a home directory."""
+"""What a shell replaces by file names or by a home directory."""
 _OPERATORS: Final = frozenset({"&&", "||", "|", "|&", "&", "!"})
 _SILENT: Final = frozenset(
     {
@@ -45,14 +45,14 @@ _WORDS: Final = frozenset(
 
 
 class Unparsable(ValueError):
-    """Text in which the parser found no bash."""
+    """Text that the parser cannot read as bash."""
 
 
 def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[Line], prefix: str) -> str:
-    """The script of ``head`` (its first line, options and remarks) and ``body``.
+    """The text of a script from ``head`` (first line, options and comments) and ``body``.
 
     ``options`` are the words of each header line after ``prefix`` (``#SBATCH``). Raises :class:`modak.errors.RequestError` unless the
-    text holds exactly the planned options and does what its lines mean to.
+    text contains exactly these options, and its lines do what their events say.
     """
     below = "\n".join([line.text for line in body]) + "\n"
     if len(options) > LONGEST_HEADER or len(head) + len(below) > LONGEST_SCRIPT:
@@ -66,11 +66,11 @@ def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[L
 
 
 class Sound(Line):
-    """Lines that were looked at already, as one; :func:`sound` alone makes them."""
+    """Lines that have been checked, as one; made only by :func:`sound`."""
 
 
 def sound(lines: Sequence[Line]) -> Sound:
-    """The lines as one that need not be looked at again. Raises as :func:`check_line` does."""
+    """The lines, checked, as one that is not checked again. Raises as :func:`check_line` does."""
     _check_each(lines)
     return Sound("\n".join([line.text for line in lines]))
 
@@ -84,7 +84,7 @@ def _check_each(lines: Sequence[Line]) -> None:
 
 
 def check_line(line: Line) -> None:
-    """Raise :class:`modak.errors.RequestError` unless the line does what it means to, and ends where it ends."""
+    """Raises :class:`modak.errors.RequestError` unless the line does what its events say, and nothing in it reaches beyond its end."""
     if bad := _CONTROL.search(line.text):
         raise _refused(f"character {bad.start() + 1} of {line.text[:40]!a} is a control character")
     if any(DIRECTIVE.match(each) for each in line.text.split("\n")):
@@ -98,14 +98,14 @@ def check_line(line: Line) -> None:
 
 
 def _is_assignment(line: Line) -> bool:
-    """Whether the line is ``[export] NAME=value`` with a value in which nothing means anything to a shell, and is meant so."""
+    """Whether the line is ``[export] NAME=value`` with a value that is literal for every shell, and is planned as such."""
     found = _ASSIGNMENT.fullmatch(line.text)
     exported: tuple[Event, ...] = (("export",),) if found and found[1] else ()
     return found is not None and line.events == (*exported, ("set", found[2], (found[3] or found[4],)))
 
 
 def _check_command(line: Line) -> None:
-    """What :func:`check_line` does, word by word."""
+    """As :func:`check_line`, word by word."""
     ((_, *planned),) = line.events
     for at, (shown, meant) in enumerate(zip(line.words, planned, strict=True)):
         if at and meant == (shown,) and _PLAIN.fullmatch(shown):
@@ -115,7 +115,7 @@ def _check_command(line: Line) -> None:
 
 
 def _check_once(line: Line) -> None:
-    """The same as :func:`check_line`, which a line that was found sound does not go through again."""
+    """As :func:`check_line`; a line that passed is remembered, and not parsed again."""
     if _SOUND.get(line.text) == line.events:
         return
     check_line(line)
@@ -129,18 +129,18 @@ _PROGRAM, _BEHIND = "modak_program", "modak_behind"
 _CONTINUED: Final = re.compile(r" \\\n {4,8}")
 _ASSIGNMENT: Final = re.compile(r"(export )?([A-Z_]+)=(?:([A-Za-z0-9_./,-]+)|'([ -&(-~]+)')")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:,@%+=-]+")
-"""A word that no shell takes for anything else, behind the first."""
+"""A word that is literal for every shell if it is not the first."""
 _STRAY: Final = "a line below its header reads as an option for a scheduler"
 LONGEST_KEPT, MOST_KEPT = 2000, 2048
-"""Characters of a line, and lines, that are remembered."""
+"""Longest line, in characters, and largest number of lines that are remembered."""
 _SOUND: Final[dict[str, tuple[Event, ...]]] = {}
-"""What lines that were found sound mean, by their text. It is asked for every line of every script, so it has to be a plain lookup."""
+"""Events of the lines that passed, by their text. A plain dictionary, because it is read for every line of every script."""
 
 
 def header(text: str, prefix: str) -> list[tuple[str, ...]]:
-    """Words of the options as a scheduler reads them: every line up to the first command that starts with ``prefix``.
+    """Words of the options as a scheduler reads them: those of every line before the first command that starts with ``prefix``.
 
-    Options of another scheduler, and options below the first command, are read as one that nobody planned.
+    Options of another scheduler, and options after the first command, are returned as ``("stray", LINE)``, which is never planned.
     """
     first, *lines = text.split("\n")
     found: list[tuple[str, ...]] = [] if first == "#!/bin/bash" else [("stray", first)]
@@ -155,7 +155,7 @@ def header(text: str, prefix: str) -> list[tuple[str, ...]]:
 
 @lru_cache(maxsize=1024)
 def _option(line: str, prefix: str) -> tuple[str, ...]:
-    """The words of an option; none in a line that no scheduler reads. Only where something is quoted it takes a shell's rules to tell."""
+    """The words of an option; empty for a line that no scheduler reads. Lines with quotes are split by a shell's rules."""
     if prefix and line.startswith(prefix + " "):
         text = line[len(prefix) :]
         words = tuple(shlex.split(text, comments=True) if _QUOTES.search(text) else text.split())
@@ -164,7 +164,7 @@ def _option(line: str, prefix: str) -> tuple[str, ...]:
 
 
 def meaning(text: str) -> list[Event]:
-    """What the text does, in its order. Raises :class:`Unparsable`."""
+    """Events of a text, in its order. Raises :class:`Unparsable`."""
     from tree_sitter import Parser
 
     tree = Parser(_language()).parse(text.encode())
@@ -214,13 +214,13 @@ def _events(node: Node) -> Iterator[Event]:
 
 
 def _substitutions(node: Node) -> Iterator[Event]:
-    """Commands inside an expansion; what else it computes is part of its word."""
+    """Events of commands inside an expansion; everything else in it is part of its word."""
     for child in node.named_children:
         yield from _events(child) if child.type.endswith("_substitution") else _substitutions(child)
 
 
 def decoded(node: Node) -> Parts:
-    """The value of a word: literal text, and expansions. What else bash would compute stays as its text."""
+    """The value of a word: literal text, and expansions. Anything else that bash would evaluate is an :class:`Expansion` with its text."""
     return merged(tuple(_parts(node)))
 
 
@@ -248,7 +248,7 @@ def _parts(node: Node) -> Iterator[Part]:
 
 
 def _inside(node: Node) -> Iterator[Part]:
-    """Parts of a double-quoted string; blanks that the grammar leaves between them belong to the text."""
+    """Parts of a double-quoted string, with the blanks between them, for which the grammar has no nodes."""
     at = node.start_byte + 1
     raw = _text(node).encode()
     for child in node.named_children:
@@ -265,7 +265,7 @@ def _redirect(node: Node) -> tuple[str, str, Parts]:
 
 
 def _heredoc(node: Node) -> tuple[str, str]:
-    """Delimiter and text: all that stands between the line of the first and the line of the second."""
+    """Delimiter and text of a here-document: all lines between that of the operator and that of the closing delimiter."""
     start, end = (next((child for child in node.children if child.type == kind), node) for kind in ("heredoc_start", "heredoc_end"))
     raw = node.text or b""
     first = raw.find(b"\n", start.end_byte - node.start_byte) + 1

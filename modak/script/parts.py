@@ -1,4 +1,4 @@
-"""What every script has, whether it runs a job or builds one: its first lines, modules, exported variables, its end."""
+"""Parts that scripts of jobs and of build jobs share: preamble, modules, exported variables; and how a script is put together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class Script:
-    """A script, the command that it is handed to, and what of the job it could not say."""
+    """A script, the command that submits it, and warnings about what it cannot express."""
 
     text: str
     submit: tuple[str, ...]
@@ -33,7 +33,7 @@ class Script:
 
 
 def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: Iterable[Notice] = (), image: str = "") -> Script:
-    """Header and body as text, after the last look at it. ``image`` says how the image comes, for whoever submits."""
+    """The script of a header and a body, checked. ``image``: a comment on how to get the image."""
     header = scheduler.directives(job)
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
     shown = "".join(f"{scheduler.prefix} {' '.join(option)}\n" for option in header.options)
@@ -46,9 +46,10 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
 
 @cache
 def preamble(submit_dir: str | None) -> tuple[Line, ...]:
-    """Stop at the first failure, take over nothing that runs code, start where the job was submitted (a variable holds the place).
+    """Stop at the first error, unset inherited variables that could run code, and change to the directory of submission, which the
+    variable ``submit_dir`` holds.
 
-    There is no ``set -u``: module functions and Conda break under it. Variables of our own are checked where they are used.
+    There is no ``set -u``: module functions and Conda fail under it. MODAK's own variables are checked where they are used.
     """
     to = word(variable(submit_dir)) if submit_dir else ""
     lines = (
@@ -62,12 +63,12 @@ def preamble(submit_dir: str | None) -> tuple[Line, ...]:
 
 
 def section(title: str, lines: Iterable[Line] = ()) -> tuple[Line, ...]:
-    """Lines under a remark that says what they are for."""
+    """Lines after an empty one and a comment that says what they are for."""
     return (BLANK, comment(title), *lines)
 
 
 def modules(job: JobSpec) -> tuple[Line, ...]:
-    """``module load``, each with a sentence where it fails."""
+    """``module use`` of the site's directories, then ``module load`` of each module, with a message if it fails."""
     names = job.all_modules
     if not names:
         return ()
@@ -77,8 +78,11 @@ def modules(job: JobSpec) -> tuple[Line, ...]:
         advice = " is not on this node: it defines the module command"
         found = need(run("test", "-r", init), NO_MODULE, init, advice)
         start = (found, Line("# shellcheck source=/dev/null"), either(run(".", init), run(":")))
+    unused = " cannot be added to the module path: check module_paths in the system file"
+    paths = job.system.module_paths if job.system else ()
+    used = [need(run("module", "use", path), NO_MODULE, path, unused) for path in paths]
     advice = " could not be loaded: module avail lists the modules of this system"
-    return section("modules", (*start, *(need(run("module", "load", name), NO_MODULE, "module ", name, advice) for name in names)))
+    return section("modules", (*start, *used, *(need(run("module", "load", name), NO_MODULE, "module ", name, advice) for name in names)))
 
 
 def exports(variables: Mapping[str, str], title: str = "environment") -> tuple[Line, ...]:
@@ -102,7 +106,7 @@ def valid(grammar: Any, value: str, field: str) -> str:
 
 @cache
 def _adapter(grammar: Any) -> TypeAdapter[Any]:
-    """The checker of a grammar; making one costs more than a script does."""
+    """The validator of a grammar, cached: to make one takes longer than to write a script."""
     return TypeAdapter(grammar)
 
 

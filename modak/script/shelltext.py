@@ -1,6 +1,6 @@
-"""Shell text that others wrote and that is code by its nature: rules of a site, build commands of an application.
+"""Shell text of others: rules of a site, build commands of an application. It is code.
 
-It stays as it is. The published placeholders become variables; values never become text.
+It is copied unchanged, but for the published placeholders, which become variables. Values are never inserted as text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 @lru_cache(maxsize=256)
 def rule_fault(text: str) -> str:
-    """Why a rule's shell text cannot stand in a script; empty where it can.
+    """Why a rule's shell text cannot be in a script; empty if it can.
 
     >>> rule_fault("export A=${#list[@]}"), rule_fault("echo 'open")
     ('', 'it cannot be checked as bash: line 1 is no bash that can be checked')
@@ -51,18 +51,18 @@ def substituted(text: str) -> str:
 
 @cache
 def ours(text: str) -> Line:
-    """Text of this program, without a value of anybody's in it: what it does is what the parser finds in it by itself."""
+    """Shell text of MODAK's own, without any value of a request; the parser itself finds its events."""
     whole = text.strip("\n")
     return fixed(whole, *scriptgate.meaning(whole))
 
 
 @lru_cache(maxsize=256)
 def code(text: str) -> Line:
-    """Trusted shell text as it is; its own meaning is what is planned."""
+    """Trusted shell text; the parser itself finds its events."""
     whole = substituted(text).strip("\n")
     return fixed(whole, *scriptgate.meaning(whole))
 
 
 def placeholders(text: str) -> tuple[str, ...]:
-    """Variables that the published placeholders in the text stand for, sorted."""
+    """Variables that the published placeholders in the text become, sorted."""
     return tuple(sorted({PLACEHOLDERS[name] for name in _PLACEHOLDER.findall(text) if name in PLACEHOLDERS}))

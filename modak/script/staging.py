@@ -1,6 +1,6 @@
-"""Data near the job: a directory of its own in the preferred storage, what is copied into it and out of it, its end.
+"""The job's own directory in the preferred storage: made and filled before the run, copied out and removed after it.
 
-Under Slurm a directory in the nodes' own storage is made on every node, and files go there by broadcast.
+Under Slurm a directory in the nodes' own storage is made on every node, and files are broadcast to it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from modak.text.words import shell, variables
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80
 _ONE_NUMBER: Final = frozenset({"lsf", "gridengine"})
-"""Schedulers whose jobs of an array all bear its number."""
+"""Schedulers under which all jobs of an array have the same job number."""
 _EACH: Final = "modak_each "
 _EACH_NODE: Final = """
 modak_each() {
@@ -91,7 +91,7 @@ modak_tidy() {
 
 
 def writable(job: JobSpec) -> tuple[Line, ...]:
-    """The storage that rules or the job write to can be written."""
+    """A check that the storage is writable."""
     if not job.storage:
         return ()
     advice = " is not writable on this node: is it the right storage for this system?"
@@ -99,16 +99,18 @@ def writable(job: JobSpec) -> tuple[Line, ...]:
 
 
 def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-    """The directory, and the functions that fill and empty it.
+    """Makes the directory, and defines the functions that copy into and out of it.
 
-    Raises :class:`modak.errors.Conflict` where it would lie on several nodes and nothing could make it there.
+    Raises :class:`modak.errors.Conflict` for storage of several nodes that the scheduler cannot reach.
     """
     has = job.staging
     if has is None:
         return ()
     each = _on_each(job, has, scheduler)
     outwards = [command_line(("modak_copy_out", copy.inside, copy.outside)) for copy in has.out]
-    stripes = (comment("for files written from here on"), ours(_STRIPE % has.stripes)) if has.stripes else ()
+    stripes = (
+        (comment("on Lustre: how the files that are written from here on are striped"), ours(_STRIPE % has.stripes)) if has.stripes else ()
+    )
     return section(
         "the job's own directory",
         (
@@ -133,7 +135,7 @@ def stage_in(job: JobSpec) -> tuple[Line, ...]:
 
 
 def stage_out(job: JobSpec) -> tuple[Line, ...]:
-    """Copies after the run; where the run fails, the end does it."""
+    """Copies after the run. If the run fails, ``modak_end`` copies."""
     if not job.staging or not job.staging.out:
         return ()
     advice = "results could not be copied out: check free space and write permission at the destination"
@@ -141,7 +143,7 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
 
 
 def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
-    """A warning for each place that all jobs of an array copy to, where one's files would replace another's."""
+    """A warning for each place that all jobs of an array copy to: their files would replace each other."""
     copies = job.staging.out if job.staging and job.attributes.array and scheduler.array_index else ()
     own = {scheduler.array_index, scheduler.job_id if scheduler.name not in _ONE_NUMBER else None}
     shared = (copy for copy in copies if not own & set(variables((copy.outside,))))
@@ -159,7 +161,7 @@ def _on_each(job: JobSpec, has: Staging, scheduler: Scheduler) -> bool:
 
 
 def _functions(has: Staging, each: bool) -> Iterator[str]:
-    """Those that the job's copies call."""
+    """The functions that the job's copies call."""
     if each:
         yield _EACH_NODE
     if any(not copy.unpack for copy in has.into):
@@ -175,7 +177,7 @@ def _place(has: Staging) -> tuple[Part, ...]:
 
 
 def _made(each: bool) -> Line:
-    """Made anew and for nobody else: what is there already belongs to somebody."""
+    """Makes a new directory, for the owner alone; an existing one is an error, because it belongs to another job."""
     return ours(f'{_EACH if each else ""}mkdir -m 700 -- "${{MODAK_SCRATCH:?}}"')
 
 

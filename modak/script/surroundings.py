@@ -1,6 +1,6 @@
-"""What stands around a command: modules, variables, the site's own lines, the checks. Every run of one configuration has the same.
+"""The part of a script that is the same for all runs of one configuration: modules, variables, rules of the environment, checks.
 
-So it is worked out, and looked at by the gate, once.
+It is made and checked once, and cached.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 from modak import plugins
 from modak.jobs.spec import Attributes, JobSpec, RuleText, Staging
 from modak.launchers import Launcher
+from modak.launchers.jsrun import JSRUN
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
 from modak.script import gate as scriptgate
@@ -26,7 +27,7 @@ from modak.text import words
 
 NO_GPU: Final = 74
 LONGEST_KEPT, MOST_KEPT = 10_000, 200
-"""Characters of variables, and variables, with which surroundings are kept: a request may bring as many as fill its body."""
+"""Largest variables, in characters and in number, with which surroundings are cached: those of a request may be large."""
 _ANY_RUN: Final = Attributes()
 _SETS: Final = frozenset({"export", "set"})
 _RULE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
@@ -34,17 +35,17 @@ _RULE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What stands around a command and is the same for every run of one configuration."""
+    """The part of a script that is the same for all runs of one configuration."""
 
     lines: tuple[Line, ...]
     variables: Mapping[str, str]
-    """What the ranks must see, by name."""
+    """Exported variables that the ranks must see, by name."""
     slurm_step: bool
     """Whether srun starts the ranks."""
 
 
 def surroundings(job: JobSpec, scheduler_name: str) -> Surroundings:
-    """Modules, variables, the site's own lines and the checks, from memory where another run had the same."""
+    """Modules, variables, rules of the environment and checks; from the cache if another run had the same."""
     usual = of_any_run(job)
     return (_worked_out if _is_short(usual) else _worked_out.__wrapped__)(usual, scheduler_name)
 
@@ -55,9 +56,9 @@ def _is_short(usual: JobSpec) -> bool:
 
 
 def of_any_run(job: JobSpec) -> JobSpec:
-    """The job without what one run alone has; of its command the variables stay, whose places are bound into the image.
+    """The job without the properties of a single run. Of its command the variables remain: their directories are bound into the image.
 
-    Variables are in the order of their names: two jobs are equal in whatever order theirs stand, and get the same text.
+    The environment is sorted by name, so that jobs whose variables differ only in their order get the same text.
     """
     return replace(
         job,
@@ -100,9 +101,10 @@ def plugins_of(job: JobSpec, scheduler_name: str) -> tuple[Scheduler, Launcher, 
 
 
 def rules(job: JobSpec, stage: str) -> Iterator[Line]:
-    """Rules of a stage: those of the environment run in the script's own shell (what they export stays), others in one of their own.
+    """Rules of a stage. Those of the stage ``environment`` run in the script's own shell, so that what they export stays; others in a
+    subshell.
 
-    One that sets variables alone stands as it is; another one in a function, which it may leave with ``return``.
+    A rule of the environment that does more than set variables is put into a function, which it may leave with ``return``.
     """
     for at, rule in enumerate(job.rules, start=1):
         if rule.stage == stage:
@@ -121,7 +123,7 @@ def _shown(rule: RuleText) -> str:
 
 
 def _variables(job: JobSpec, launcher: Launcher) -> dict[str, str]:
-    """Exported variables: the launcher's, then the rules' (which may know better), then the values that rules read."""
+    """Exported variables: the launcher's, then those of rules and request, which take precedence, then the values that rules read."""
     python = {"PYTHONNOUSERSITE": "1"} if job.container else {}
     return {**launcher.environment(job), **python, **job.environment, **job.values}
 
@@ -138,16 +140,17 @@ def _storage(job: JobSpec) -> tuple[Line, ...]:
 
 
 def _preflight(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> tuple[Line, ...]:
-    """What would otherwise fail late, asked in the first second; each check says what to do."""
+    """Checks of what would otherwise fail late; each has a message that says what to do."""
     inside = runtime.preflight(job) if job.container else ()
     checks = (*inside, *launcher.preflight(job, scheduler), *writable(job), *_gpu(job), *affinity(job, launcher, scheduler))
     return section("checks", checks) if job.preflight and checks else ()
 
 
 def _gpu(job: JobSpec) -> tuple[Line, ...]:
-    """A GPU is visible on the first node: the scheduler says so, or the driver does."""
+    """A check that a GPU is visible on the first node, if the script runs there, according to the scheduler or the driver."""
     vendor = job.resources.gpu_vendor or (job.container.gpu_vendor if job.container else None)
-    if not job.resources.gpus_per_node or vendor not in {"nvidia", "amd"}:
+    beside = job.system is not None and job.system.launcher == JSRUN
+    if not job.resources.gpus_per_node or vendor not in {"nvidia", "amd"} or beside:
         return ()
     advice = "no GPU is visible on this node: check the partition and the GPUs that the job requests"
     if vendor == "amd":

@@ -1,14 +1,10 @@
-"""The run itself: in the foreground, or watched: in the background where a signal must reach the script, with its output kept where
-a metric is read from it.
-"""
+"""The run: in the foreground, or in the background if a signal must reach the script. Its output is copied if a metric is read from it."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from modak.dsl import Notice
 from modak.jobs.spec import JobSpec, Signal
-from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, behind, command_line, fed, into, named, piped, quiet, run, variable, word
 from modak.script.ending import NOW, reported
@@ -34,7 +30,7 @@ modak_signal() {
 }
 """
 _STOPPED: Final = "    MODAK_STOPPED=perhaps\n"
-"""For the report: a run that was told of the limit may have stopped early."""
+"""For the report: a run that got the signal may have stopped early."""
 _TIMER: Final = """
 modak_timer() {
     trap 'kill "${MODAK_NAP}"' TERM
@@ -54,18 +50,18 @@ modak_keep() {
     tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # an incomplete copy is of no use
 }
 """
-"""The node's own place may be full or missing: the run must not fail for want of a copy of its output."""
+"""The node's temporary directory may be full or missing: the run must not fail because its output cannot be copied."""
 _KEPT: Final = run("modak_keep")
 
 
 def timed(job: JobSpec, scheduler: Scheduler) -> bool:
-    """Whether the script has to send itself the signal before the limit."""
+    """Whether the script needs a timer that sends it the signal before the limit."""
     says = job.attributes
     return bool(says.signal and says.wall_time_s) and not scheduler.signals(job)
 
 
 def timer(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-    """The script's own timer, from its first second on."""
+    """The script's own timer, counted from the start of the script."""
     says = job.attributes
     if not timed(job, scheduler) or not says.signal:
         return ()
@@ -75,27 +71,27 @@ def timer(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
     return section(title, (ours(_TIMER), behind(quiet(started)), ours("MODAK_TIMER=$!")))
 
 
-def watched(job: JobSpec, scheduler: Scheduler, launcher: Launcher, command: Line) -> tuple[Line, ...]:
-    """The command, with the times before and after it where somebody reads them."""
+def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ...]:
+    """The command; with the times before and after it if the script writes a result."""
     signal = job.attributes.signal if scheduler.signals(job) or timed(job, scheduler) else None
     kept = reported(job) and job.report is not None and job.report.pattern is not None
     lines = (
         *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) else ()),
         *((ours(_NOTES),) if kept else ()),
-        *(_signalled(job, signal, scheduler, launcher, command, kept) if signal else (piped(command, _KEPT),) if kept else (command,)),
+        *(_signalled(job, signal, command, kept) if signal else (piped(command, _KEPT),) if kept else (command,)),
         *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),
     )
     return section("the run", lines)
 
 
-def _signalled(job: JobSpec, signal: Signal, scheduler: Scheduler, launcher: Launcher, command: Line, kept: bool) -> tuple[Line, ...]:
-    """The command in the background: only so does a signal reach the script at once. Its output goes through a pipe where it is kept.
+def _signalled(job: JobSpec, signal: Signal, command: Line, kept: bool) -> tuple[Line, ...]:
+    """The command in the background, because bash handles a signal only between commands. Its output goes through a pipe if it is kept.
 
-    A signal that comes after the run ends nothing: what is copied out then still has its time.
+    A signal after the run is ignored: copying results out may still take time.
     """
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
-    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal, scheduler, launcher)
+    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal)
     pipe = word(variable("MODAK_NOTES"), "/pipe")
     return (
         named("modak_checkpoint", saves),
@@ -110,18 +106,9 @@ def _signalled(job: JobSpec, signal: Signal, scheduler: Scheduler, launcher: Lau
     )
 
 
-def _told(job: JobSpec, signal: Signal, scheduler: Scheduler, launcher: Launcher) -> Line:
-    """The ranks get the signal. ``srun`` ends them on TERM and HUP and keeps INT to itself, so Slurm is asked to send it to their step."""
-    if untold(job, scheduler, launcher):
-        return run(":")
+def _told(job: JobSpec, signal: Signal) -> Line:
+    """Sends the ranks the signal. ``srun`` would end them on TERM and HUP and ignores INT, so Slurm itself signals the job step."""
     if job.slurm_step:
         task = (variable("SLURM_ARRAY_JOB_ID"), "_", variable("SLURM_ARRAY_TASK_ID"))
         return run("scancel", f"--signal={signal.name}", word(*task) if job.attributes.array else word(variable("SLURM_JOB_ID")))
     return run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
-
-
-def untold(job: JobSpec, scheduler: Scheduler, launcher: Launcher) -> tuple[Notice, ...]:
-    """A warning where what starts the ranks would end them, or do nothing, instead of handing the signal on: they are not told."""
-    signal = job.attributes.signal
-    why = launcher.untold(job, scheduler, signal.name) if signal and not job.checkpoint else ""
-    return (Notice(field="job_options.signal", message=why),) if why else ()

@@ -4,7 +4,7 @@ Start at :class:`modak.service.service.Service`.
 """
 
 from modak.service.admission import LONGEST_REASON, Known
-from modak.service.records import Json, item_called
+from modak.service.records import KEYS, Json
 from modak.service.service import Service, database, open_service, principal
 
-__all__ = ["LONGEST_REASON", "Json", "Known", "Service", "database", "item_called", "open_service", "principal"]
+__all__ = ["KEYS", "LONGEST_REASON", "Json", "Known", "Service", "database", "open_service", "principal"]

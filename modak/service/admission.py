@@ -1,13 +1,13 @@
-"""What may be stored: systems of known hardware and plug-ins, rules that can be written into a script, a reason in plain text."""
+"""Checks before something is stored: names and hardware of systems, plug-ins, rules, the reason of a doubt."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from modak.errors import DataError, Fault, RequestError, unknown
+from modak.errors import Conflict, DataError, Fault, RequestError
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
-from modak.knowledge import unknown_variants
+from modak.knowledge import unknown_hardware, unknown_variants
 from modak.text.grammar import sound
 
 Known = System | Processor | Accelerator | Image | Rule
@@ -16,43 +16,58 @@ LONGEST_REASON: Final = 300
 
 
 def refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
-    """Raise :class:`modak.errors.DataError` for systems whose processors or accelerators nobody describes."""
+    """Raise :class:`modak.errors.DataError` for systems with processors or accelerators that are not described anywhere."""
     processors = {*facts.processors, *(value.name for value in values if isinstance(value, Processor))}
     accelerators = {*facts.accelerators, *(value.name for value in values if isinstance(value, Accelerator))}
-    partitions = [(value, partition) for value in values if isinstance(value, System) for partition in value.partitions]
-    wanted = [(at, "processor", at[1].node.processor, processors) for at in partitions]
-    wanted += [(at, "accelerator", at[1].node.accelerator, accelerators) for at in partitions if at[1].node.accelerator]
-    faults = [
-        Fault(
-            f"{system.name}: partitions.{partition.name}.node.{what}",
-            f"{unknown(what, name, known)}; another one comes along in a file of {what}s (modak systems add --{what}s FILE)",
-        )
-        for (system, partition), what, name, known in wanted
-        if name not in known
-    ]
-    if faults:
-        raise DataError(faults=faults)
+    faults = []
+    for fault in _of_systems(values, lambda system: unknown_hardware(system, processors, accelerators)):
+        kind = fault.field.rpartition(".")[2]
+        faults.append(Fault(fault.field, f"{fault.message}; 'modak systems add --{kind}s FILE' adds another one with the system"))
+    _refuse(faults)
+
+
+def refuse_taken_names(values: Sequence[Known], facts: Facts) -> None:
+    """Raise :class:`modak.errors.Conflict` for a system with a name or alias of another one: requests could not tell them apart.
+
+    A system keeps the names that it has already, so that databases from before this check can still be mended.
+    """
+    given = {value.name: value for value in values if isinstance(value, System)}
+    owners = {name: system.name for system in facts.systems.values() if system.name not in given for name in system.folded_names}
+    for system in given.values():
+        before = facts.systems.get(system.name)
+        kept = before.folded_names if before else ()
+        for name in system.folded_names:
+            owner = owners.setdefault(name, system.name)
+            if owner != system.name and name not in kept:
+                raise Conflict(f"{name!r} is a name of the system {owner!r}; every system needs names of its own", field=system.name)
 
 
 def refuse_unknown_variants(values: Sequence[Known]) -> None:
-    """Raise :class:`modak.errors.DataError` for systems that name plug-ins which are not there."""
-    systems = [value for value in values if isinstance(value, System)]
-    faults = [Fault(f"{system.name}: {field}", why) for system in systems for field, why in unknown_variants(system)]
-    if faults:
-        raise DataError(faults=faults)
+    """Raise :class:`modak.errors.DataError` for systems that name plug-ins which are not installed."""
+    _refuse(_of_systems(values, unknown_variants))
 
 
 def refuse_bad_rules(values: Sequence[Known]) -> None:
     """Raise :class:`modak.errors.DataError` for rules that could not be written into a script."""
     from modak.rules import check
 
-    faults = [Fault(f"rules.{rule.name}", str(fault)) for rule in values if isinstance(rule, Rule) for fault in check(rule)]
-    if faults:
-        raise DataError(faults=faults)
+    _refuse(Fault(f"rules.{rule.name}", str(fault)) for rule in values if isinstance(rule, Rule) for fault in check(rule))
+
+
+def _of_systems(values: Sequence[Known], faults: Callable[[System], Iterable[Fault]]) -> Iterator[Fault]:
+    """The faults of each system, which begin with its name."""
+    for system in (value for value in values if isinstance(value, System)):
+        yield from (Fault(f"{system.name}: {fault.field}", fault.message) for fault in faults(system))
+
+
+def _refuse(faults: Iterable[Fault]) -> None:
+    found = tuple(faults)
+    if found:
+        raise DataError(faults=found)
 
 
 def reason(why: str) -> str:
-    """The reason without blanks around it. Raises :class:`modak.errors.RequestError` where it is none."""
+    """A reason without blanks around it. Raises :class:`modak.errors.RequestError` if it is empty, too long or cannot be printed."""
     try:
         said = sound(why).strip()
     except ValueError as wrong:

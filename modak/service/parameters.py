@@ -1,4 +1,4 @@
-"""Results whose numeric parameters may tell how an application does where it never ran: which are read, and for which places."""
+"""Predictions from numeric parameters, for applications that never ran on a system: which results are read for them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from modak.choosing.measured import agreeing
 from modak.dsl import Request
-from modak.facts import Facts, Result
-from modak.perfmodel.matching import same_name
+from modak.facts import Facts, Result, same_name
 from modak.perfmodel.unseen import need_others, numbers_of
 from modak.prepared import Prepared
 from modak.store import Store
@@ -21,8 +20,9 @@ MOST_RESULTS: Final = 50_000
 
 
 def untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tuple[frozenset[str], ...]:
-    """The target (``everywhere``: each known system where none is named), by its names, if nothing was run there that agrees with the
-    request, and the request has numbers that may tell how it would do.
+    """The target by its names, if the request has numeric parameters and no results there agree with it.
+
+    ``everywhere``: if the request names no target, each such known system.
     """
     if not numbers_of(request.optimisation.workload.params):
         return ()
@@ -34,14 +34,14 @@ def untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tupl
 
 
 def with_parameters(store: Store, request: Request, facts: Prepared, places: Sequence[frozenset[str]]) -> Prepared:
-    """The facts with curves from parameters for an application that never ran in these places, each given by its names.
+    """The facts with curves from parameters, for an application that never ran in these places (each given by its names).
 
-    Each place is told from its own results; where some configuration has too few of them, from all results of their metrics.
+    They are fitted to the results of each place; if these are too few for some configuration, to all results of their metrics.
     """
-    from modak.perfmodel.told import told_curves
+    from modak.perfmodel.estimated import estimated_curves
 
     work = request.optimisation.workload
-    tell = partial(told_curves, str(request.workload_name), work.params, batch=work.batch_size)
+    tell = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
     here = {names: _of_place(store, names) for names in places}
     left = [names for names in places if need_others(here[names])]
     told = [tell(names, results) for names, results in here.items() if names not in left]
@@ -52,7 +52,7 @@ def with_parameters(store: Store, request: Request, facts: Prepared, places: Seq
 
 
 def for_rows(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
-    """Results, of any application, of the metrics of weakly answered rows that have numeric parameters; up to a bound."""
+    """Results of any application in the metrics of those rows that have parameters and weak answers; :data:`MOST_RESULTS` at most."""
     from modak.perfmodel.rows import WEAK
 
     told = [
@@ -64,7 +64,7 @@ def for_rows(store: Store, questions: Sequence[Mapping[str, Any]], answered: Seq
 
 
 def having_parameters(store: Store, filters: Mapping[str, str]) -> list[Result]:
-    """Results with parameters, as far as the filters let them; up to a bound."""
+    """Results with parameters that match the filters; about :data:`MOST_RESULTS` at most."""
     found: list[Result] = []
     cursor: str | None = None
     while len(found) < MOST_RESULTS:

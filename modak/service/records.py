@@ -1,4 +1,4 @@
-"""What the use cases answer, as JSON values: results, models, pages, load reports, differences, warnings about predicted rows."""
+"""Answers of the use cases as JSON values: results, models, pages, load reports, differences, warnings about predicted rows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import UnknownName
-from modak.facts import Result
+from modak.facts import Result, same_name
 from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
-from modak.perfmodel.matching import same_name
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.store import LoadReport, Page
 from modak.store.values import Item, Replaced
@@ -21,11 +20,13 @@ if TYPE_CHECKING:
     from modak.ingest.table import Point
 
 Json = dict[str, Any]
+KEYS: Final = {"systems": "name", "images": "reference", "rules": "name"}
+"""What can be listed beside models, and the field that names an item."""
 REPORTED: Final = ("version", "rows", "new", "duplicates", "replaced", "series_count", "models", "suspicious_count", "dry_run")
 
 
 def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:
-    """The item whose ``key`` is the name, or, as requests may write it, differs in underscores and case alone or is an alias.
+    """The item whose ``key`` is the name, or that has it as an alias, in any spelling that requests may use.
 
     Raises :class:`~modak.errors.UnknownName`.
     """
@@ -61,7 +62,7 @@ def page(of: Page[Item], shown: Callable[[Item], Json]) -> Json:
 
 
 def replaced(item: Replaced) -> Json:
-    """A result whose place another took: when, by whom and from which file."""
+    """A result that was replaced: when, by whom and from which file."""
     return {**record(item.result), "replaced_at": item.at.isoformat(), "replaced_by": item.principal, "replaced_from": item.file}
 
 
@@ -72,20 +73,20 @@ def record(result: Result) -> Json:
     return {**columns_of(series), **layout, **dumped}
 
 
-def model(identity: str, curve: Curve) -> Json:
+def model(curve: Curve) -> Json:
     """A fitted curve with its id."""
     dumped = curve.model_dump(mode="json", exclude_none=True)
-    return {"id": identity, "application": curve.series.application, **dumped, "results_used": curve.results_used}
+    return {"id": model_id(curve), "application": curve.series.application, **dumped, "results_used": curve.results_used}
 
 
 def model_id(curve: Curve) -> str:
-    """What a curve is called: the same for as long as it is of the same series, layout and scale."""
+    """The id of a curve: the same for the same series, layout and scale."""
     key = f"{curve.series.model_dump_json()}{curve.layout.model_dump_json()}{curve.scale}"
     return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 
 def given_cells(point: Point) -> Json:
-    """The cells that a row came with: counts and switches as what they mean, nothing where they are empty."""
+    """The cells of a row: counts and switches as values, ``None`` for empty cells."""
     meant = point.layout.model_dump() | {name: getattr(point.series, name) for name in ("hyperthreads", "numa_mode")}
     return {name: meant.get(name, text or None) for name, text in point.cells.items()}
 
@@ -105,7 +106,7 @@ def difference(one: Difference, *, replace: bool) -> Json:
 
 
 def _diff(one: Difference) -> str:
-    """What the package says otherwise than the database, line by line; empty where one of them says nothing."""
+    """The difference as a unified diff; empty if the entry is on one side only."""
     if one.packaged is None or one.held is None or one.standing == "name taken":
         return ""
     bodies = [value.model_dump(mode="json", exclude_unset=True) for value in (one.held.value, one.packaged)]
@@ -115,16 +116,16 @@ def _diff(one: Difference) -> str:
 
 
 def open_data_sets(count: int, rows: int) -> list[Json]:
-    """A warning for rows that leave open which of several data sets they mean."""
+    """A warning if ``count`` rows name no data set although there are results of several."""
     message = f"{count} of {rows} rows name none, and there are results of several: the column model says of which one each answer is"
     return [{"field": "dataset", "message": message}] if count else []
 
 
 def counted_gpus(counted: Sequence[int | None]) -> list[Json]:
-    """A warning for rows that name nodes and no GPUs, where results are over GPUs: how many were counted."""
+    """A warning for rows that give nodes but no GPUs, while results are over GPUs: how many GPUs were assumed."""
     rows = sum(count is not None for count in counted)
     numbers = ", ".join(map(str, sorted({count for count in counted if count})))
-    each = f"all that a node has are counted ({numbers}; 1 where that is unknown)"
+    each = f"all that a node has are counted ({numbers}); on unknown systems, the most of their results, or 1"
     message = f"{rows} of {len(counted)} rows name none, and results are over GPUs: {each}"
     return [{"field": "gpus_per_node", "message": message}] if rows else []
 

@@ -1,43 +1,39 @@
-"""The use cases as one class; what they answer is made in :mod:`modak.service.records`.
+"""The use cases as one class. :mod:`modak.service.evidence` finds the facts for a request, :mod:`modak.service.records` makes answers.
 
 Documents go in and come out as JSON values, so that a caller over HTTP sees what a caller in this process sees.
 """
 
 from __future__ import annotations
 
-import difflib
 import getpass
 import json
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from modak.cache import Cache
 from modak.choosing.decision import Decision
-from modak.choosing.scoring import node_gpus, node_kinds, node_power
-from modak.choosing.switching import left_open
-from modak.choosing.wishes import graph_compilers
 from modak.dsl import Request, Texts
-from modak.errors import Fault, ModakError, RequestError, Unavailable
-from modak.facts import Facts, Result, Rule, parameter
+from modak.errors import Fault, NotFound, RequestError, Unavailable
+from modak.facts import Facts, Result, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
-from modak.optimise import Settled, optimise, plan_of, recommend, settle
+from modak.optimise import Settled, plan_of, recommend, settle
 from modak.perfmodel import Curve
 from modak.prepared import Prepared
 from modak.progress import Progress, silent
 from modak.response import filled
-from modak.service import admission, parameters, records
+from modak.service import admission, parameters, records, tables
 from modak.service.admission import Known
+from modak.service.evidence import Evidence
+from modak.service.previews import preview
 from modak.service.records import Json
 from modak.settings import Settings
 from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor
-from modak.store.newest import Newest, Switches
 from modak.text.numbering import Numbers, Selection
 
 if TYPE_CHECKING:
@@ -46,12 +42,8 @@ if TYPE_CHECKING:
     from modak.ingest.table import Options
     from modak.sizing.guide import Guide
 
-MOST_TOLD: Final = 32
-"""Questions about applications that never ran on their target, whose answers from parameters are kept."""
 GUIDE: Final = "sizing/primeflex.toml"
 """Below `benchmarks_db`: what a sizing needs beside the systems."""
-SWITCHES: Final = ("compiler", "precision", "params.build")
-"""Columns of results that tell how switches were set."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +56,13 @@ class Service:
     """Days for which plans are kept; ``None``: for good."""
 
     @cached_property
-    def _told(self) -> Cache[Hashable, Prepared]:
-        """Facts with what parameters tell, by the data and the question."""
-        return Cache(MOST_TOLD)
-
-    @cached_property
     def _guide(self) -> Guide:
         """What a sizing needs beside the systems; it comes with the package."""
         return read_guide(packaged_root() / GUIDE)
 
     @cached_property
-    def newest(self) -> Newest:
-        """The newest facts, in memory."""
-        return Newest(self.store)
+    def _evidence(self) -> Evidence:
+        return Evidence(self.store)
 
     def __enter__(self) -> Service:
         return self
@@ -91,16 +77,16 @@ class Service:
     # --- asking
 
     def optimise(self, document: Any, *, strict: bool = False, keep: bool = True) -> Json:
-        """The request's own document, filled in; the plan is kept under its id unless ``keep`` is false.
+        """The request's own document, filled in; the plan is stored under its id unless ``keep`` is false.
 
-        Raises :class:`~modak.errors.RequestError` for a document that is wrong (with ``strict``: that gives any warning) and
-        :class:`~modak.errors.Infeasible` where no configuration meets the constraints.
+        Raises :class:`~modak.errors.RequestError` for a wrong document (with ``strict``: also for any warning) and
+        :class:`~modak.errors.Infeasible` if no configuration meets the constraints.
         """
         answered: Json = json.loads(self.optimised(document, strict=strict, keep=keep))
         return answered
 
     def optimised(self, document: Any, *, strict: bool = False, keep: bool = True, address: str = "") -> str:
-        """The same as JSON; with the ``address`` that the service is reached at, the texts have addresses, too."""
+        """The same as JSON text; with the ``address`` of the service, the texts have addresses, too."""
         read, facts = self._read(document, strict=strict)
         settled = _settled(read, facts, strict=strict)
         plan = plan_of(settled)
@@ -110,20 +96,20 @@ class Service:
         return response
 
     def settle(self, document: Any, *, strict: bool = False) -> Settled:
-        """The texts for a request and what they rest on, without the reasons; nothing is kept. Raises as :meth:`optimise` does."""
+        """The texts for a request and the decision behind them, without the reasons; nothing is stored. Raises as :meth:`optimise` does."""
         return _settled(*self._read(document, strict=strict), strict=strict)
 
     def settle_at_once(self, document: Any, *, strict: bool = False) -> Settled | None:
-        """The same from what is in memory; ``None``: facts have to be read first, or told from parameters."""
+        """The same if all facts for it are in memory; otherwise ``None``."""
         read = normalise(document, strict=strict)
-        facts = self.newest.ready(read.request.workload_name, _left(read.request))
-        return None if facts is None or parameters.untried(read.request, facts) else _settled(read, facts, strict=strict)
+        facts = self._evidence.ready(read.request)
+        return None if facts is None else _settled(read, facts, strict=strict)
 
     def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> Json:
-        """``choices``, best first, why, ``advice``, and the ``warnings`` of reading the request.
+        """``choices``, best first; ``decisions`` (the reasons for the first), ``advice``, and ``warnings``.
 
-        Where nothing meets the constraints :class:`~modak.errors.Infeasible` is raised; with ``closest`` the one choice is what comes
-        closest, and ``missed`` says what stands in the way.
+        Raises :class:`~modak.errors.Infeasible` if nothing meets the constraints; with ``closest`` the closest configuration is returned
+        instead, and ``missed`` says which constraint it misses.
         """
         read = normalise(document, strict=strict)
         found = recommend(read.request, self.facts_for(read.request), closest=closest)
@@ -141,25 +127,7 @@ class Service:
 
         ``name`` is what faults call the table. Raises :class:`~modak.errors.DataError` with faults ``name:LINE``.
         """
-        from modak.ingest.reading import points
-        from modak.ingest.sources import from_bytes
-        from modak.perfmodel.rows import ADDED, gpus_meant, improve_rows, of_several, predict_rows
-
-        asked = points(from_bytes(content, name), self.max_points)
-        curves = {application: self.store.models(application) for application in sorted({point.series.application for point in asked})}
-        questions = [records.columns_of(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
-        there = node_gpus(self.facts())
-        gpus = [gpus_meant(one, curves[one["application"]], there(one["system"], one["partition"])) for one in questions]
-        questions = [{**one, "gpus_per_node": count} if count else one for one, count in zip(questions, gpus, strict=True)]
-        answered = predict_rows(questions, curves, level, node_power(self.facts()), graph_compilers(), node_kinds(self.facts()))
-        answered = improve_rows(questions, answered, parameters.for_rows(self.store, questions, answered), level, graph_compilers())
-        rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
-        warnings = [
-            *records.weak_bases(rows),
-            *records.open_data_sets(of_several(questions, curves), len(rows)),
-            *records.counted_gpus(gpus),
-        ]
-        return {"rows": rows, "level": level, "warnings": warnings}
+        return tables.predictions(self.store, self.facts(), content, name, most=self.max_points, level=level)
 
     def size(self, document: Any, *, strict: bool = False) -> Json:
         """How much hardware the request's goal needs: :class:`modak.sizing.answer.Sizing`, and the ``warnings`` of reading the request.
@@ -182,39 +150,55 @@ class Service:
 
     def plan(self, plan_id: str) -> Json:
         """The document that was answered with this plan. Raises :class:`~modak.errors.NotFound`."""
-        return dict(self.store.plan(plan_id).response)
+        return dict(self.store.plans.get(plan_id).response)
 
     def texts(self, plan_id: str) -> Texts:
-        """The files of a plan, likewise."""
-        return self.store.plan(plan_id).texts
+        """The texts of a plan: script, build job, recipe. Raises :class:`~modak.errors.NotFound`."""
+        return self.store.plans.get(plan_id).texts
 
     def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:
         """A page of results in the columns of the results table: ``items``, and ``next`` where there are more."""
         return records.page(self.store.results(filters, cursor, limit), records.record)
 
     def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> Json:
-        """A page of the results that a plan's prediction rests on, also those that were replaced since.
+        """A page of the results that a plan's prediction is based on, also those that were replaced since.
 
         Raises :class:`~modak.errors.NotFound`.
         """
-        return records.page(self.store.numbered(self.store.plan(plan_id).result_ids, cursor, limit), records.record)
+        return records.page(self.store.numbered(self.store.plans.get(plan_id).result_ids, cursor, limit), records.record)
 
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:
-        """A page of the results whose place others took, the last first: when, by whom and from which file."""
+        """A page of the results that were replaced, the last first: when, by whom and from which file."""
         return records.page(self.store.replaced(filters, cursor, limit), records.replaced)
 
     def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
-        """All results that the filters leave: the columns, and rows of text."""
+        """All results that match the filters: the columns, and rows of text."""
         export = self.store.export_rows(filters)
         return export.columns, export.rows
 
     def listing(self, kind: str) -> list[Json]:
         """Every item of ``systems``, ``images``, ``rules`` or ``models``."""
         if kind == "models":
-            return [records.model(identity, curve) for identity, curve in self.curves().items()]
+            return [records.model(curve) for curve in self.store.models()]
         facts = self.facts()
         items = {"systems": tuple(facts.systems.values()), "images": facts.images, "rules": facts.rules}[kind]
         return [item.model_dump(mode="json", exclude_unset=True) for item in items]
+
+    def item(self, kind: str, name: str) -> Json:
+        """One of them: a system or rule by its name, an image by its reference, a model by its id.
+
+        Raises :class:`~modak.errors.UnknownName`, or :class:`~modak.errors.NotFound` for a model.
+        """
+        if kind != "models":
+            return records.item_called(name, self.listing(kind), records.KEYS[kind], kind.removesuffix("s"))
+        curve = self.curves().get(name)
+        if curve is None:
+            raise NotFound(f"no model has the id {name[:80]!a} ('modak models list' shows them)", field="id")
+        return records.model(curve)
+
+    def models_page(self, *, limit: int = 100, cursor: str | None = None) -> Json:
+        """A page of the fitted models: ``items``, and ``next`` where there are more. Those of the page are fitted where results changed."""
+        return records.page(self.store.models_page(cursor, limit), records.model)
 
     def curves(self, application: str | None = None) -> dict[str, Curve]:
         """The fitted curves of one application, or of all, by their ids."""
@@ -242,7 +226,7 @@ class Service:
     # --- what changes the data; never over HTTP without a token
 
     def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> Json:
-        """Load what was found: all rows or none. What changed, as JSON.
+        """Load the tables: all rows or none. Returns what changed, as JSON.
 
         ``replace``: a row replaces those of the same run with another value. ``progress`` is told the part that is
         done and the rows so far. Raises :class:`~modak.errors.DataError` with faults ``FILE:LINE``.
@@ -260,7 +244,7 @@ class Service:
         replace: bool = False,
         token: UsedToken | None = None,
     ) -> Json:
-        """Load tables that are at hand, in the actor's name, with a job's ``token`` where it has one; otherwise as :meth:`load`."""
+        """Load tables in the actor's name, and use up a job's ``token`` if there is one; otherwise as :meth:`load`."""
         from modak.ingest.reading import table
 
         tables = [table(source, options) for source in sources]
@@ -279,13 +263,13 @@ class Service:
         return {"token": token, "expires_at": until.isoformat()}
 
     def take_result(self, plan_id: str, document: Any, actor: Actor, token: UsedToken | None = None) -> Json:
-        """Load what a job of the plan reports; what changed, as :meth:`load` says it.
+        """Load what a job of the plan reports; returns what changed, as :meth:`load` does.
 
         Raises :class:`~modak.errors.RequestError` for a report that the plan's script cannot have written.
         """
         from modak.ingest.sources import from_bytes
         from modak.ingest.table import Options
-        from modak.results.returned import results_of
+        from modak.results.reported import results_of
 
         if not results_of(document, plan_id, self.texts(plan_id).job_script):
             return {"rows": 0, "new": 0, "duplicates": 0, "notes": ["the run failed or measured nothing: nothing was stored"]}
@@ -298,31 +282,33 @@ class Service:
         return {"items": [{**asdict(entry), "at": entry.at.isoformat()} for entry in entries]} | ({"next": following} if following else {})
 
     def confirm(self, chosen: Selection, actor: Actor | None = None) -> int:
-        """Let models rest on results that were doubted; how many of them were."""
+        """Let models use these results again; returns how many of them were doubted."""
         by = actor or Actor(principal())
         return self.store.confirm(chosen, by.principal, request_id=by.request_id)
 
     def doubt(self, chosen: Selection, why: str, actor: Actor | None = None) -> int:
         """Exclude these results from the models until they are confirmed; returns how many had not been doubted before.
 
-        Raises :class:`~modak.errors.RequestError` for a reason that is none.
+        Raises :class:`~modak.errors.RequestError` for an empty or too long reason.
         """
         by = actor or Actor(principal())
         return self.store.doubt(chosen, admission.reason(why), by.principal, request_id=by.request_id)
 
     def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> bool:
-        """Add what is known: all or none; whether anything changed. Without an actor it is the user of this process.
+        """Add entries: all or none; returns whether anything changed. Without an actor it is the user of this process.
 
         Raises :class:`~modak.errors.Conflict` for a taken name, :class:`~modak.errors.DataError` for a system of unknown hardware.
         """
-        admission.refuse_unknown_hardware(values, self.facts())
+        facts = self.facts()
+        admission.refuse_taken_names(values, facts)
+        admission.refuse_unknown_hardware(values, facts)
         admission.refuse_unknown_variants(values)
         admission.refuse_bad_rules(values)
-        before, by = self.store.version(), actor or Actor(principal())
-        return self.store.add(values, by.principal, replace=replace, request_id=by.request_id) != before
+        by = actor or Actor(principal())
+        return self.store.add(values, by.principal, replace=replace, request_id=by.request_id)
 
     def refresh(self, names: Sequence[str] = (), *, replace: bool = False, dry_run: bool = False) -> Json:
-        """Take in what this MODAK brings along and the database has not: all or none. What was changed here stays, unless ``replace``.
+        """Store what this MODAK knows and the database does not: all or none. What was changed here stays, unless ``replace``.
 
         ``differences``: ``kind``, ``name``, ``standing``, whether it is ``taken`` in, what the database has instead (``held``: its name),
         ``by`` whom and ``at`` what time, and a unified ``diff``; ``load``: what became of the results.
@@ -337,56 +323,34 @@ class Service:
         return {"differences": differing, "load": records.report(told.load, ())}
 
     def preview(self, rules: Sequence[Rule], *, last: int = 20) -> Json:
-        """What adding the rules changes in the scripts of the last stored requests: ``plans``, the newest first; nothing is stored.
+        """What the rules would change in the scripts of the last stored requests: ``plans``, the newest first; nothing is stored.
 
         Each has its ``id``, its ``diff`` (unified; empty: the same script) and, where it can no longer be answered, an ``error``.
         """
-        return {"plans": [self._previewed(plan.id, plan.request, rules) for plan in self.store.last_plans(last)]}
+        return {"plans": [preview(plan.id, plan.request, rules, self.facts_for) for plan in self.store.plans.newest(last)]}
 
     def fit(self, application: str | None = None) -> int:
-        """Fit what changed; the number of models of the application, or of all."""
+        """Fit the series that have changed; returns the number of models of the application, or of all."""
         return len(self.store.models(application))
 
     # --- within
 
     def facts(self, application: str | None = None) -> Prepared:
         """What is known, with the models of one application: the newest version of the data, from memory where it is there."""
-        return self.newest.facts(application)
+        return self._evidence.facts(application)
 
     def facts_for(self, request: Request, *, everywhere: bool = False) -> Prepared:
-        """What is known for a request: with what other applications tell of the switches that it leaves to the evidence, and with what its
-        parameters tell of its target (``everywhere``: of every known system where it names none), where the application was never run.
-        """
-        left = _left(request)
-        facts = self.newest.facts(request.workload_name, left)
-        places = parameters.untried(request, facts, everywhere=everywhere)
-        if not places:
-            return facts
-        said = tuple(sorted((name, parameter(value)) for name, value in request.optimisation.workload.params.items()))
-        key = (facts.version, request.workload_name, places, left, said, request.optimisation.workload.batch_size)
-        return self._told.get(key, lambda: parameters.with_parameters(self.store, request, facts, places))
+        """What is known for a request: see :meth:`modak.service.evidence.Evidence.facts_for`."""
+        return self._evidence.facts_for(request, everywhere=everywhere)
 
     def _read(self, document: Any, *, strict: bool) -> tuple[Normalised, Prepared]:
         """The request in a document, and the facts for it."""
         read = normalise(document, strict=strict)
         return read, self.facts_for(read.request)
 
-    def _previewed(self, plan_id: str, request: Mapping[str, Any], rules: Sequence[Rule]) -> Json:
-        """Today's answer to a request without and with the rules; one of a name that is there takes that one's place."""
-        names = {rule.name for rule in rules}
-        try:
-            read = normalise(request)
-            facts = self.facts_for(read.request)
-            then = replace(facts, rules=(*(rule for rule in facts.rules if rule.name not in names), *rules))
-            before, after = (_scripts(optimise(read.request, known, read.warnings).texts) for known in (facts, then))
-        except ModakError as error:
-            return {"id": plan_id, "diff": "", "error": str(error)}
-        lines = difflib.unified_diff(before, after, f"{plan_id} as it is", f"{plan_id} with the rules")
-        return {"id": plan_id, "diff": "".join(lines)}
-
     def _keep(self, read: Normalised, facts: Facts, settled: Settled, response: str) -> None:
         expires = None if self.plan_days is None else datetime.now(UTC) + timedelta(days=self.plan_days)
-        self.store.save_plan(
+        self.store.plans.save(
             settled.plan_id,
             read.document,
             response,
@@ -416,7 +380,7 @@ def database(settings: Settings) -> str:
 
 
 def principal() -> str:
-    """Who changes the data, for the record: the user of this process."""
+    """The principal of changes by this process: its user."""
     try:
         return f"local:{getpass.getuser()}"
     except (KeyError, OSError):  # a container's user need not have a name
@@ -425,18 +389,13 @@ def principal() -> str:
 
 def _settled(read: Normalised, facts: Prepared, *, strict: bool) -> Settled:
     settled = settle(read.request, facts, read.warnings)
-    _refuse_warnings(settled.warnings if strict else ())
+    if strict:
+        _refuse_warnings(settled.warnings)
     return settled
 
 
-def _left(request: Request) -> Switches:
-    """The switches that a request leaves to the evidence, as the store takes them; ``()``: none."""
-    left = left_open(request)
-    return tuple(tuple(each.on for each in left if each.column == column) for column in SWITCHES) if left else ()
-
-
 def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
-    """The results of the curves that the choice rests on: its own, and those that had a say."""
+    """The results behind the prediction of the choice: those of its own curve, and of other curves that the prediction uses."""
     if not decision.evidence.known:
         return ()
     found = decision.evidence.predictions[int(decision.scored.shape[decision.best])]
@@ -444,11 +403,6 @@ def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
     heard = set() if alone else set(found.others)
     curves = [found.curve, *(curve for curve in models if heard and curve.measured in heard)]
     return tuple(dict.fromkeys(numbers for curve in curves if curve for numbers in curve.result_ids))
-
-
-def _scripts(texts: Texts) -> list[str]:
-    """The lines of the job script and of the build script."""
-    return [*texts.job_script.splitlines(keepends=True), *texts.build_script.splitlines(keepends=True)]
 
 
 def _refuse_warnings(warnings: Sequence[Any]) -> None:

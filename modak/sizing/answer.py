@@ -1,4 +1,4 @@
-"""The answer of a sizing: figures that never stand without unit, interval and basis."""
+"""The answer of a sizing. Every figure has a unit, an interval and a basis."""
 
 from __future__ import annotations
 
@@ -7,76 +7,76 @@ from typing import Literal
 from modak.dsl import Basis, Document, Notice
 
 FigureBasis = Basis | Literal["given", "published"]
-"""``given``: the request says so; ``published``: the cited source does; others as of a prediction."""
+"""``given``: from the request; ``published``: from the cited source; others as for predictions."""
 
 
 class Figure(Document):
-    """One number. ``lower`` to ``upper`` holds the right one with probability ``level``; equal ends: it is no estimate.
+    """One number. The interval ``lower`` to ``upper`` contains the true one with probability ``level``; equal ends: it is not an estimate.
 
-    ``upper`` ``None`` beside a value: more than the system has.
+    A value without ``upper``: the upper end is more than the system has.
     """
 
     value: float | None = None
-    """In ``unit``; left out: nothing is known."""
+    """In ``unit``; left out: unknown."""
     lower: float | None = None
     """In ``unit``."""
     upper: float | None = None
     """In ``unit``."""
     level: float = 0.9
-    """Probability that the interval holds the right one."""
+    """Probability that the interval contains the true value."""
     unit: str
     """Of ``value``, ``lower`` and ``upper``."""
     basis: FigureBasis = "none"
-    """What it rests on."""
+    """Basis of the value."""
     why: str
-    """What it follows from, in one line, with its source where that is a publication."""
+    """How it was derived, in one line, with its source if that is a publication."""
 
 
 class Asked(Document):
-    """Something that a sizing has to know: what the request says of it, or that it says nothing."""
+    """An input of a sizing, and its value in the request."""
 
     name: str
-    """What it is about."""
+    """Name of the input."""
     question: str
     """The question."""
     field: str
     """Dotted path of the field of the request that answers it."""
     said: str | None = None
-    """What the request says."""
+    """The request's value; left out: not given."""
 
 
 class Network(Document):
-    """The interconnect that so many nodes need, and what the system has."""
+    """The interconnect that this number of nodes needs, and that of the system."""
 
     needed: str
-    """What so many nodes need."""
+    """The class of interconnect that is needed."""
     has: str | None = None
     """The system's interconnect."""
     enough: bool | None = None
-    """``None``: the system's is unknown, or there is only one node."""
+    """Whether the system's is sufficient; left out: unknown, or only one node."""
     basis: FigureBasis = "published"
-    """What the need rests on."""
+    """Basis of the need."""
     why: str
-    """What it follows from."""
+    """How the need was derived."""
 
 
 class Storage(Document):
-    """Room and rate for the data set, against what the system has."""
+    """Capacity and data rate that the data set needs, compared with the system's."""
 
     capacity: Figure
     rate: Figure
-    """From the shared storage into all nodes together, where every byte is read once an epoch."""
+    """From the shared storage into all nodes together, if every byte is read once per epoch."""
     rate_per_node: Figure
     sample: str | None = None
     """The smallest sample storage that holds the data set."""
     enough: bool | None = None
-    """Whether the system's storage has the room, and the rate where that is known; ``None``: unknown."""
+    """Whether the system's storage has the capacity, and the rate if that is known; left out: unknown."""
     why: tuple[str, ...] = ()
-    """What the figures follow from, a line each."""
+    """How the figures were derived, a line each."""
 
 
 class Platform(Document):
-    """What the goal needs of one partition of one system."""
+    """The resources of one partition of one system that the goal needs."""
 
     system: str
     """Name of the system."""
@@ -87,33 +87,33 @@ class Platform(Document):
     title: str
     """The system's title."""
     cooling: Literal["air", "water"] | None = None
-    """What its nodes are cooled with."""
+    """Cooling of its nodes."""
     condition: str | None = None
-    """When a reference configuration is meant."""
+    """The condition under which a reference configuration is offered."""
     feasible: bool | None = None
-    """Whether the goal is met with the confidence asked for; ``None``: nothing is known of the time."""
+    """Whether the goal is met with the requested confidence; left out: the time is unknown."""
     nodes: Figure
-    """The fewest that meet the goal."""
+    """The smallest number that meets the goal."""
     at_nodes: int | None = None
-    """The nodes that all other figures are for: those; where the goal is out of reach, the fastest number."""
+    """The number of nodes of all other figures: the smallest that meets the goal, or the fastest one if the goal is out of reach."""
     gpus: Figure | None = None
     accelerator: str | None = None
-    """The GPU."""
+    """Model of the GPU."""
     layout: str | None = None
-    """Ranks and threads of a node."""
+    """Ranks per node and threads per rank."""
     time: Figure
     node_hours: Figure
     network: Network | None = None
     storage: Storage
     notes: tuple[str, ...] = ()
-    """What else to know, a line each."""
+    """Notes, a line each."""
 
 
 class Sizing(Document):
-    """All platforms, those that meet the goal first; what was asked of the request; and what no formula determines."""
+    """All platforms, those that meet the goal first; the inputs; and what no formula determines."""
 
     goal: str
-    """What was asked for."""
+    """The goal in one line."""
     asked: tuple[Asked, ...]
     platforms: tuple[Platform, ...]
     cautions: tuple[str, ...]

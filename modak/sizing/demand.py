@@ -1,4 +1,4 @@
-"""What a request needs from any system: how soon, over which data. Nothing here depends on a machine."""
+"""The goal of a request: deadline and amount of data. Nothing here depends on a system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from modak.dsl import Request
 from modak.errors import RequestError
 from modak.sizing.answer import Asked
 from modak.sizing.guide import Guide
-from modak.text.grammar import clock
+from modak.text.units import clock
 
 BYTES_PER_PARAMETER: Final = 16
 """Weights, gradients and the two moments of Adam in training with mixed precision, without activations (S. Rajbhandari, J. Rasley,
@@ -18,7 +18,7 @@ O. Ruwase, Y. He: ZeRO: Memory Optimizations Toward Training Trillion Parameter 
 
 @dataclass(frozen=True)
 class Demand:
-    """The goal; ``None``: the request does not say."""
+    """The goal of a request; ``None``: not given."""
 
     deadline_s: int
     confidence: float
@@ -28,19 +28,19 @@ class Demand:
 
     @property
     def bytes_read(self) -> float | None:
-        """What training reads where every byte is read once an epoch."""
+        """Bytes that training reads, if every byte is read once per epoch."""
         return self.dataset_bytes * self.epochs if self.dataset_bytes else None
 
     @property
     def replica_bytes(self) -> float | None:
-        """What a GPU must hold of the network in data-parallel training, activations left out."""
+        """Bytes of the network that each GPU holds in data-parallel training, without activations."""
         return self.parameters * BYTES_PER_PARAMETER if self.parameters else None
 
 
 def demand(request: Request) -> Demand:
     """The goal of a request.
 
-    Raises :class:`modak.errors.RequestError` where it does not say how soon the model is wanted.
+    Raises :class:`modak.errors.RequestError` if it has no deadline.
     """
     optimisation = request.optimisation
     if optimisation.objective.deadline is None:
@@ -64,7 +64,7 @@ def goal(request: Request, wanted: Demand) -> str:
 
 
 def asked(request: Request, guide: Guide) -> tuple[Asked, ...]:
-    """What the guide asks a project for, with what the request says."""
+    """The inputs that the guide asks for, with the request's values."""
     return tuple(Asked(name=one.name, question=one.question, field=one.field, said=_said(request, one.field)) for one in guide.asks)
 
 

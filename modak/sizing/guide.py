@@ -1,4 +1,4 @@
-"""Statements of a source about sizing, besides its configurations: facts of `benchmarks_db/sizing/`, each figure with a citation."""
+"""Guidance on sizing from a published source (`benchmarks_db/sizing/`), each figure with a citation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modak.text.grammar import Name
 
 
 class Ask(Fact):
-    """Something that a sizing has to know, and the field of the request that says it."""
+    """An input of a sizing, and the field of the request that gives it."""
 
     name: Name
     question: Prose
@@ -19,14 +19,14 @@ class Ask(Fact):
 
 
 class Caution(Fact):
-    """A sentence on what no formula determines, and the section of the source that it rests on."""
+    """A sentence on what no formula determines, and its section of the source."""
 
     text: Prose
     section: Prose
 
 
 class InterconnectClass(Fact):
-    """A class of network, and the largest cluster that it is viable for; ``None``: any."""
+    """A class of network, and the largest number of nodes that it is viable for; ``None``: any."""
 
     name: Name
     title: Prose
@@ -35,7 +35,7 @@ class InterconnectClass(Fact):
 
 
 class StorageSample(Fact):
-    """A sample of a shared storage."""
+    """A sample configuration of a shared storage."""
 
     name: Name
     capacity_tb: Positive
@@ -43,7 +43,7 @@ class StorageSample(Fact):
 
 
 class NodeStorage(Fact):
-    """What one node gets from a shared storage, at most."""
+    """The largest data rate of one node from a shared storage."""
 
     most_gbs: Positive
 
@@ -58,7 +58,7 @@ class Variant(Fact):
 
 
 class Guide(Fact):
-    """One source's guidance. Interconnects go from the smallest clusters to the largest, storage from small to large."""
+    """The guidance of one source. Interconnects are in order of their largest cluster, storage in order of capacity."""
 
     title: Prose
     asks: tuple[Ask, ...]
@@ -70,18 +70,18 @@ class Guide(Fact):
     sources: Annotated[tuple[Source, ...], Field(min_length=1)]
 
     def interconnect(self, nodes: int) -> InterconnectClass:
-        """The least class that is viable for so many nodes."""
+        """The first class that is viable for this number of nodes."""
         fitting = (one for one in self.interconnects if one.max_nodes is None or nodes <= one.max_nodes)
         return next(fitting, self.interconnects[-1])
 
     def sample(self, terabytes: float) -> StorageSample | None:
-        """The smallest sample that holds so much; ``None``: it is more than the largest."""
+        """The smallest sample with this capacity; ``None``: the largest is too small."""
         return next((one for one in self.storage if terabytes <= one.capacity_tb), None)
 
     def variant(self, system: str, partition: str) -> Variant | None:
-        """What is said of a partition."""
+        """The variant of a partition; ``None``: not mentioned."""
         return next((one for one in self.variants if (one.system, one.partition) == (system, partition)), None)
 
     def cites(self, section: str) -> str:
-        """A reference to one of the source's sections; the citations in full are in ``sources``."""
+        """A reference to a section of the source; the full citations are in ``sources``."""
         return f"{self.title}, section {section}"

@@ -1,4 +1,4 @@
-"""Predicted configurations of one partition -> the fewest nodes that meet a deadline, and how sure that is."""
+"""The smallest number of nodes of one partition that meets a deadline, with its interval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
 from modak.text.amounts import counted
-from modak.text.grammar import clock
+from modak.text.units import clock
 
 UNKNOWN = (
     "there is no usable result of this application, and no formula can replace one: measure a short run ('modak results plan' says which)"
@@ -24,7 +24,7 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class Reach:
-    """Whether a goal is met and with what; ``at`` nodes are what time, node-hours and layout are for."""
+    """Whether a goal is met, and the figures. Time, node-hours and layout are those of ``at`` nodes."""
 
     feasible: bool | None
     nodes: Figure
@@ -36,13 +36,13 @@ class Reach:
 
 
 def unknown(why: str = UNKNOWN, *, feasible: bool | None = None) -> Reach:
-    """Nothing can be said of the time."""
+    """The result if the time is unknown, or nothing can run."""
     nodes, time, hours = (Figure(unit=unit, why=why) for unit in ("nodes", "s", "node-hours"))
     return Reach(feasible, nodes, time, hours)
 
 
 def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: Demand) -> Reach:
-    """The fewest nodes for which P(time <= deadline) is at least the goal's confidence; where there are none, the fastest number."""
+    """The smallest number of nodes with P(time <= deadline) >= confidence; if there is none, the figures of the fastest number."""
     known = np.isfinite(scored.time)
     if not known.any():
         return unknown()
@@ -52,7 +52,9 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
     best = int(order[0])
     at = int(scored.nodes[best])
     predicted = evidence.prediction(scored, best)
-    lower, value, upper = (_fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, 0.95))
+    lower, value, upper = (
+        _fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence))
+    )
     why = _why(scored, best, wanted, met=bool(meets.any()))
     figure: dict[str, Any] = {"basis": predicted.basis, "level": predicted.level}
     times = (predicted.value or 0.0, predicted.lower or 0.0, predicted.upper or 0.0)
@@ -70,7 +72,7 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
 
 
 def _fewest(scored: Scored, known: npt.NDArray[np.bool_], deadline_s: int, probability: float) -> int | None:
-    """The fewest nodes whose time is not above the deadline with this probability."""
+    """The smallest number of nodes that meets the deadline with this probability; ``None``: none does."""
     meets = known & (np.where(known, scored.bound(probability), np.inf) <= deadline_s)
     return int(scored.nodes[meets].min()) if meets.any() else None
 
@@ -91,8 +93,10 @@ def _rests_on(evidence: Evidence, shape: int, results: int) -> str:
     curve = found.curve
     if curve is None:
         return UNKNOWN
-    if curve.told:
-        return f"no run of {curve.series.application} on {curve.series.system}: estimated from {curve.told.model} of other applications"
+    if curve.estimated:
+        return (
+            f"no run of {curve.series.application} on {curve.series.system}: estimated from {curve.estimated.model} of other applications"
+        )
     differs = f"; the run differs from them in {', '.join(found.differences)}" if found.differences else ""
     return f"{counted(results, 'result')} of {curve.series.application} on {curve.series.system or 'a system without a name'}{differs}"
 

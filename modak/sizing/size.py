@@ -1,4 +1,4 @@
-"""A goal and what is known -> what it needs of each system: the fewest nodes that meet it, and what follows from their number."""
+"""The sizing of a goal: for each partition the smallest number of nodes that meets it, and the network and storage that they need."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from modak.choosing.wishes import is_distributed
 from modak.choosing.workload import of_one_problem, with_problem
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
-from modak.facts import Facts, Partition, System
-from modak.perfmodel.matching import same_name
+from modak.facts import Facts, Partition, System, same_name
 from modak.sizing.answer import Figure, Platform, Sizing
 from modak.sizing.demand import BYTES_PER_PARAMETER, Demand, asked, demand, goal
 from modak.sizing.guide import Guide
@@ -29,17 +28,17 @@ COUNTS: Final = (
     "core_count",
     "request_gpus",
 )
-"""Counts of the job: what a sizing is asked for ..."""
+"""Counts of the job, which a sizing determines ..."""
 LAYOUT: Final = ("mpi_ranks", "threads")
 """... and those of the application."""
 WISHES: Final = ("minimise", "max_nodes", "min_efficiency", "budget_node_hours")
-"""Of the objective: what a choice on one system heeds beside the deadline."""
+"""Fields of the objective, other than the deadline, that a sizing ignores."""
 OTHERS: Final = ("memory_limit", "minimum_memory_per_processor", "queue")
-"""What else a request says of one system that does not hold for all."""
+"""Other fields that are about one system and are ignored."""
 
 
 def size(request: Request, facts: Facts, guide: Guide) -> Sizing:
-    """The sizing of every partition of every known system; of one system where the request's target names it.
+    """The sizing of every partition of every known system, or of the system that the request names as its target.
 
     Raises :class:`modak.errors.RequestError` without a deadline, :class:`modak.errors.UnknownName` for an unknown target.
     """
@@ -68,14 +67,14 @@ def _systems(request: Request, facts: Facts) -> Iterable[System]:
 
 
 def _of_one_problem(request: Request, facts: Facts) -> tuple[Request, tuple[Notice, ...]]:
-    """The request with one problem for all systems: sizes that meet a deadline with different problems tell nothing of each other."""
+    """The request with one problem for all systems, so that their sizes can be compared."""
     names = [name for system in _systems(request, facts) for name in (system.name, *system.aliases)] if request.target.name else []
     problem, warnings = of_one_problem(request, facts.models, frozenset(map(same_name, names)))
     return with_problem(request, problem), warnings
 
 
 def _partitions(request: Request, system: System) -> tuple[Partition, ...]:
-    """All of them; one where the request names it of its target."""
+    """All partitions, or the one that the request names together with its system."""
     name = request.job_options.partition or request.job_options.queue
     named = tuple(one for one in system.partitions if name and request.target.name and name in (one.name, one.queue))
     return named or system.partitions
@@ -86,7 +85,7 @@ def _best_first(one: Platform) -> tuple[bool, bool, float, str, str]:
 
 
 def _left_out(request: Request) -> tuple[Notice, ...]:
-    """Counts that the request gives, and what its objective says beside the deadline."""
+    """Warnings for counts and objectives of the request that are ignored."""
     asked = [("job_options", name, getattr(request.job_options, name)) for name in COUNTS]
     asked += [("application", name, getattr(request.application, name)) for name in LAYOUT]
     text = "is ignored: a sizing finds the number"
@@ -124,7 +123,7 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
 
 
 def _question(request: Request, system: System, partition: Partition) -> Request:
-    """The request put to one partition: its counts are found, and training is spread over nodes unless it says otherwise."""
+    """The request for one partition: without counts, and distributed over nodes unless it says otherwise."""
     config = request.optimisation.config
     spread = config.model_copy(update={"distributed_training": config.distributed_training is not False})
     free = {**dict.fromkeys((*COUNTS, *OTHERS)), "partition": partition.name}
@@ -152,7 +151,7 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
 
 
 def _gpus(nodes: Figure, per_node: int) -> Figure | None:
-    """Accelerators of so many nodes."""
+    """The GPUs of these nodes; ``None``: nodes without GPUs."""
     if not per_node:
         return None
     ends = {name: None if (count := getattr(nodes, name)) is None else count * per_node for name in ("value", "lower", "upper")}
@@ -160,7 +159,7 @@ def _gpus(nodes: Figure, per_node: int) -> Figure | None:
 
 
 def _memory(wanted: Demand, target: Target) -> tuple[str, ...]:
-    """A sentence where one copy of the network does not fit an accelerator."""
+    """A sentence if one copy of the network does not fit the memory of a GPU."""
     has = target.accelerator.memory_gb if target.accelerator and target.node and target.node.accelerators else None
     if has is None or wanted.replica_bytes is None or wanted.replica_bytes <= has * 1e9:
         return ()

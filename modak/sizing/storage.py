@@ -1,4 +1,4 @@
-"""What a number of nodes needs of network and storage, against what a system has."""
+"""Network and storage that a number of nodes needs, compared with those of a system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modak.text.amounts import counted
 
 
 def network_of(guide: Guide, system: System, nodes: int) -> Network:
-    """The class of network for so many nodes, and whether the system's is at least that."""
+    """The class of network for this number of nodes, and whether the system's is sufficient."""
     has = system.interconnect
     if nodes == 1:
         return Network(needed="none", has=has.name if has else None, basis="given", why="a single node needs no network")
@@ -27,7 +27,7 @@ def network_of(guide: Guide, system: System, nodes: int) -> Network:
 def storage_of(
     request: Request, guide: Guide, wanted: Demand, system: System, partition: Partition, nodes: int | None, time: Figure
 ) -> Storage:
-    """Room for the data set and the rate at which training reads it."""
+    """The capacity for the data set, and the rate at which training reads it."""
     capacity = _capacity(request, wanted)
     rate = _rate(wanted, time)
     per_node = _per_node(rate, nodes, guide)

@@ -1,6 +1,6 @@
-"""Who may do what, and who did: keys, the tokens of jobs, the audit trail. Each method is one transaction.
+"""API keys, the tokens of jobs and the audit trail. Each method is one transaction.
 
-None of them touches what a load does: beside one PostgreSQL lets them through, so that a token can be revoked while its load runs.
+They touch no table that a load writes, so PostgreSQL runs them beside a load: a token can be revoked while its load runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Access:
 
     engine: Engine
     quick_engine: Engine
-    """For what does not wait for another writer."""
+    """For writes that do not wait for another writer."""
     spool: PlanSpool
 
     # --- API keys
@@ -40,7 +40,7 @@ class Access:
             return key
 
     def find(self, digest: str) -> Key | None:
-        """The key with this hash, whatever has become of it."""
+        """The key with this hash, also if it has expired or was revoked; ``None`` if there is none."""
         with reading(self.engine) as connection:
             return keys.find(connection, digest)
 
@@ -50,7 +50,7 @@ class Access:
             return keys.every(connection)
 
     def revoke(self, identity: str, actor: Actor) -> bool:
-        """End a key; whether it was still alive. Raises :class:`modak.errors.NotFound`."""
+        """Revoke a key; returns whether it was not revoked before. Raises :class:`modak.errors.NotFound`."""
         with writing(self.engine, shared=True) as connection:
             ended = keys.revoke(connection, identity)
             if ended:
@@ -60,27 +60,28 @@ class Access:
     # --- tokens of jobs
 
     def allow_result(self, digest: str, plan_id: str, actor: Actor) -> datetime:
-        """Let whoever holds the token send one result of the plan, in the actor's name; until when.
+        """Let the holder of a token send one result of the plan, in the actor's name; returns until when.
 
         Raises :class:`modak.errors.NotFound` for a plan that is not there.
         """
         with writing(self.engine, shared=True) as connection:
-            self.spool.flush(connection, plan_id)
+            taken = self.spool.flush(connection, plan_id)
             until = keys.allow_result(connection, digest, plan_id, actor.principal)
             audit.note(connection, actor, "allow a result", [f"plan {plan_id}"])
-            return until
+        self.spool.remove(taken)
+        return until
 
     def result_allowed(self, digest: str, plan_id: str) -> str | None:
-        """In whose name a result of the plan is taken for this token; ``None``: for nobody's."""
+        """The principal in whose name this token sends a result of the plan; ``None``: the token does not allow it."""
         with reading(self.engine) as connection:
             return keys.result_allowed(connection, digest, plan_id)
 
     # --- the trail
 
     def note(self, actor: Actor, action: str, target: str, outcome: str) -> None:
-        """Write down what was tried and not done; what was done is written down with the change itself.
+        """Add an entry about something that was refused. Changes add theirs in their own transaction.
 
-        Whoever was refused does not wait for a load: raises :class:`modak.errors.Unavailable` where the trail cannot be written now.
+        Does not wait for a load: raises :class:`modak.errors.Unavailable` if the trail cannot be written now.
         """
         with writing(self.quick_engine, shared=True) as connection:
             audit.note(connection, actor, action, [target], outcome)
@@ -93,17 +94,17 @@ class Access:
 
 @dataclass(frozen=True)
 class UsedToken:
-    """A job's token that a load uses up: the first load with it is kept, any other refused."""
+    """A job's token, which its first successful load uses up."""
 
     digest: str
     plan_id: str
 
     def use(self, connection: Connection) -> None:
-        """Within the load's transaction. Raises :class:`modak.errors.Unauthorised` where somebody was faster."""
+        """Use the token up within the load's transaction. Raises :class:`modak.errors.Unauthorised` if it is used already."""
         if not keys.spend(connection, self.digest, self.plan_id):
             raise Unauthorised("the token was used")
 
 
 def names(values: Sequence[object]) -> list[str]:
-    """How the trail names systems, images, rules and the like."""
+    """The names of entries in the audit trail: kind, and name or reference."""
     return [f"{type(value).__name__.lower()} {getattr(value, 'reference', None) or getattr(value, 'name', '')}" for value in values]

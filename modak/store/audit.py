@@ -17,7 +17,7 @@ LONGEST_TARGET = 2000
 
 @dataclass(frozen=True)
 class Actor:
-    """Who changes something: a principal, and the request that asked for it (empty: the command line)."""
+    """Who makes a change: a principal, and the id of the request (empty: the command line)."""
 
     principal: str
     request_id: str = ""

@@ -1,4 +1,8 @@
-"""Builds of images, shared by every process that uses the database: who asks joins, who builds claims, who is gone is replaced."""
+"""The queue of image builds, shared by every process that uses the database.
+
+Equal orders share one build. A builder claims the build that has waited longest, and says regularly that it is alive; the build of one
+that died is queued again.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ class Build:
 
     @property
     def living(self) -> bool:
-        """Whether it still waits or runs."""
+        """Whether it is queued or running."""
         return self.state in LIVING
 
 
@@ -63,7 +67,7 @@ class Builds:
     engine: Engine
 
     def ask(self, key: str, order: Mapping[str, Any], actor: Actor) -> Build:
-        """The living build with this key, or a new one that waits for a builder."""
+        """The queued or running build with this key, or a new one in the queue."""
         with writing(self.engine) as connection:
             there = select(builds).where(builds.c.key == key, builds.c.state.in_(LIVING), builds.c.cancel == 0)
             row = connection.execute(there).first()
@@ -93,7 +97,7 @@ class Builds:
             return tuple(_build(row) for row in connection.execute(wanted))
 
     def claim(self, builder: Mapping[str, Any]) -> Build | None:
-        """The build that waits longest, from now on this builder's; ``None``: none waits."""
+        """The build that has waited longest, which is this builder's from now on; ``None`` if the queue is empty."""
         with writing(self.engine) as connection:
             first = select(builds.c.id).where(builds.c.state == "queued").order_by(builds.c.requested_at, builds.c.id)
             build_id = connection.execute(first.limit(1)).scalar()
@@ -105,13 +109,13 @@ class Builds:
             return _build(connection.execute(select(builds).where(builds.c.id == build_id)).one())
 
     def beat(self, build_id: str, *, step: str, log: str) -> bool:
-        """Say that the builder lives, and how far it is; whether somebody wants the build to stop."""
+        """Say that the builder is alive and how far it is; returns whether the build is to be cancelled."""
         with writing(self.engine, shared=True) as connection:
             connection.execute(update(builds).where(builds.c.id == build_id).values(step=step, log=log, beat_at=stored(now())))
             return bool(connection.execute(select(builds.c.cancel).where(builds.c.id == build_id)).scalar())
 
     def works(self, build_id: str, builder: Mapping[str, Any]) -> None:
-        """Remember which processes work on the build, so that whoever comes after a dead builder can end them."""
+        """Record which processes work on the build, so that the successor of a dead builder can end them."""
         with writing(self.engine, shared=True) as connection:
             connection.execute(update(builds).where(builds.c.id == build_id).values(builder=json.dumps(builder)))
 
@@ -125,7 +129,7 @@ class Builds:
         result: Mapping[str, Any] | None = None,
         image: Image | None = None,
     ) -> None:
-        """The end of a build, together with the catalogue's new entry where there is one."""
+        """Record the end of a build and, where there is an image, its entry in the catalogue."""
         with writing(self.engine) as connection:
             if image is not None and catalogue.add(connection, [image], "builder", replace=True):
                 audit.note(connection, Actor("builder"), "add", [f"{image.reference}, build {build_id}"])
@@ -134,7 +138,7 @@ class Builds:
             connection.execute(update(builds).where(builds.c.id == build_id).values(**values, builder=""))
 
     def put_back(self, build_id: str, *, died: bool = True) -> None:
-        """A build whose builder is gone waits again, unless it was to stop anyway or several builders ``died`` of it."""
+        """Queue a build again whose builder has ended, unless it was to be cancelled, or its builders ``died`` several times."""
         with writing(self.engine) as connection:
             row = connection.execute(select(builds).where(builds.c.id == build_id, builds.c.state == "running")).first()
             if row is None:
@@ -148,20 +152,21 @@ class Builds:
             connection.execute(update(builds).where(builds.c.id == build_id).values(**values, builder=""))
 
     def cancel(self, build_id: str, actor: Actor) -> Build:
-        """One that waits is cancelled at once, one that runs by its builder.
+        """Cancel a build: a queued one at once, a running one by its builder.
 
-        Raises :class:`modak.errors.Conflict` for one that has ended.
+        Raises :class:`modak.errors.NotFound`, and :class:`modak.errors.Conflict` for one that has ended.
         """
-        build = self.get(build_id)
+        waiting = {"state": "cancelled", "cancel": 1, "finished_at": stored(now())}
         with writing(self.engine) as connection:
-            waits = {"state": "cancelled", "cancel": 1, "finished_at": stored(now())}
-            at_once = connection.execute(update(builds).where(builds.c.id == build_id, builds.c.state == "queued").values(**waits))
-            soon = connection.execute(update(builds).where(builds.c.id == build_id, builds.c.state == "running").values(cancel=1))
-            if at_once.rowcount or soon.rowcount:
+            one = update(builds).where(builds.c.id == build_id)
+            cancelled = connection.execute(one.where(builds.c.state == "queued").values(**waiting)).rowcount
+            cancelled += connection.execute(one.where(builds.c.state == "running").values(cancel=1)).rowcount
+            if cancelled:
                 audit.note(connection, actor, "cancel build", [build_id])
-        if not (at_once.rowcount or soon.rowcount):
+        build = self.get(build_id)
+        if not cancelled:
             raise Conflict(f"the build is {build.state} already", field="id")
-        return self.get(build_id)
+        return build
 
 
 def _build(row: Row[Any]) -> Build:

@@ -47,7 +47,7 @@ def _value(kind: type[Value], name: str, body: str) -> Value:
 
 
 def add(connection: Connection, values: Iterable[Fact], principal: str, *, replace: bool = False) -> int:
-    """Store values; an equal one that is there already is left alone. Returns how many were new or changed.
+    """Store values, except those that are there already. Returns how many were new or changed.
 
     Raises :class:`modak.errors.Conflict` where another value has the name, unless ``replace``.
     """
@@ -55,10 +55,11 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
     for value in values:
         table, name, body = TABLES[type(value)], name_of(value), value.model_dump_json(exclude_unset=True)
         there = connection.execute(select(table.c.body).where(table.c.name == name)).scalar()
-        if there == body:
+        if there is not None and (there == body or _value(type(value), name, there) == value):
             continue
         if there is not None and not replace:
-            raise Conflict(f"another {type(value).__name__.lower()} is called {name!r}; replacing it has to be said", field="name")
+            kind = type(value).__name__.lower()
+            raise Conflict(f"the {kind} {name!r} exists with other content; --replace (over HTTP: replace=true) replaces it", field="name")
         connection.execute(delete(table).where(table.c.name == name))
         connection.execute(insert(table).values(name=name, body=body, added_at=stored(now()), added_by=principal))
         changed += 1

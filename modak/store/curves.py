@@ -1,12 +1,14 @@
-"""Fitted curves: kept as JSON beside the count of changes that they saw, and fitted anew where a series changed since."""
+"""Fitted curves: stored as JSON with the count of changes that they are based on, and fitted again when a series has changed since."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Final
 
-from sqlalchemy import Connection, delete, insert, not_, or_, select, update
+from sqlalchemy import Connection, Select, delete, insert, or_, select, update
 
 from modak import __version__
 from modak.facts import SeriesKey
@@ -14,15 +16,20 @@ from modak.perfmodel import unsaid
 from modak.perfmodel.curves import FIT_VERSION, Cell, Curve, fit_cells, gathered
 from modak.store.cells import cells
 from modak.store.schema import models, series
-from modak.store.series import COLUMNS, from_row, key_hash
+from modak.store.series import COLUMNS, from_row, key_hash, of_same_runs
 
-FITTED_BY = f"{__version__}/{FIT_VERSION}"
-"""Which code fitted a curve; curves of other code are fitted anew."""
+FITTED_BY: Final = f"{__version__}/{FIT_VERSION}"
+"""The version of the code that fitted a curve; curves of another version are fitted again."""
+AT_ONCE: Final = 500
+"""Series in one statement: far below every database's limit of parameters."""
+
+Numbered = tuple[int, Curve]
+"""The number of a series, and one of its curves."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """New curves of a series, and what they rest on."""
+    """New curves of a series, and the count of changes that they are based on."""
 
     series_id: int
     changed: int
@@ -31,48 +38,68 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Found:
-    """All that curves are made of, as one state of the database has it: who fits them holds no connection meanwhile."""
+    """All that curves are made of, from one state of the database: no connection is held while they are fitted."""
 
     stored: Sequence[tuple[int, str]]
     """Series, and a curve of it as JSON."""
     behind: Mapping[int, tuple[SeriesKey, int]]
     cells: Sequence[Cell]
-    """Of those that are behind."""
+    """Of the series that are behind."""
 
 
 def read(connection: Connection, application: str | None = None) -> Found:
     """What there is of one application (or of all) for :func:`newest`."""
-    behind = stale(connection, application)
-    chosen = select(models.c.series_id, models.c.body).order_by(models.c.series_id, models.c.id)
-    if application is not None:
-        chosen = chosen.where(models.c.application == application)
+    applications = None if application is None else (application,)
+    chosen = _bodies() if application is None else _bodies().where(models.c.application == application)
+    return _found(connection, chosen, stale(connection, applications))
+
+
+def read_from(connection: Connection, first: int, most: int) -> tuple[Found, range]:
+    """The same for up to ``most`` (at most 500) series from the number ``first`` on; and the range of their numbers, empty at the end.
+
+    Of the series that are behind, only those are included that are in this range or may tell of the same runs as one that is.
+    """
+    chosen = select(series.c.id, series.c.application).where(series.c.id >= first).order_by(series.c.id).limit(most)
+    rows = connection.execute(chosen).all()
+    here = range(first, rows[-1].id + 1) if rows else range(0)
+    behind = stale(connection, {row.application for row in rows})
+    kin = {unsaid.kin(key) for number, (key, _) in behind.items() if number in here}
+    behind = {number: one for number, one in behind.items() if unsaid.kin(one[0]) in kin}
+    return _found(connection, _bodies().where(models.c.series_id.between(here.start, here.stop - 1)), behind), here
+
+
+def _bodies() -> Select[Any]:
+    return select(models.c.series_id, models.c.body).order_by(models.c.series_id, models.c.id)
+
+
+def _found(connection: Connection, chosen: Select[Any], behind: Mapping[int, tuple[SeriesKey, int]]) -> Found:
     stored = [(number, body) for number, body in connection.execute(chosen)]
     return Found(stored, behind, list(cells(connection, {number: key for number, (key, _) in behind.items()})))
 
 
-def newest(found: Found) -> tuple[tuple[Curve, ...], tuple[Fitted, ...]]:
-    """The curves as the data stood, by series; and what was fitted for that just now. Nothing is stored."""
+def newest(found: Found) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:
+    """The curves as the data stood, each with the number of its series, in that order; and what was fitted for that just now.
+
+    Nothing is stored.
+    """
     fitted = _refitted(found) if found.behind else ()
     curves = [(number, Curve.model_validate_json(body)) for number, body in found.stored if number not in found.behind]
     curves += [(one.series_id, curve) for one in fitted for curve in one.curves]
-    return tuple(curve for _, curve in sorted(curves, key=lambda pair: pair[0])), fitted
+    return tuple(sorted(curves, key=itemgetter(0))), fitted
 
 
-def stale(connection: Connection, application: str | None = None) -> dict[int, tuple[SeriesKey, int]]:
-    """Series whose results changed since they were fitted (or that another version fitted), with their count of changes.
+def stale(connection: Connection, applications: Collection[str] | None = None) -> dict[int, tuple[SeriesKey, int]]:
+    """Series whose results changed since they were fitted, or that another version fitted, with their count of changes.
 
-    And those that may tell of the same runs: which of them are fitted together may have changed, too.
+    Series that may tell of the same runs are included: which of them are fitted together may have changed, too.
     """
     behind = or_(series.c.fitted.is_(None), series.c.fitted != series.c.changed, series.c.fitted_by != FITTED_BY)
     columns = (series.c.id, series.c.changed, *(series.c[name] for name in COLUMNS))
-    chosen = select(*columns) if application is None else select(*columns).where(series.c.application == application)
+    chosen = select(*columns) if applications is None else select(*columns).where(series.c.application.in_(applications))
     changed = {row.id: (from_row(row), row.changed) for row in connection.execute(chosen.where(behind))}
     if not changed:
         return changed
-    names, kin = {key.application for key, _ in changed.values()}, {unsaid.kin(key) for key, _ in changed.values()}
-    rows = (row for row in connection.execute(chosen.where(not_(behind))) if row.application in names)
-    others = ((row.id, from_row(row), row.changed) for row in rows)
-    return changed | {number: (key, count) for number, key, count in others if unsaid.kin(key) in kin}
+    return changed | of_same_runs(connection, [key for key, _ in changed.values()], skip=changed)
 
 
 def _refitted(found: Found) -> tuple[Fitted, ...]:
@@ -87,14 +114,20 @@ def _refitted(found: Found) -> tuple[Fitted, ...]:
 
 
 def keep(connection: Connection, fitted: Sequence[Fitted]) -> None:
-    """Store curves, unless their series changed again since they were fitted."""
-    for one in fitted:
-        mark = update(series).where(series.c.id == one.series_id, series.c.changed == one.changed)
-        if not connection.execute(mark.values(fitted=one.changed, fitted_by=FITTED_BY)).rowcount:
-            continue
-        connection.execute(delete(models).where(models.c.series_id == one.series_id))
+    """Store curves, except of series that have changed again since they were fitted."""
+    for start in range(0, len(fitted), AT_ONCE):
+        part = fitted[start : start + AT_ONCE]
+        chosen = select(series.c.id, series.c.changed).where(series.c.id.in_([one.series_id for one in part]))
+        changed = {row.id: row.changed for row in connection.execute(chosen)}
+        same = [one for one in part if changed.get(one.series_id) == one.changed]
+        numbers = [one.series_id for one in same]
+        mark = update(series).where(series.c.id.in_(numbers)).values(fitted=series.c.changed, fitted_by=FITTED_BY)
+        connection.execute(mark)
+        connection.execute(delete(models).where(models.c.series_id.in_(numbers)))
         rows = [
-            {"series_id": one.series_id, "application": curve.series.application, "body": curve.model_dump_json()} for curve in one.curves
+            {"series_id": one.series_id, "application": curve.series.application, "body": curve.model_dump_json()}
+            for one in same
+            for curve in one.curves
         ]
         if rows:
             connection.execute(insert(models), rows)

@@ -1,4 +1,4 @@
-"""Connections: one engine a database, readers that never wait, writers one at a time, and errors in one line.
+"""Connections: one engine for each database, readers that never wait, writers one at a time, and errors in one line.
 
 SQLite runs in WAL mode with ``BEGIN IMMEDIATE`` for writers: a writer that began with a read and then finds the database
 locked would fail at once or, worse, lose an update. On network file systems, where WAL's shared memory does not work, the
@@ -23,15 +23,15 @@ from modak.errors import Unavailable
 
 BUSY_MS: Final = 30_000
 QUICK_MS: Final = 100
-"""For how long what can do without the lock waits for it."""
+"""The same for writers that can do without the lock."""
 POOL_WAIT_S: Final = 5
-"""For how long a caller waits for a connection that others of this process have, or a writer for its turn to wait for the lock."""
+"""Seconds that a caller waits for a connection of the pool, or a writer for its turn to wait for the lock."""
 MOST_WAITING: Final = 8
-"""Writers of one process that hold a connection while they wait for another's lock; of the 15 there are, readers have the others."""
+"""Writers of one process that hold a connection while they wait for the lock; of the 15 connections, readers have the others."""
 CACHE_KIB: Final = 4_096
-"""Memory for pages of each of SQLite's connections, for as long as it lives: the next request is about another plan, and gains little."""
+"""Page cache of each SQLite connection. Small, since it is kept for as long as the connection, and requests rarely read the same pages."""
 LOAD_CACHE_KIB: Final = 65_536
-"""The same for one that writes data: a load comes back to the same indexes with each row."""
+"""The same for a connection that writes data: a load uses the same index pages for each row."""
 WRITERS: Final = 0x6D6F6461
 """Key of the PostgreSQL advisory lock that writers of data take in turn."""
 OUT_OF_REACH: Final = "the database is out of reach"
@@ -64,21 +64,32 @@ def connect(url: URL) -> Engine:
     """An engine for the database. Nothing is opened yet, but SQLite's folder is made."""
     if url.drivername == "sqlite":
         return _sqlite(url)
+    said = {"connect_timeout": 10, "application_name": "modak", "client_encoding": "utf8"}  # whatever PGCLIENTENCODING says
     try:
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10, "application_name": "modak"}, **_shared())
+        engine = create_engine(url, pool_pre_ping=True, connect_args=said, **_shared())
     except (ModuleNotFoundError, NoSuchModuleError):
         raise Unavailable("PostgreSQL needs the extra 'postgres': pip install 'modak[postgres]'", field=_SETTING) from None
 
+    @event.listens_for(engine, "connect", insert=True)  # before anything is asked
+    def _unicode(connection: Any, _record: Any) -> None:
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding not in (None, "UTF8"):
+            connection.close()
+            needed = "MODAK needs UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0)"
+            raise Unavailable(f"the database {shown(url)} has the encoding {encoding}; {needed}", told=OUT_OF_REACH)
+
+    return engine
+
 
 def _shared() -> dict[str, Any]:
-    """What lets the threads of one process share an engine, though some of them wait long."""
+    """Options with which the threads of one process share an engine, although some of them wait long."""
     return {"pool_timeout": POOL_WAIT_S, "execution_options": {"turns": BoundedSemaphore(MOST_WAITING)}}
 
 
 def quick(engine: Engine) -> Engine:
-    """The same database for what a killed process must not lose but a broken power line may, and what can do without the lock.
+    """The same database for writes that may be lost when the power fails (not when a process is killed), or that can do without the lock.
 
-    SQLite then waits for no disk, and hardly for another writer.
+    SQLite then does not wait for the disk, and waits for another writer for :data:`QUICK_MS` only.
     """
     if engine.dialect.name != "sqlite":
         return engine
@@ -119,11 +130,11 @@ def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, 
 
 
 def _private(path: Path) -> None:
-    """Make a new database its owner's alone: it will hold everybody's requests, the audit trail, the hashes of tokens.
+    """Create a new database file that only its owner can read: it will hold requests, the audit trail, hashes of tokens.
 
-    SQLite gives the files beside it the same mode. One that is there keeps its own: whoever shares it has chosen that.
+    SQLite gives the files beside it the same mode. An existing file keeps its mode, which its owner has chosen.
     """
-    with suppress(OSError):  # it is there, or cannot be made: SQLite says which
+    with suppress(OSError):  # it exists, or cannot be created: SQLite says which
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
@@ -140,7 +151,7 @@ def on_network(path: Path, mounts: Path = Path("/proc/mounts")) -> bool:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that sees one state of the database, whatever others write meanwhile."""
+    """A connection that sees one state of the database, even while others write."""
     with translated(engine), engine.connect() as plain:
         connection = plain if engine.dialect.name == "sqlite" else plain.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin():
@@ -151,9 +162,9 @@ def reading(engine: Engine) -> Iterator[Connection]:
 def writing(engine: Engine, *, shared: bool = False, wait: bool = True) -> Iterator[Connection]:
     """A transaction that is committed as a whole at the end, or not at all; one at a time, unless it is ``shared``.
 
-    ``shared`` transactions touch nothing that a load does (plans, keys): PostgreSQL lets them run beside one. Who does
-    not ``wait`` there for another writer gets :class:`Locked`; SQLite's engine says itself how long it waits. So does who
-    finds as many writers of this process waiting as may.
+    ``shared`` transactions touch no table that a load writes (plans, keys): PostgreSQL runs them beside one. Without ``wait``, PostgreSQL
+    raises :class:`Locked` if there is another writer; how long SQLite waits is set in the engine. :class:`Locked` is also raised if
+    :data:`MOST_WAITING` writers of this process wait already.
     """
     beside = shared and engine.dialect.name == "postgresql"
     with translated(engine), nullcontext() if beside else _turn(engine, wait=wait), engine.connect() as plain:
@@ -166,7 +177,7 @@ def writing(engine: Engine, *, shared: bool = False, wait: bool = True) -> Itera
 
 @contextmanager
 def _turn(engine: Engine, *, wait: bool) -> Iterator[None]:
-    """One of the connections with which this process may wait for the lock."""
+    """The right to hold one of the connections with which this process may wait for the lock."""
     turns: BoundedSemaphore = engine.get_execution_options()["turns"]
     if not turns.acquire(timeout=POOL_WAIT_S if wait else 0):
         raise _unreached(engine.url, "others wait to write; try again when they are done", Locked)
@@ -190,9 +201,9 @@ class Locked(Unavailable):
 
 @contextmanager
 def translated(engine: Engine) -> Iterator[None]:
-    """A database that cannot answer is :class:`modak.errors.Unavailable`, in one line without the password.
+    """Raise :class:`modak.errors.Unavailable`, in one line without the password, if the database cannot answer.
 
-    Violated constraints and statements that make no sense are slips of ours, and stay what they are.
+    Violated constraints and wrong statements are bugs, and are raised as they are.
     """
     driver: Any = engine.dialect.loaded_dbapi
     try:
@@ -209,7 +220,7 @@ def translated(engine: Engine) -> Iterator[None]:
 
 
 def shown(url: URL) -> str:
-    """The database as a message names it: the file, or the address without the password."""
+    """The database in messages: the file, or the address without the password."""
     return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
 
 
@@ -225,7 +236,7 @@ _REASONS: Final = {
 
 
 def _failed(url: URL, error: BaseException | None, kind: type[Unavailable] = Unavailable) -> Unavailable:
-    """What the driver said, in one line: to callers of a service only where the words are ours, since drivers name hosts and users."""
+    """The driver's error in one line. Callers of a service see it only in our own words, since drivers name hosts and users."""
     first = (str(error).strip() or type(error).__name__).splitlines()[0]
     if first in _REASONS:
         return _unreached(url, _REASONS[first], kind)

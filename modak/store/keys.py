@@ -1,4 +1,4 @@
-"""API keys, and the tokens with which jobs send their results back. Of neither is more kept than its hash."""
+"""API keys, and the tokens with which jobs send their results back. Only their hashes are stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modak.store.schema import api_keys, plans, result_tokens
 from modak.store.times import instant, now, stored
 
 RESULT_DAYS: Final = 90
-"""Days that a job has, from its plan to its result."""
+"""Days for which a job's token is valid."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Key:
 def create(
     connection: Connection, digest: str, name: str, principal: str, scopes: tuple[str, ...], expires_at: datetime | None, by: str
 ) -> Key:
-    """Keep a new key."""
+    """Store a new key."""
     values = {
         "id": secrets.token_hex(4),
         "hash": digest,
@@ -54,7 +54,7 @@ def create(
 
 
 def find(connection: Connection, digest: str) -> Key | None:
-    """The key with this hash, whatever has become of it."""
+    """The key with this hash, also if it has expired or was revoked; ``None`` if there is none."""
     row = connection.execute(select(api_keys).where(api_keys.c.hash == digest)).first()
     return _key(row) if row is not None and hmac.compare_digest(row.hash, digest) else None
 
@@ -65,7 +65,7 @@ def every(connection: Connection) -> tuple[Key, ...]:
 
 
 def revoke(connection: Connection, identity: str) -> bool:
-    """End a key; whether it was still alive. Raises :class:`modak.errors.NotFound`."""
+    """Revoke a key; returns whether it was not revoked before. Raises :class:`modak.errors.NotFound`."""
     living = update(api_keys).where(api_keys.c.id == identity, api_keys.c.revoked_at.is_(None))
     if connection.execute(living.values(revoked_at=stored(now()))).rowcount:
         return True
@@ -75,7 +75,7 @@ def revoke(connection: Connection, identity: str) -> bool:
 
 
 def allow_result(connection: Connection, digest: str, plan_id: str, principal: str) -> datetime:
-    """Let whoever holds the token send one result of the plan, in the principal's name; until when.
+    """Let the holder of a token send one result of the plan, in the principal's name; returns until when.
 
     The plan is kept for as long. Raises :class:`modak.errors.NotFound` for a plan that is not there.
     """
@@ -91,13 +91,13 @@ def allow_result(connection: Connection, digest: str, plan_id: str, principal: s
 
 
 def result_allowed(connection: Connection, digest: str, plan_id: str) -> str | None:
-    """In whose name a result of the plan is taken for this token; ``None`` for a token of another plan, a used or an expired one."""
+    """The principal in whose name this token sends a result of the plan; ``None`` for another plan's token, a used or an expired one."""
     row = connection.execute(select(result_tokens).where(_usable(digest, plan_id))).first()
     return str(row.principal) if row is not None and hmac.compare_digest(row.hash, digest) else None
 
 
 def spend(connection: Connection, digest: str, plan_id: str) -> bool:
-    """Use the token up, within the connection's transaction; false where somebody was faster."""
+    """Use the token up, within the connection's transaction; returns whether it could still be used."""
     used = update(result_tokens).where(_usable(digest, plan_id)).values(used_at=stored(now()))
     return bool(connection.execute(used).rowcount)
 

@@ -1,4 +1,4 @@
-"""Results in: batches of checked rows into narrow tables, in one transaction, each row only once.
+"""Loading results: batches of checked rows go into narrow tables, in one transaction, each row only once.
 
 Rows are sorted by series and layout before they go in, so that the unique index is filled page after page; SQLite takes
 them by ``executemany``, PostgreSQL by a binary ``COPY`` into a temporary table.
@@ -17,15 +17,15 @@ from sqlalchemy import Connection, Row, func, insert, or_, select, text, update
 
 from modak import __version__
 from modak.errors import nearest
-from modak.facts import SeriesKey, System
+from modak.facts import SeriesKey, System, same_name
 from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.perfmodel import unsaid
 from modak.progress import Progress, silent
 from modak.results.metrics import misnamed
-from modak.store import replacing, suspects, versions
-from modak.store.schema import ONCE, loads, models, results, series, systems, texts
-from modak.store.series import COLUMNS, from_row, ids, label
+from modak.store import catalogue, replacing, suspects, versions
+from modak.store.schema import ONCE, loads, models, results, series, texts
+from modak.store.series import COLUMNS, from_row, ids, label, of_same_runs
 from modak.store.staging import Staged
 from modak.store.times import instant, now, stored
 from modak.store.values import FileReport, LoadReport
@@ -40,7 +40,7 @@ _PACKED: Final = {"measured_at": ">i8", "value": ">f8"}
 
 @dataclass
 class _Done:
-    """What a load has done so far."""
+    """The state of a load."""
 
     number: int
     version: str
@@ -60,7 +60,7 @@ class _Done:
     load_ids: list[int] = field(default_factory=list)
 
     def told(self, rows: int) -> None:
-        """Tell how far the load has come; ``rows`` of the file at hand are stored."""
+        """Report the progress; ``rows`` of the current file are stored."""
         at = self.rows + rows
         self.tell(0.5 + at / self.expected / 2 if self.expected else 1.0, at)
 
@@ -74,11 +74,11 @@ def load(
     knowledge: bool = False,
     progress: Progress = silent,
 ) -> LoadReport:
-    """Store the rows of ``tables`` within the connection's transaction; ``knowledge``: what is known changed in it, too.
+    """Store the rows of ``tables`` within the connection's transaction; ``knowledge``: knowledge changed in it, too.
 
-    With ``replace`` a row takes the place of those that tell of the same run with another value: they stay, as history.
-    Where nothing is new, the report says so, and the caller should roll back: the version was counted up.
-    Raises :class:`modak.errors.DataError` from a table that was not checked before and has a fault.
+    With ``replace``, a row replaces those of the same run with another value, which are kept as history.
+    If the report says that nothing is new, the caller should roll back, because the version was counted up.
+    Raises :class:`modak.errors.DataError` for a fault in a table that was not checked before.
     """
     found = _Done(*versions.bump(connection, knowledge=knowledge), tell=progress)
     found.highest = connection.execute(select(func.max(results.c.id))).scalar() or 0
@@ -91,6 +91,7 @@ def load(
             _load_file(connection, each, each.batches, principal, found, replace=replace)
     touched = _mark_touched(connection, found) if found.new or found.replaced else {}
     found.suspicious += suspects.note(connection, touched, found.highest, found.load_ids) if found.new else []
+    known_systems = catalogue.read(connection, System)
     return LoadReport(
         version=found.version,
         rows=found.rows,
@@ -104,8 +105,8 @@ def load(
         suspicious_count=len(found.suspicious),
         notes=(
             *dict.fromkeys(found.notes),
-            *_unknown_systems(connection, found.systems),
-            *_without_partition(connection, touched.values()),
+            *_unknown_systems(known_systems, found.systems),
+            *_without_partition(known_systems, touched.values()),
             *_misnamed(touched.values()),
         ),
         files=tuple(found.files),
@@ -113,7 +114,7 @@ def load(
 
 
 def loaded(connection: Connection, table: Table) -> Row[Any] | None:
-    """The load of the same bytes with the same options, if there was one: they were the same rows and need not be read again."""
+    """The load of the same bytes with the same options, if there was one: its rows need not be read again."""
     same = (loads.c.sha256 == table.source.sha256, loads.c.format == table.format, loads.c.options == options_text(table.options))
     return connection.execute(select(loads).where(*same).order_by(loads.c.id).limit(1)).first()
 
@@ -165,7 +166,7 @@ def _load_file(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Millions of small tuples without a cycle among them: looking for one takes longer than making them."""
+    """Switch the garbage collector off: it would search millions of small tuples for cycles, for longer than it takes to make them."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -176,7 +177,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def _arrays(connection: Connection, batch: Batch, load_id: int, number: int) -> dict[str, Any]:
-    """The columns to insert, sorted by what the unique index is sorted by."""
+    """The columns to insert, sorted as the unique index is."""
     series_ids = np.array(ids(connection, batch.series, number), dtype=np.int32)
     columns: dict[str, Any] = {
         "load_id": np.full(len(batch), load_id, dtype=np.int32),
@@ -258,7 +259,7 @@ def _note_suspects(batch: Batch, name: str, done: _Done) -> None:
 
 
 def _mark_touched(connection: Connection, done: _Done) -> dict[int, SeriesKey]:
-    """Mark the series whose rows changed, so that their models are fitted anew; they, by number."""
+    """Mark the series whose rows changed, so that their models are fitted again; returns them by number."""
     got = select(results.c.series_id).where(results.c.id > done.highest, results.c.load_id.in_(done.load_ids)).distinct()
     here = or_(series.c.id.in_(got), series.c.id.in_(sorted(done.changed)))
     connection.execute(update(series).where(here).values(changed=done.number))
@@ -277,9 +278,7 @@ def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> i
 
 def _fitted_together(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[int]:
     """Numbers of the series, and of those whose curves they are a part of."""
-    columns = (series.c.id, *(series.c[name] for name in COLUMNS))
-    rows = connection.execute(select(*columns).where(series.c.application.in_({key.application for key in touched.values()})))
-    known = {row.id: from_row(row) for row in rows} if touched else {}
+    known = {number: key for number, (key, _) in of_same_runs(connection, touched.values()).items()}
     places = {number: frozenset(place.series.model_dump_json() for place in to) for number, to in unsaid.places(known).items()}
     changed = frozenset(one for number in touched for one in places[number])
     return [number for number, to in places.items() if to & changed]
@@ -290,27 +289,23 @@ def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
     return tuple(text for text in said if text)[:SHOWN]
 
 
-def _unknown_systems(connection: Connection, named: set[str]) -> tuple[str, ...]:
-    known = set(connection.execute(select(systems.c.name)).scalars())
-    plain = {name.replace("_", "-") for name in known}
-    strange = sorted(name for name in named if name.replace("_", "-") not in plain)
-    return tuple(f"unknown system {name!r}{_meant(name, known)}; its rows are kept" for name in strange)
+def _unknown_systems(known: Sequence[System], named: set[str]) -> Iterator[str]:
+    """A note for each system of the results that is not known by this name or alias, in any spelling."""
+    folded = {name for system in known for name in system.folded_names}
+    for name in sorted(each for each in named if same_name(each) not in folded):
+        yield f"unknown system {name!r}{_meant(name, [system.name for system in known])}; its rows are kept"
 
 
-_AT_ONCE: Final = 500
-"""Systems in one query: below every database's limit of parameters."""
-
-
-def _without_partition(connection: Connection, touched: Iterable[SeriesKey]) -> Iterator[str]:
-    """Of systems whose partitions have different nodes: that results which name none count for each of them."""
-    open_ = sorted({key.system.replace("_", "-") for key in touched if key.system and not key.partition})[:_AT_ONCE]
-    for body in connection.execute(select(systems.c.body).where(systems.c.name.in_(open_)).order_by(systems.c.name)).scalars():
-        system = System.model_validate_json(body)
-        if len({(part.node.processor, part.node.accelerator) for part in system.partitions}) > 1:
+def _without_partition(known: Sequence[System], touched: Iterable[SeriesKey]) -> Iterator[str]:
+    """A note for each system whose partitions have different nodes: results that name no partition count for each of them."""
+    open_ = {same_name(key.system) for key in touched if key.system and not key.partition}
+    for system in known:
+        different = len({(part.node.processor, part.node.accelerator) for part in system.partitions}) > 1
+        if different and not open_.isdisjoint(system.folded_names):
             names = ", ".join(part.name for part in system.partitions)
             yield f"{system.name} has partitions with different nodes ({names}); rows without 'partition' count as measured in any of them"
 
 
-def _meant(name: str, known: set[str]) -> str:
-    close = nearest(name, sorted(known))
+def _meant(name: str, known: Sequence[str]) -> str:
+    close = nearest(name, known)
     return f"; did you mean {close!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""The schema's versions: which one a database has, and the way up and down. Alembic is imported only where something is to be done."""
+"""Versions of the schema: which one a database has, and migrating up and down. Alembic is imported only if something has to be done."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def upgrade(url: str, *, fill: bool = True) -> bool:
 
     engine = connect(supported(url))
     try:
-        with reading(engine) as connection:  # a host that starts does not wait for what another one loads
+        with reading(engine) as connection:  # without the lock: a host that starts does not wait for another one's load
             if state(connection) == "current":
                 return False
         with writing(engine) as connection:

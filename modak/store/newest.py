@@ -16,9 +16,9 @@ from modak.prepared import Prepared, prepared
 from modak.store.store import Store
 
 MOST: Final = 32
-"""Applications whose models are kept, each for every set of switches that was asked about."""
+"""Most pairs of an application and a set of switches whose facts are kept."""
 PATIENCE_S: Final = 2.0
-"""How long requests wait for what is newly known, from when the first of them asked; then the version before answers, complete as it is."""
+"""Seconds that requests wait for new knowledge, from the first of them on; then the version before answers, which is complete in itself."""
 
 
 Switches = tuple[tuple[str, ...], ...]
@@ -35,9 +35,9 @@ class _Knowledge:
 
 @dataclass
 class Newest:
-    """Facts of a store. What is newly known is read and prepared by a thread of its own, then takes the old one's place.
+    """The newest facts of a store. Changed knowledge is read and prepared by a thread of its own, which then replaces the old.
 
-    Results that are loaded change no knowledge: it is not read again for them, and no request waits.
+    Loading results changes no knowledge: nothing is read again for that, and no request waits.
     """
 
     store: Store
@@ -48,13 +48,13 @@ class Newest:
     _until: float = 0.0
 
     def ready(self, application: str | None, switches: Switches = ()) -> Prepared | None:
-        """What :meth:`facts` answers, if it is in memory and the newest."""
+        """What :meth:`facts` returns, if it is in memory and the newest; otherwise ``None``."""
         held = self._knowledge
         known = self._known.get((application, switches)) if application is not None else held.facts if held else None
         return known if known is not None and known.version == self.store.version() else None
 
     def facts(self, application: str | None, switches: Switches = ()) -> Prepared:
-        """What is known, with the models of an application (of none: without), and what other applications tell of ``switches``.
+        """The newest facts, with the models of an application (``None``: without models), and other applications' results for ``switches``.
 
         Raises :class:`modak.errors.Unavailable` where the database does not answer.
         """
@@ -77,7 +77,7 @@ class Newest:
         return (self._knowledge or before).facts
 
     def _wait(self) -> None:
-        """Wait for the thread that reads what is newly known: one at a time, and no longer than patience lasts."""
+        """Wait for the thread that reads changed knowledge (there is one at a time), for :data:`PATIENCE_S` at most."""
         with self._lock:
             if self._reading is None or not self._reading.is_alive():
                 self._reading = threading.Thread(target=self._read_again, name="modak-facts", daemon=True)
@@ -91,7 +91,7 @@ class Newest:
             self._read()
 
     def _read(self) -> _Knowledge:
-        """The newest knowledge with its indexes; then the garbage collector need not look at it again."""
+        """Read the newest knowledge and prepare its indexes. The garbage collector need not look at it again."""
         _, changed = self.store.versions()  # first: what is added before the facts are read makes them read once more, and is not missed
         facts = prepared(self.store.snapshot())
         facts.with_evidence(())

@@ -4,53 +4,92 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Executable, case, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, Executable, case, delete, or_, select
 
 from modak.dsl import Texts
 from modak.errors import NotFound
+from modak.store.engine import reading, writing
 from modak.store.schema import plans
 from modak.store.times import instant, now, stored
 from modak.store.values import StoredPlan
 from modak.text.numbering import Numbers
 
+if TYPE_CHECKING:
+    from modak.store.spool import PlanSpool
+
 SWEEPS: Final = "00"
-"""End of the ids of plans with which those that have expired are dropped: ids are hashes, so it is one plan in 256."""
-
-
+"""Storing a plan whose id ends like this also deletes expired plans: ids are hashes, so that is one plan in 256."""
 COLUMNS: Final = frozenset(column.name for column in plans.columns)
 
 
-def as_row(
-    plan_id: str,
-    request: Mapping[str, Any],
-    response: str,
-    texts: Texts,
-    *,
-    data_version: str,
-    application: str | None,
-    expires_at: datetime | None,
-    result_ids: Numbers = (),
-) -> dict[str, Any]:
-    """A plan's row; ``response`` is the JSON that was answered."""
-    return {
-        "id": plan_id,
-        "created_at": stored(now()),
-        "expires_at": None if expires_at is None else stored(expires_at),
-        "application": application,
-        "data_version": data_version,
-        "request": json.dumps(request, ensure_ascii=False),
-        "response": response,
-        "job_script": texts.job_script,
-        "build_script": texts.build_script,
-        "definition": texts.definition,
-        "definition_name": texts.definition_name,
-        "result_ids": json.dumps(list(result_ids)),
-    }
+@dataclass(frozen=True)
+class Plans:
+    """The plans of an open database. Each method is one transaction."""
+
+    engine: Engine
+    quick_engine: Engine
+    """For writes that wait neither for the disk, which costs more than the plan itself, nor long for another writer."""
+    spool: PlanSpool
+    """For plans that are made while another writer holds the lock."""
+
+    def save(
+        self,
+        plan_id: str,
+        request: Mapping[str, Any],
+        response: str,
+        texts: Texts,
+        *,
+        data_version: str,
+        application: str | None = None,
+        expires_at: datetime | None = None,
+        result_ids: Numbers = (),
+    ) -> None:
+        """Store a plan; ``request`` is a JSON object, ``response`` the text of one, ``result_ids`` the results behind its prediction."""
+        row = {
+            "id": plan_id,
+            "created_at": stored(now()),
+            "expires_at": None if expires_at is None else stored(expires_at),
+            "application": application,
+            "data_version": data_version,
+            "request": json.dumps(request, ensure_ascii=False),
+            "response": response,
+            "job_script": texts.job_script,
+            "build_script": texts.build_script,
+            "definition": texts.definition,
+            "definition_name": texts.definition_name,
+            "result_ids": json.dumps(list(result_ids)),
+        }
+        self.spool.store_or_spool(row, lambda: self._store(row))
+
+    def _store(self, row: Mapping[str, Any]) -> None:
+        with writing(self.quick_engine, shared=True) as connection:
+            taken = self.spool.flush(connection)
+            save(connection, row)
+        self.spool.remove(taken)
+
+    def get(self, plan_id: str) -> StoredPlan:
+        """The plan with this id. Raises :class:`modak.errors.NotFound` for one that never was or has expired."""
+        if waiting := self.spool.find(plan_id):
+            return _plan(waiting)
+        with reading(self.engine) as connection:
+            row = connection.execute(select(plans).where(plans.c.id == plan_id, _living())).first()
+        if row is None:
+            raise NotFound(f"no plan {plan_id[:80]!a}; plans expire", field="id")
+        return _plan(row._mapping)
+
+    def newest(self, limit: int) -> tuple[StoredPlan, ...]:
+        """The newest plans, the newest first, those that have expired left out."""
+        waiting = {row["id"]: _plan(row) for row in self.spool.every()}
+        chosen = select(plans).where(_living()).order_by(plans.c.created_at.desc(), plans.c.id).limit(limit)
+        with reading(self.engine) as connection:
+            found = {row.id: _plan(row._mapping) for row in connection.execute(chosen)} | waiting
+        return tuple(sorted(found.values(), key=lambda plan: (-plan.created_at.timestamp(), plan.id))[:limit])
 
 
 def save(connection: Connection, row: Mapping[str, Any]) -> None:
@@ -71,25 +110,11 @@ def _upsert(dialect: str) -> Executable:
     return upsert
 
 
-def read(connection: Connection, plan_id: str) -> StoredPlan:
-    """The plan with this id. Raises :class:`modak.errors.NotFound` for one that never was or has expired."""
-    row = connection.execute(select(plans).where(plans.c.id == plan_id, _living())).first()
-    if row is None:
-        raise NotFound(f"no plan {plan_id[:80]!a}; plans expire", field="id")
-    return plan_of(row._mapping)
-
-
-def newest(connection: Connection, limit: int) -> tuple[StoredPlan, ...]:
-    """The newest plans that have not expired, the newest first."""
-    rows = connection.execute(select(plans).where(_living()).order_by(plans.c.created_at.desc(), plans.c.id).limit(limit))
-    return tuple(plan_of(row._mapping) for row in rows)
-
-
 def _living() -> ColumnElement[bool]:
     return or_(plans.c.expires_at.is_(None), plans.c.expires_at >= stored(now()))
 
 
-def plan_of(row: Mapping[Any, Any]) -> StoredPlan:
+def _plan(row: Mapping[Any, Any]) -> StoredPlan:
     """What a row says."""
     return StoredPlan(
         id=row["id"],

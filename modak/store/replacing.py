@@ -1,7 +1,7 @@
-"""A corrected row takes the place of its predecessor, which stays in the table with the load that replaced it.
+"""Corrected rows replace their predecessors, which stay in the table with the number of the load that replaced them.
 
-Two rows tell of the same run where they agree in everything but value and suspicion. What a file says of a run is all there is of
-it: other rows of that run are replaced, and one that was replaced before and is said again stands again.
+Two rows are of the same run if they agree in everything but value and suspicion. A corrected file says all there is of a run: its other
+rows are replaced, and a row that was replaced before and is in the file again is valid again.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _SAID: Final = Table(
 
 
 class Loading(Protocol):
-    """What a load keeps count of."""
+    """The state of a load."""
 
     changed: set[int]
 
 
 def note(connection: Connection, columns: dict[str, Any]) -> None:
-    """Remember rows that the file says."""
+    """Keep the rows of the file in a temporary table."""
     _SAID.create(connection, checkfirst=True)
     for start in range(0, len(columns["value"]), AT_ONCE):
         parts = [columns[column.name][start : start + AT_ONCE].tolist() for column in ONCE]
@@ -38,7 +38,7 @@ def note(connection: Connection, columns: dict[str, Any]) -> None:
 
 
 def settle(connection: Connection, load_id: int, done: Loading) -> int:
-    """Put aside what the file contradicts, and set up again what it confirms; returns how many rows were put aside."""
+    """Mark rows that the file contradicts as replaced, and those that it confirms as valid; returns how many were replaced."""
     here = results.c.series_id.in_(select(_SAID.c.series_id))
     run = and_(*(results.c[column.name] == _SAID.c[column.name] for column in SAME_RUN))
     whole = and_(*(results.c[column.name] == _SAID.c[column.name] for column in ONCE))

@@ -1,4 +1,4 @@
-"""Results out: as values, page by page, or as rows of text for a table."""
+"""Reading results: as values, page by page, or as rows of text for a table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Row, Select, and_, or_, select, tuple_
 
 from modak.errors import RequestError
 from modak.facts import Result, SeriesKey
-from modak.ingest.columns import cell, header
+from modak.ingest.columns import header
 from modak.ingest.table import LAYOUT, UNKNOWN
+from modak.ingest.values import cell
 from modak.store.cells import SERIES_AT_ONCE, layout
 from modak.store.schema import REPLACED, loads, results, series, texts
 from modak.store.series import from_row, has_params, matching
@@ -35,21 +36,23 @@ Found = tuple[SeriesKey, Row[Any]]
 
 def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[Result]:
     """At most ``limit`` (1 to 1,000) results after ``cursor``; equal filters and cursor give the same page."""
-    _check(limit)
+    check_limit(limit)
     found: list[tuple[Result, Place]] = []
-    for key, row in walk(connection, filters, _place(cursor), limit + 1):
+    for key, row in walk(connection, filters, place(cursor), limit + 1):
         if len(found) == limit:
             return Page(tuple(result for result, _ in found), "{}-{}".format(*found[-1][1]))
         found.append((_value(key, row), (row.series_id, row.id)))
     return Page(tuple(result for result, _ in found))
 
 
-def _check(limit: int) -> None:
+def check_limit(limit: int) -> None:
+    """Raise :class:`modak.errors.RequestError` unless a page may have so many items."""
     if not 1 <= limit <= MOST:
         raise RequestError(f"allowed: 1 to {MOST}", field="limit")
 
 
-def _place(cursor: str | None) -> Place:
+def place(cursor: str | None) -> Place:
+    """The place that a cursor ``A-B`` names; before all of them where there is none. Raises :class:`modak.errors.RequestError`."""
     if not cursor:
         return (0, 0)
     found = _CURSOR.fullmatch(cursor)
@@ -79,11 +82,11 @@ def walk(connection: Connection, filters: Mapping[str, str], after: Place = (0, 
 
 def of_series(connection: Connection, keys: Mapping[int, SeriesKey], after: Place = (0, 0), at_once: int = PAGE) -> Iterator[Found]:
     """Results of the series with these numbers; those that were replaced are not among them."""
-    place = tuple_(results.c.series_id, results.c.id)
+    here = tuple_(results.c.series_id, results.c.id)
     chosen = _rows().where(results.c.series_id.in_(keys), results.c.replaced_by == 0)
     chosen = chosen.order_by(results.c.series_id, results.c.id).limit(at_once)
     while True:
-        rows = connection.execute(chosen.where(place > after)).all()
+        rows = connection.execute(chosen.where(here > after)).all()
         for row in rows:
             yield keys[row.series_id], row
         if len(rows) < at_once:
@@ -103,7 +106,7 @@ def _rows() -> Select[Any]:
 
 def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit: int) -> Page[Result]:
     """At most ``limit`` (1 to 1,000) of the results with these numbers, by number, after ``cursor``; also those replaced since."""
-    _check(limit)
+    check_limit(limit)
     if cursor and not _NUMBER.fullmatch(cursor):
         raise RequestError(_NO_CURSOR, field="cursor")
     wanted = list(islice(spelt_out(numbers, after=int(cursor or 0)), limit + 1))
@@ -114,12 +117,12 @@ def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit
 
 def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[Replaced]:
     """At most ``limit`` (1 to 1,000) of the results that were replaced, each with the load that did it, the last load first."""
-    _check(limit)
+    check_limit(limit)
     numbers = {row.id for row in connection.execute(matching(filters)) if has_params(from_row(row), filters)}
     chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
     chosen = chosen.where(REPLACED).order_by(results.c.replaced_by.desc(), results.c.id)
     if cursor:
-        load, number = _place(cursor)
+        load, number = place(cursor)
         chosen = chosen.where(or_(results.c.replaced_by < load, and_(results.c.replaced_by == load, results.c.id > number)))
     with connection.execute(chosen.execution_options(yield_per=PAGE)) as found:
         rows = list(islice((row for row in found if row.series_id in numbers), limit + 1))

@@ -1,33 +1,34 @@
-"""Series in and out: the row that says what is equal in all its results, found by a hash over that."""
+"""Series of results: a row holds what is equal in all results of a series, and is found by a hash over that."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Row, Select, insert, select
 
-from modak.errors import RequestError, unknown
 from modak.facts import SeriesKey
+from modak.perfmodel import unsaid
+from modak.results.filters import PARAMETER, check
 from modak.store.schema import series
 
+Value = TypeVar("Value")
+
 COLUMNS: Final = tuple(SeriesKey.model_fields)
-FILTERS: Final = tuple(name for name in COLUMNS if name not in ("params", "hyperthreads", "numa_mode", "unit"))
-"""What results can be filtered by, with ``params.NAME``; each with an exact text."""
 _CHUNK: Final = 500
 """Values in an IN list: far below every database's limit of parameters."""
 
 
 def key_hash(key: SeriesKey) -> str:
-    """What makes two series one: all their fields, in any order of ``params``."""
+    """A hash over all fields of a series; the order of ``params`` does not matter."""
     text = json.dumps(key.model_dump(mode="json", exclude_none=True), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def ids(connection: Connection, keys: Sequence[SeriesKey], number: int) -> list[int]:
-    """The numbers of the series, each made where it is not there yet."""
+    """The numbers of the series; those that are not there yet are added."""
     hashes = [key_hash(key) for key in keys]
     found = _known(connection, hashes)
     missing = {mark: key for mark, key in zip(hashes, keys, strict=True) if mark not in found}
@@ -39,11 +40,14 @@ def ids(connection: Connection, keys: Sequence[SeriesKey], number: int) -> list[
 
 def _known(connection: Connection, hashes: Sequence[str]) -> dict[str, int]:
     found: dict[str, int] = {}
-    distinct = list(dict.fromkeys(hashes))
-    for start in range(0, len(distinct), _CHUNK):
-        chosen = select(series.c.key, series.c.id).where(series.c.key.in_(distinct[start : start + _CHUNK]))
+    for part in _chunks(list(dict.fromkeys(hashes))):
+        chosen = select(series.c.key, series.c.id).where(series.c.key.in_(part))
         found.update((mark, number) for mark, number in connection.execute(chosen))
     return found
+
+
+def _chunks(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
 
 
 def _row(key: SeriesKey, mark: str, number: int) -> dict[str, Any]:
@@ -54,36 +58,49 @@ def _row(key: SeriesKey, mark: str, number: int) -> dict[str, Any]:
 
 
 def from_row(row: Row[Any]) -> SeriesKey:
-    """The value of a row that holds :data:`COLUMNS`."""
+    """The key in a row that has :data:`COLUMNS`."""
     values = {name: getattr(row, name) for name in COLUMNS}
     values["params"] = json.loads(values["params"])
     values["hyperthreads"] = None if values["hyperthreads"] is None else bool(values["hyperthreads"])
     return SeriesKey.model_validate(values)
 
 
+def of_same_runs(connection: Connection, keys: Collection[SeriesKey], skip: Container[int] = ()) -> dict[int, tuple[SeriesKey, int]]:
+    """Series that may tell of the same runs as one of these (:func:`modak.perfmodel.unsaid.kin`), by number, with their count of changes.
+
+    These are among them, but for the numbers in ``skip``. Of tens of thousands of series few have the same parameters, which is soon seen.
+    """
+    kin, problems = {unsaid.kin(key) for key in keys}, {unsaid.problem(key.params) for key in keys}
+    found: dict[int, tuple[SeriesKey, int]] = {}
+    for names in _chunks(sorted({key.application for key in keys})):
+        chosen = select(series.c.id, series.c.params).where(series.c.application.in_(names)).order_by(series.c.id)
+        rows = connection.execute(chosen).all()
+        alike = [row.id for row in rows if row.id not in skip and unsaid.problem(json.loads(row.params)) in problems]
+        for numbers in _chunks(alike):
+            whole = select(series.c.id, series.c.changed, *(series.c[name] for name in COLUMNS)).where(series.c.id.in_(numbers))
+            known = ((row.id, from_row(row), row.changed) for row in connection.execute(whole.order_by(series.c.id)))
+            found |= {number: (key, changed) for number, key, changed in known if unsaid.kin(key) in kin}
+    return found
+
+
 def matching(filters: Mapping[str, str]) -> Select[Any]:
     """Series that carry every filter's text, in the order of their numbers, as rows of ``id`` and the key's columns.
 
-    Raises :class:`modak.errors.RequestError` for a filter that is none. ``params.NAME`` are compared by the caller,
+    Raises :class:`modak.errors.RequestError` for an unknown filter. ``params.NAME`` are compared by the caller,
     with :func:`has_params`: databases differ in how they look into JSON.
     """
+    check(filters)
     chosen = select(series.c.id, *(series.c[name] for name in COLUMNS)).order_by(series.c.id)
-    for name, text in filters.items():
-        if name.startswith("params."):
-            continue
-        if name not in FILTERS:
-            raise RequestError(unknown("filter", name, (*FILTERS, "params.NAME")), field=name)
-        chosen = chosen.where(series.c[name] == text)
-    return chosen
+    return chosen.where(*(series.c[name] == text for name, text in filters.items() if not name.startswith(PARAMETER)))
 
 
 def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
     """Whether a series carries the parameters that filters ask for."""
-    wanted = {name.removeprefix("params."): text for name, text in filters.items() if name.startswith("params.")}
+    wanted = {name.removeprefix(PARAMETER): text for name, text in filters.items() if name.startswith(PARAMETER)}
     return all(key.params.get(name) == text for name, text in wanted.items())
 
 
 def label(key: SeriesKey) -> str:
-    """A series in one line: what is known of it, in the order of the columns."""
+    """A series in one line: its known columns, in their order."""
     known = key.model_dump(exclude_none=True, exclude={"params", "unit"})
     return ", ".join(f"{name} {value}" for name, value in (*known.items(), *sorted(key.params.items())))

@@ -1,7 +1,7 @@
-"""Plans that are made while somebody holds SQLite's only write lock for long: they are spooled to files beside the database.
+"""Plans that are made while another writer holds SQLite's only write lock: they are spooled to files beside the database.
 
-Nobody waits for them, and they are found like any other plan; the next plan that is stored brings them into the database. PostgreSQL
-stores plans beside a load, and needs none of this.
+So no request waits for a load, and the plans are found like any other. The next plan that is stored brings them into the database.
+PostgreSQL stores plans beside a load, and needs no spool.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from modak.store.engine import OUT_OF_REACH, Locked
 from modak.store.times import now, stored
 
 RETRY_S: Final = 1.0
-"""For how long the lock is taken to be still held, so that not every plan waits to find that out."""
+"""Seconds for which the lock is assumed to be still held, so that not every plan waits to find that out."""
 AT_ONCE: Final = 100
-"""Most spooled plans that one plan brings into the database."""
+"""Most spooled plans that are stored together with one plan."""
 _ID: Final = re.compile(r"[0-9A-Za-z]{1,64}")
 
 
 class PlanSpool:
-    """The plans that wait beside one database."""
+    """The spooled plans of one database."""
 
     def __init__(self, url: URL) -> None:
         self._database = Path(url.database or "")
@@ -52,7 +52,7 @@ class PlanSpool:
             self._put(self._folder, row)
 
     def flush(self, connection: Connection, plan_id: str | None = None) -> list[Path]:
-        """Store plans that wait (or the one), within the connection's transaction; :meth:`remove` their files when that is committed."""
+        """Store spooled plans (or one) within the connection's transaction. Pass the returned files to :meth:`remove` after the commit."""
         taken = []
         for file in islice(self._files(plan_id), AT_ONCE):
             try:
@@ -74,11 +74,11 @@ class PlanSpool:
                 self._folder.rmdir()
 
     def find(self, plan_id: str) -> dict[str, Any] | None:
-        """The row of a plan that waits. Look here first: a plan leaves when it has arrived in the database."""
+        """The row of a spooled plan. Look here before the database: a plan leaves the spool only after it has been stored."""
         return next((row for file in self._files(plan_id) if (row := _readable(file))), None)
 
     def every(self) -> list[dict[str, Any]]:
-        """The rows of all plans that wait."""
+        """The rows of all spooled plans."""
         return [row for file in self._files() if (row := _readable(file))]
 
     def _files(self, plan_id: str | None = None) -> Iterator[Path]:
@@ -92,7 +92,7 @@ class PlanSpool:
         yield from (self._folder / name for name in names if _ID.fullmatch(name))
 
     def _put(self, folder: Path, row: Mapping[str, Any]) -> None:
-        """Write a file and give it its name at last, so that nobody reads half of it. Whoever may read the database may read it."""
+        """Write a file and rename it at the end, so that nobody reads half of it. It can be read by whoever can read the database."""
         half = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}")
         try:
             rights = self._database.stat().st_mode & 0o666
@@ -112,7 +112,7 @@ def _private(name: str, flags: int) -> int:
 
 
 def _moved_into(folder: Path, half: Path, name: str, rights: int) -> None:
-    """Give a file its place; once more, where another process removed the empty folder in between."""
+    """Move a file into the folder; try twice, since another process may remove the empty folder in between."""
     for last in (False, True):
         try:
             with suppress(FileExistsError):
@@ -127,14 +127,14 @@ def _moved_into(folder: Path, half: Path, name: str, rights: int) -> None:
 
 
 def _readable(file: Path) -> dict[str, Any] | None:
-    """What a file holds; ``None`` also where it cannot be read."""
+    """The row in a file; ``None`` also if it cannot be read."""
     with suppress(OSError):
         return _row(file)
     return None
 
 
 def _row(file: Path) -> dict[str, Any] | None:
-    """What a file holds; ``None`` where it is gone, has expired, or is of another version of MODAK. Raises :class:`OSError`."""
+    """The row in a file; ``None`` if it is gone, has expired, or is of another version of MODAK. Raises :class:`OSError`."""
     try:
         row = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):

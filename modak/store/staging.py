@@ -1,6 +1,6 @@
-"""Files read and checked before the database is asked for anything: nobody waits for a lock while somebody's file is parsed.
+"""Reading and checking files before the database is locked: nobody waits for a lock while a file is parsed.
 
-Checked parts wait in memory, and beyond some size in a temporary file that has no name.
+Checked parts are kept in memory, and beyond :data:`IN_MEMORY` bytes in a temporary file without a name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IN_MEMORY: Final = 32 * 2**20
 
 @dataclass(frozen=True)
 class Staged:
-    """A table whose rows are known to be good; ``parts`` may be asked for more than once."""
+    """A table whose rows have been checked; ``parts`` can be called more than once."""
 
     table: Table
     rows: int
@@ -37,7 +37,7 @@ class Staged:
 
 @contextmanager
 def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Progress) -> Iterator[Sequence[Staged | Table]]:
-    """Every table read and checked; those that ``skip`` holds for are handed on unread.
+    """Every table, read and checked; those for which ``skip`` is true are passed on unread.
 
     Raises :class:`modak.errors.DataError` from the first table that has a fault.
     """

@@ -1,4 +1,4 @@
-"""What operators watch: counts and times of the database as a whole, read at once from indexes and small tables."""
+"""Figures for monitoring: counts and times of the whole database, which are quick to read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class State:
 
     series: int
     stale_series: int
-    """Series whose results changed since they were fitted: the next question about them fits them."""
+    """Series whose results changed since they were fitted; the next request about them fits them."""
     models: int
     newest_load: float | None
     builds: Mapping[str, int]

@@ -6,29 +6,30 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, select
 
-from modak.dsl import Texts
 from modak.errors import Unavailable
 from modak.facts import Accelerator, Fact, Facts, Image, Processor, Result, Rule, System
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, chosen, differences
 from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
-from modak.store import audit, catalogue, curves, loading, migrate, plans, results, staging, suspects, tried, upkeep, versions
+from modak.store import audit, catalogue, curves, loading, migrate, results, staging, suspects, tried, versions
 from modak.store.access import Access, UsedToken, names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
 from modak.store.engine import connect, on_network, quick, reading, shown, supported, translated, writing
+from modak.store.plans import Plans
 from modak.store.schema import series
 from modak.store.spool import PlanSpool
 from modak.store.state import State, state
 from modak.store.underway import Underway
-from modak.store.values import Export, LoadReport, Page, Refreshed, Replaced, StoredPlan
+from modak.store.values import Export, LoadReport, Page, Refreshed, Replaced
 from modak.text.numbering import Numbers, Selection
 
 
@@ -60,12 +61,12 @@ class Store:
 
     engine: Engine
     watch: versions.VersionWatch
-    plans_engine: Engine
-    """For plans, curves and notes of refusals: a commit that waits for the disk costs more than the plan itself."""
+    quick_engine: Engine
+    """For plans, curves and notes of refusals, which wait neither for the disk nor long for another writer."""
     spool: PlanSpool
     """Plans that were made while a load holds the lock."""
     loads: Underway = field(default_factory=Underway)
-    """Those of this process that run."""
+    """The loads of this process that are running."""
 
     def __enter__(self) -> Store:
         return self
@@ -74,10 +75,10 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of all connections, when the loads that run have ended: a service that stops has told their callers so."""
+        """Close all connections, once the loads that are running have ended: their callers were told that they will."""
         self.loads.wait()
         self.watch.close()
-        self.plans_engine.dispose()
+        self.quick_engine.dispose()
         self.engine.dispose()
 
     @property
@@ -92,7 +93,7 @@ class Store:
     @property
     def access(self) -> Access:
         """Keys, the tokens of jobs, the audit trail."""
-        return Access(self.engine, self.plans_engine, self.spool)
+        return Access(self.engine, self.quick_engine, self.spool)
 
     def state(self) -> State:
         """Counts and times for monitoring."""
@@ -106,13 +107,19 @@ class Store:
         with translated(self.engine):
             return self.watch.version()
 
+    def ready(self) -> str:
+        """The version of the data. Raises :class:`modak.errors.Unavailable` also where the tables are of another MODAK by now."""
+        with reading(self.engine) as connection:
+            migrate.refuse(migrate.state(connection), shown(self.engine.url))
+            return versions.current(connection)
+
     def versions(self) -> tuple[str, str]:
-        """The version of the data, and the one at the last change of what is known: results that are loaded leave that as it is."""
+        """The version of the data, and the version at the last change of knowledge, which loading results does not change."""
         with reading(self.engine) as connection:
             return versions.of_all(connection)
 
     def fitted(self, application: str) -> tuple[str, tuple[Curve, ...]]:
-        """The version of the data and the curves of one application, in one consistent view; fitted now where results changed."""
+        """The version of the data and the curves of one application, in one consistent view; fitted now if results changed."""
         with reading(self.engine) as connection:
             version = versions.current(connection)
             found = curves.read(connection, application)
@@ -142,20 +149,21 @@ class Store:
         *,
         replace: bool = False,
         request_id: str = "",
-    ) -> str:
-        """Store what is known, all of it or none; returns the version of the data. An equal value changes nothing.
+    ) -> bool:
+        """Store what is known, all of it or none; returns whether anything changed. An equal value changes nothing.
 
         Raises :class:`modak.errors.Conflict` where another value has the name (an image: the reference), unless ``replace``.
         """
+        given = tuple(values)
         with writing(self.engine) as connection:
-            given = tuple(values)
             if not catalogue.add(connection, given, principal, replace=replace):
-                return versions.current(connection)
+                return False
             audit.note(connection, Actor(principal, request_id), "replace" if replace else "add", names(given))
-            return versions.bump(connection)[1]
+            versions.bump(connection)
+            return True
 
     def differences(self, known: Iterable[Fact]) -> tuple[Difference, ...]:
-        """Where what is known here differs from what a newer MODAK brings along."""
+        """Where the knowledge in this database differs from that of a newer MODAK."""
         with reading(self.engine) as connection:
             return differences(known, catalogue.held(connection))
 
@@ -169,9 +177,9 @@ class Store:
         replace: bool = False,
         dry_run: bool = False,
     ) -> Refreshed:
-        """Take in what a newer MODAK brings along, and leave what was changed here, unless ``replace``; all of it or none.
+        """Store what a newer MODAK knows, all of it or none. Entries that were changed here stay as they are, unless ``replace``.
 
-        Of results the rows that are new, as :meth:`load` would; none where entries are chosen by name, ``only`` these.
+        New rows of results are loaded as by :meth:`load`; with ``only``, the names of some entries, no results are loaded.
         Raises :class:`modak.errors.UnknownName` for a name in which nothing differs.
         """
         with staging.staged(() if only else tables, self._loaded, silent) as checked, writing(self.engine) as connection:
@@ -200,12 +208,12 @@ class Store:
         request_id: str = "",
         token: UsedToken | None = None,
     ) -> LoadReport:
-        """Store the rows of all tables, or none. A row that is there already is left out and counted.
+        """Store the rows of all tables, or none. Rows that are there already are counted as duplicates and skipped.
 
-        With ``replace`` rows take the place of those that tell of the same run with another value, which stay as history.
+        With ``replace``, rows replace those of the same run with another value; the replaced rows are kept as history.
         Files are read and checked before the database is locked. ``progress`` is told how far the load has come.
-        Raises :class:`modak.errors.DataError` with up to twenty faults ``FILE:LINE``. With ``dry_run`` nothing is stored.
-        A ``token`` is used up by a load that stores something.
+        With ``dry_run`` nothing is stored. A ``token`` is used up by a load that stores something.
+        Raises :class:`modak.errors.DataError` with up to twenty faults ``FILE:LINE``.
         """
         with (
             self.loads.one(),
@@ -228,9 +236,9 @@ class Store:
             return loading.loaded(connection, table) is not None
 
     def confirm(self, chosen: Selection, principal: str, *, request_id: str = "") -> int:
-        """Let models rest on results that were doubted; how many of them were.
+        """Let models use these results again; returns how many of them were doubted.
 
-        Raises :class:`modak.errors.NotFound` for numbers or a file that are not there, as :meth:`doubt` does; then nothing is changed.
+        Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file, as :meth:`doubt` does; then nothing is changed.
         """
         return self._settle_doubt(chosen, None, Actor(principal, request_id))
 
@@ -257,7 +265,7 @@ class Store:
             return results.numbered(connection, numbers, cursor, limit)
 
     def replaced(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page[Replaced]:
-        """A page of the results whose place others took, the last first."""
+        """A page of the results that were replaced, the last first."""
         with reading(self.engine) as connection:
             return results.replaced(connection, filters or {}, cursor, limit)
 
@@ -267,7 +275,7 @@ class Store:
             return results.of_application(connection, application)
 
     def tried(self, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:
-        """Results of all applications that were run with one of these: what is known of switches."""
+        """Results of all applications that were run with one of these compilers, precisions or builds, which show what switches do."""
         with reading(self.engine) as connection:
             return tried.tried(connection, compilers, precisions, builds)
 
@@ -284,7 +292,7 @@ class Store:
             return tuple(connection.execute(select(series.c.application).distinct().order_by(series.c.application)).scalars())
 
     def systems(self) -> tuple[str, ...]:
-        """Systems that have results, as these write them."""
+        """Systems that have results, as the results spell them."""
         with reading(self.engine) as connection:
             return tuple(connection.execute(select(series.c.system).distinct().where(series.c.system.is_not(None))).scalars())
 
@@ -296,92 +304,56 @@ class Store:
             found = curves.read(connection, application)
         return self._newest(found)
 
+    def models_page(self, cursor: str | None = None, limit: int = 100) -> Page[Curve]:
+        """A page of all curves, in the order of their series. Where results changed, only the curves of these series are fitted.
+
+        Raises :class:`modak.errors.RequestError` for a wrong cursor or limit (1 to 1,000).
+        """
+        results.check_limit(limit)
+        before = results.place(cursor)
+        first, found = before[0], list[tuple[results.Place, Curve]]()
+        while len(found) <= limit:
+            with reading(self.engine) as connection:
+                read, here = curves.read_from(connection, first, min(limit, curves.AT_ONCE))
+            if not here:
+                break
+            for number, of_one in groupby(self._numbered(read), key=itemgetter(0)):
+                places = (((number, count), curve) for count, (_, curve) in enumerate(of_one, 1))
+                found += [(at, curve) for at, curve in places if number in here and at > before]
+            first = here.stop
+        last = found[limit - 1][0] if len(found) > limit else None
+        return Page(tuple(curve for _, curve in found[:limit]), "{}-{}".format(*last) if last else None)
+
     def _newest(self, read: curves.Found) -> tuple[Curve, ...]:
-        """Fit what is behind, and keep it for the next time."""
+        return tuple(curve for _, curve in self._numbered(read))
+
+    def _numbered(self, read: curves.Found) -> tuple[curves.Numbered, ...]:
+        """The curves with the numbers of their series; those that were fitted now are stored."""
         found, fitted = curves.newest(read)
         self._keep(fitted)
         return found
 
     def _keep(self, fitted: tuple[curves.Fitted, ...]) -> None:
-        """Store new curves. The answer does not hang on it: a database that cannot be written fits again the next time."""
+        """Store new curves, if that is possible now; otherwise they are fitted again the next time."""
         if not fitted:
             return
         try:
-            with writing(self.plans_engine, wait=False) as connection:
+            with writing(self.quick_engine, wait=False) as connection:
                 curves.keep(connection, fitted)
         except Unavailable:
             return
 
-    # --- plans
+    # --- plans and builds
 
-    def save_plan(
-        self,
-        plan_id: str,
-        request: Mapping[str, Any],
-        response: str,
-        texts: Texts,
-        *,
-        data_version: str,
-        application: str | None = None,
-        expires_at: datetime | None = None,
-        result_ids: Numbers = (),
-    ) -> None:
-        """Keep a plan; ``request`` is a JSON object, ``response`` the text of one, ``result_ids`` the results behind its prediction."""
-        row = plans.as_row(
-            plan_id,
-            request,
-            response,
-            texts,
-            data_version=data_version,
-            application=application,
-            expires_at=expires_at,
-            result_ids=result_ids,
-        )
-        self.spool.store_or_spool(row, lambda: self._store_plan(row))
-
-    def _store_plan(self, row: Mapping[str, Any]) -> None:
-        with writing(self.plans_engine, shared=True) as connection:
-            taken = self.spool.flush(connection)
-            plans.save(connection, row)
-        self.spool.remove(taken)
-
-    def plan(self, plan_id: str) -> StoredPlan:
-        """A plan. Raises :class:`modak.errors.NotFound`."""
-        if waiting := self.spool.find(plan_id):
-            return plans.plan_of(waiting)
-        with reading(self.engine) as connection:
-            return plans.read(connection, plan_id)
-
-    def last_plans(self, limit: int) -> tuple[StoredPlan, ...]:
-        """The newest plans, the newest first, those that have expired left out."""
-        waiting = {row["id"]: plans.plan_of(row) for row in self.spool.every()}
-        with reading(self.engine) as connection:
-            found = {plan.id: plan for plan in plans.newest(connection, limit)} | waiting
-        return tuple(sorted(found.values(), key=lambda plan: (-plan.created_at.timestamp(), plan.id))[:limit])
-
-    def script(self, plan_id: str) -> str:
-        """A plan's job script. Raises :class:`modak.errors.NotFound`."""
-        return self.plan(plan_id).texts.job_script
-
-    # --- builds
+    @property
+    def plans(self) -> Plans:
+        """Plans that were answered."""
+        return Plans(self.engine, self.quick_engine, self.spool)
 
     @property
     def builds(self) -> Builds:
         """Builds of images."""
         return Builds(self.engine)
-
-    # --- upkeep
-
-    def backup(self, path: Path) -> None:
-        """A consistent copy of an SQLite database, while it is in use: whole, or none; with the same rights.
-
-        Raises :class:`modak.errors.Conflict` for a file that exists.
-        """
-        upkeep.backup(self.engine, path)
-
-    def check(self) -> tuple[str, ...]:
-        """What is damaged in an SQLite database; nothing where all is well."""
-        return upkeep.check(self.engine)
 
 
 def _until_read(export: Export, kept: ExitStack) -> Any:

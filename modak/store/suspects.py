@@ -1,4 +1,4 @@
-"""Rows that no model rests on until somebody confirms them: new ones that look wrong beside others, and those that somebody doubts."""
+"""Rows that models do not use until somebody confirms them: new ones that look wrong beside others, and those that somebody doubts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMES: Final = 1_000
 
 
 def note(connection: Connection, touched: Mapping[int, SeriesKey], highest: int, load_ids: Sequence[int]) -> list[str]:
-    """Mark new rows (above ``highest``) of the series that changed; for each a line that names it and says why."""
+    """Mark suspicious new rows (numbers above ``highest``) of the series that changed; returns a line for each with the reason."""
     numbers, lines = list(touched), []
     for start in range(0, len(numbers), _AT_ONCE):
         for number, cells in _cells(connection, numbers[start : start + _AT_ONCE]):
@@ -39,9 +39,9 @@ def note(connection: Connection, touched: Mapping[int, SeriesKey], highest: int,
 
 
 def settle(connection: Connection, chosen: Selection, why: str | None, version: Callable[[], int]) -> int:
-    """Doubt the chosen results for a reason, or no longer (``None``), as far as they stand; how many that changes.
+    """Doubt the chosen results for a reason, or confirm them (``None``); returns how many that changes. Replaced ones stay as they are.
 
-    ``version`` counts the change and gives its number, which marks the series.
+    ``version`` counts the change and returns its number, which marks the series.
     Raises :class:`modak.errors.NotFound` for numbers that no result has, and for a file that nothing was loaded from.
     """
     changes = and_(results.c.doubt_id == 0 if why else results.c.doubt_id != 0, results.c.replaced_by == 0)
@@ -57,7 +57,7 @@ def settle(connection: Connection, chosen: Selection, why: str | None, version: 
 
 
 def _parts(connection: Connection, chosen: Selection) -> list[Any]:
-    """The chosen results, as conditions that a database takes."""
+    """The chosen results as conditions, each short enough for every database."""
     if not isinstance(chosen, str):
         parts = [results.c.id.in_(numbers) for numbers in _chunks(chosen)]
         there = {number for part in parts for number in connection.scalars(select(results.c.id).where(part))}
@@ -80,7 +80,7 @@ def _chunks(numbers: Sequence[int]) -> list[Sequence[int]]:
 
 
 def _cells(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int, list[Row[Any]]]]:
-    """For each series its layouts, each with its least and greatest value, its last row, and the first that nobody doubts."""
+    """For each series its layouts, each with its least and greatest value, its last row, and the first row without doubt."""
     columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
     extent = (func.min(results.c.value).label("least"), func.max(results.c.value).label("most"), func.max(results.c.id).label("last"))
     sound = func.min(case((results.c.doubt_id == 0, results.c.id))).label("sound")
@@ -92,7 +92,7 @@ def _cells(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int
 
 
 def _doubted(connection: Connection, number: int, key: SeriesKey, rows: Sequence[Row[Any]], highest: int) -> Iterator[tuple[Any, str]]:
-    """What to mark, as a condition on rows, and why."""
+    """What to mark, as a condition on rows, and the reason."""
     measured = _metric(key)
     rate = measured is not None and measured.kind == "throughput"
     wide = any(row.most > suspicion.FACTOR * row.least for row in rows)

@@ -1,4 +1,4 @@
-"""Results that tell what switches do: of applications that were run with a compiler, in reduced precision or in a build from source."""
+"""Results that show what switches do: of applications that were run with a compiler, in reduced precision or in a build from source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from modak.store.series import COLUMNS, from_row
 
 MOST_SERIES: Final = 2_000
 MOST_RESULTS: Final = 10_000
-"""More do not change what is told: 120 pairs are heard."""
+"""More change nothing: 120 pairs are used."""
 
 
 def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:

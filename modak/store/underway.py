@@ -1,4 +1,4 @@
-"""What still runs when a database is to be closed."""
+"""A count of running work, for whoever has to wait until there is none."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from threading import Condition
 
 
 class Underway:
-    """How many pieces of work are under way, in whichever threads."""
+    """How many pieces of work are running, in any threads."""
 
     def __init__(self) -> None:
         self._count, self._changed = 0, Condition()
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """One more, until the end of the block."""
+        """Count one more while the block runs."""
         with self._changed:
             self._count += 1
         try:
@@ -26,6 +26,6 @@ class Underway:
                 self._changed.notify_all()
 
     def wait(self) -> None:
-        """Return when there is none."""
+        """Wait until none is running."""
         with self._changed:
             self._changed.wait_for(lambda: not self._count)

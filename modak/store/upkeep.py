@@ -1,26 +1,66 @@
-"""Copies of an SQLite database, and the look for damage in one; PostgreSQL has programs of its own for both."""
+"""Copies of an SQLite database, and the look for damage in one; PostgreSQL has programs of its own for both.
+
+Both take a database of any version, because a copy is made before an upgrade. Neither makes one: a copy of a database that was
+not there would look like a backup.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sqlalchemy import Engine, text
 
-from modak.errors import Conflict, RequestError
-from modak.store.engine import translated
+from modak.errors import Conflict, RequestError, Unavailable
+from modak.store import migrate
+from modak.store.engine import OUT_OF_REACH, connect, reading, shown, supported, translated
 
 
-def backup(engine: Engine, path: Path) -> None:
-    """A consistent copy of a database, while it is in use: whole, or none; with the same rights.
+def backup(url: str, path: Path) -> None:
+    """Write a consistent copy of the database at an address, while it is in use: whole, or none; with the same rights.
 
-    Raises :class:`modak.errors.Conflict` for a file that exists.
+    Raises :class:`modak.errors.Conflict` for a file that exists, :class:`modak.errors.Unavailable` where there is no database.
     """
-    if engine.dialect.name != "sqlite":
-        raise RequestError("a PostgreSQL database is backed up by pg_dump", field="MODAK_DATABASE_URL")
+    with _there(url, "backed up by pg_dump") as engine:
+        _backup(engine, path)
+
+
+def check(url: str) -> tuple[str, ...]:
+    """What is damaged in the database at an address; nothing where all is well.
+
+    Raises :class:`modak.errors.Unavailable` where there is no database.
+    """
+    with _there(url, "checked by pg_amcheck") as engine, engine.connect() as connection:
+        found = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
+        dangling = [f"{row[0]} row {row[1]}: no such row in {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]
+    return tuple([line for line in found if line != "ok"] + dangling)
+
+
+@contextmanager
+def _there(url: str, otherwise: str) -> Iterator[Engine]:
+    """The SQLite database at an address, as it is."""
+    address = supported(url)
+    if address.drivername != "sqlite":
+        raise RequestError(f"a PostgreSQL database is {otherwise}", field="MODAK_DATABASE_URL")
+    if not Path(address.database or "").exists():
+        raise Unavailable(f"there is no database {shown(address)}", told=OUT_OF_REACH)
+    engine = connect(address)
+    try:
+        with reading(engine) as connection:
+            found = migrate.state(connection)
+        if found == "empty":
+            migrate.refuse(found, shown(address))
+        with translated(engine):
+            yield engine
+    finally:
+        engine.dispose()
+
+
+def _backup(engine: Engine, path: Path) -> None:
     if path.exists():
         raise Conflict("exists already", field=str(path))
     if not path.parent.is_dir():
@@ -28,7 +68,7 @@ def backup(engine: Engine, path: Path) -> None:
     try:
         with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
             waiting = Path(folder) / path.name
-            with translated(engine), closing(sqlite3.connect(str(engine.url.database))) as connection:
+            with closing(sqlite3.connect(str(engine.url.database))) as connection:
                 _copied(connection, waiting, path)
             waiting.chmod(Path(engine.url.database or "").stat().st_mode & 0o666)
             with waiting.open("rb") as content:
@@ -36,16 +76,6 @@ def backup(engine: Engine, path: Path) -> None:
             waiting.replace(path)
     except OSError as error:
         raise RequestError(f"cannot be written: {error.strerror}", field=str(path)) from None
-
-
-def check(engine: Engine) -> tuple[str, ...]:
-    """What is damaged in a database; nothing where all is well."""
-    if engine.dialect.name != "sqlite":
-        raise RequestError("a PostgreSQL database is checked by pg_amcheck", field="MODAK_DATABASE_URL")
-    with translated(engine), engine.connect() as connection:
-        found = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
-        dangling = [f"{row[0]} row {row[1]}: no such row in {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]
-    return tuple([line for line in found if line != "ok"] + dangling)
 
 
 def _copied(connection: sqlite3.Connection, waiting: Path, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the store answers with, beside the values of :mod:`modak.facts`."""
+"""What the store returns, beside the values of :mod:`modak.facts`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class FileReport:
-    """What became of one file. ``already`` names when the same file was loaded before: then it was not read again."""
+    """The outcome of loading one file. ``already``: when the same file was loaded before; it was not read again then."""
 
     name: str
     format: str
@@ -39,7 +39,7 @@ class LoadReport:
     duplicates: int
     """Rows that were there already, in the database or earlier in the same load."""
     replaced: int
-    """Rows whose place a new one took; they stay as history."""
+    """Rows that were replaced by new ones; they are kept as history."""
     series: tuple[str, ...]
     """The series that got new rows, whose models are refitted at the next use; the first hundred."""
     series_count: int
@@ -56,7 +56,7 @@ class LoadReport:
 
 @dataclass(frozen=True)
 class Refreshed:
-    """What the packaged knowledge has that the database had not, and what became of its results."""
+    """Differences between packaged knowledge and database, and the outcome of loading the packaged results."""
 
     differences: tuple[Difference, ...]
     load: LoadReport
@@ -64,7 +64,7 @@ class Refreshed:
 
 @dataclass(frozen=True)
 class Replaced:
-    """A result whose place another took: when, by whom and from which file."""
+    """A result that was replaced: when, by whom and from which file."""
 
     result: Result
     at: datetime
@@ -74,7 +74,7 @@ class Replaced:
 
 @dataclass(frozen=True)
 class Page(Generic[Item]):
-    """Some of the results; ``next`` is the cursor of the following page, where there is one."""
+    """A page of items; ``next`` is the cursor of the following page, if there is one."""
 
     items: tuple[Item, ...]
     next: str | None = None

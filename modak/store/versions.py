@@ -20,17 +20,17 @@ def current(connection: Connection) -> str:
 
 
 def of_all(connection: Connection) -> tuple[str, str]:
-    """The version of the data, and the one that what is known has had since: a load of results leaves that as it is."""
+    """The version of the data, and the version at the last change of knowledge, which loading results does not change."""
     row = connection.execute(select(meta.c.version, meta.c.knowledge)).first()
     return (row.version, row.knowledge) if row else ("0", "0")
 
 
 FRESH_S: Final = 0.01
-"""For how long the version that was asked for last is taken for the newest, unless this process wrote meanwhile."""
+"""Seconds for which the version that was read last counts as the newest, unless this process wrote meanwhile."""
 
 
 class VersionWatch:
-    """The version, for whoever asks at every request: on SQLite by a connection that begins no transaction and stays open."""
+    """Reads the version at every request cheaply: on SQLite by a connection that stays open and begins no transaction."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -41,11 +41,11 @@ class VersionWatch:
 
     @property
     def local(self) -> bool:
-        """Whether asking waits for no server, which may take its time."""
+        """Whether reading waits for no database server."""
         return self._engine.dialect.name == "sqlite"
 
     def version(self) -> str:
-        """The version of the data as it is now; what another process changed is seen after :data:`FRESH_S`."""
+        """The version of the data; a change by another process is seen after :data:`FRESH_S`."""
         now = time.monotonic()
         if now - self._asked > FRESH_S:
             self._known, self._asked = self._now(), now
@@ -69,7 +69,7 @@ class VersionWatch:
         return str(row[0]) if row else "0"
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         with self._lock:
             self._close()
 
@@ -80,7 +80,7 @@ class VersionWatch:
 
 
 def bump(connection: Connection, *, knowledge: bool = True) -> tuple[int, str]:
-    """Count a change, once in a transaction: of ``knowledge``, or of results alone.
+    """Count a change, once in a transaction: of ``knowledge``, or of results alone. Returns the new number and version.
 
     The random part of the version tells a restored backup from what followed it.
     """

@@ -1,1 +1,1 @@
-"""Text in and out: what a name, path or command may look like, JSON read strictly, and numbers as people read them."""
+"""Text in and out: the grammars of names, paths and commands, a strict reader of JSON, and numbers in words for people."""

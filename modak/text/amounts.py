@@ -1,4 +1,4 @@
-"""Numbers as people read them: lengths of time, sizes, counted things."""
+"""Numbers written for people: lengths of time, sizes, counts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def size(number: float) -> str:
 
 
 def counted(number: float, thing: str) -> str:
-    """A number of things; of one in the singular.
+    """A number of things, in the singular or plural.
 
     >>> counted(1, "node"), counted(2, "node"), counted(1.5, "doubling")
     ('1 node', '2 nodes', '1.5 doublings')
@@ -43,7 +43,7 @@ def counted(number: float, thing: str) -> str:
 
 
 def percent(part: float) -> str:
-    """A part of one, with all of its digits: what was asked for is not rounded.
+    """A fraction as a percentage, not rounded: figures of a request keep their digits.
 
     >>> percent(0.9), percent(0.995)
     ('90%', '99.5%')

@@ -1,4 +1,4 @@
-"""JSON as an honest client writes it: one strict reader for request bodies, request files and data files."""
+"""A strict reader of JSON, for request bodies, request files and data files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 def strict_json(text: bytes | str) -> Any:
     """The value of a JSON document in UTF-8 without a byte order mark.
 
-    Raises :class:`modak.errors.BadSyntax` (400) for text that is no JSON, and for what JSON readers disagree on: ``NaN``,
+    Raises :class:`modak.errors.BadSyntax` (400) for text that is not JSON, and for what JSON readers disagree on: ``NaN``,
     ``Infinity`` and numbers beyond the range of a double, a key given twice, half of a surrogate pair, NUL, more than
     :data:`DEEPEST` levels, integers of more than :data:`LONGEST_INTEGER` digits.
     """
@@ -32,7 +32,7 @@ def strict_json(text: bytes | str) -> Any:
     except RecursionError:
         raise BadSyntax(f"more than {DEEPEST} levels") from None
     if "\\u" not in document and document.count("{") + document.count("[") <= DEEPEST:
-        return value  # without an escape there is no text to doubt, with so few brackets no depth
+        return value  # without escapes all texts are sound, with so few brackets the depth is small
     for found, depth in _values(value):
         if depth > DEEPEST:
             raise BadSyntax(f"more than {DEEPEST} levels")

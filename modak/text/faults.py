@@ -47,10 +47,10 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 def faults_of(error: ValidationError, prefix: str = "", *, model: type[BaseModel] | None = None) -> tuple[Fault, ...]:
-    """One fault a field, sorted by field; ``prefix`` is the dotted path of the model's own place in the document.
+    """One fault per field, sorted by field; ``prefix`` is the dotted path of the model in the document.
 
-    With ``model`` a fault on an unknown key names the nearest known one. Values that were sent are not repeated, other
-    than shortened by the grammars themselves.
+    With ``model`` a fault for an unknown key names the most similar known one. Messages do not repeat values of the document, unless a
+    grammar shows a part of them.
     """
     found: dict[str, list[str]] = {}
     for one in error.errors(include_url=False, include_input=False):
@@ -64,7 +64,7 @@ def join(*parts: str) -> str:
 
 
 def _field(loc: tuple[int | str, ...], prefix: str) -> str:
-    """The path without the names of the branches of unions, which are no keys."""
+    """The path without the names of union branches, which are not keys."""
     keys = [re.sub(r"[^!-~]", "?", str(key)[:60]) for key in loc if isinstance(key, int) or not _BRANCH.fullmatch(key)]
     return join(prefix, *keys)
 
@@ -87,7 +87,7 @@ def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> s
 
 
 def _keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> set[str]:
-    """Keys of the model that stands at ``loc`` below ``model``; none where that place is no model."""
+    """Keys of the model at ``loc`` below ``model``; empty if there is no model."""
     here = model
     for key in loc:
         if isinstance(key, str) and key in here.model_fields:

@@ -1,7 +1,7 @@
-"""The grammars of everything that ends up in a header line, a path or a command: parsed, never escaped.
+"""The grammars of all values that get into a header line, a path or a command: values are matched, never escaped.
 
-A value that matches its pattern cannot hold a blank, a quote, a line break or a second option, so it cannot add a
-directive. Patterns are ASCII on purpose and are matched whole.
+A value that matches its pattern contains no blank, quote, line break or second option, so it cannot add a directive. Patterns are
+ASCII on purpose, and match the whole value.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from math import ceil
 from typing import Annotated, Final
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -17,6 +16,13 @@ from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, StringConstraints
 
 _NODES: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*\])?"
+_FLAG: Final = "--?[A-Za-z][A-Za-z0-9_-]*"
+_VALUE: Final = "[A-Za-z0-9._:,/@%+=-]"
+PLACEHOLDERS: Final = (
+    *("nodes", "ranks", "ranks_per_node", "threads_per_rank", "cores", "cores_per_node", "cores_per_rank"),
+    *("cpus", "cpus_per_node", "gpus", "gpus_per_node", "memory_mib", "memory_mib_per_node"),
+)
+"""What the text of a resource directive may name in braces. CPUs are what the scheduler counts: cores, or their hardware threads."""
 _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
     "name": (r"[A-Za-z0-9][A-Za-z0-9._+-]*", 64, "letters, digits and ._+-, a letter or digit first"),
     "account": (r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", 64, "letters, digits and _.@-"),
@@ -53,6 +59,22 @@ _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
         64,
         "an option (--batch-size, --batch-size=) or the start of a word (NB=)",
     ),
+    "resource": (
+        r"[A-Za-z][A-Za-z0-9_.@-]*=[A-Za-z0-9][A-Za-z0-9._:/@+-]*",
+        256,
+        "NAME=VALUE, for instance filesystems=home:eagle or matlab=1",
+    ),
+    "directive": (rf"{_FLAG}([= ]{_VALUE}+)?", 200, "an option, --name, --name=value or -n value, of letters, digits and ._:,/@%+=-"),
+    "resource directive": (
+        rf"{_FLAG}([= ]({_VALUE}|\{{({'|'.join(PLACEHOLDERS)})\}})+)?",
+        200,
+        f"an option, -n value or --name=value, of letters, digits and ._:,/@%+=- and {{NAME}}, where NAME is {', '.join(PLACEHOLDERS)}",
+    ),
+    "launcher option": (
+        rf"{_FLAG}([= ]({_VALUE}|\$\{{[A-Za-z_][A-Za-z0-9_]*\}})+)?",
+        1000,
+        "an option, --name=value or -n value, of letters, digits and ._:,/@%+=- and variables: ${NAME}",
+    ),
     "module": (r"[A-Za-z0-9][A-Za-z0-9._+/-]*", 128, "letters, digits and ._+/-"),
     "path": (r"(/[A-Za-z0-9._+@-]+)+/?|/", 512, "an absolute path of letters, digits and ._+@-"),
 }
@@ -70,6 +92,12 @@ _DENIED: Final = re.compile(
     r"|(?:I_MPI_)?HYDRA_(?:LAUNCHER|BOOTSTRAP)_EX(?:EC|TRA).*"
     r"|(?:FLUX|LSB|LSF)_.*|CONTAINERS_.*|ENROOT_(?:SYS)?CONF(?:IG)?_PATH"
 )
+_RESOURCES_OF_FIELDS: Final = frozenset(
+    (
+        *("select", "place", "nodes", "ncpus", "ngpus", "procs", "mpiprocs", "ompthreads", "mem", "pmem", "vmem", "pvmem"),
+        *("walltime", "host", "hostname", "h_rt", "s_rt", "h_vmem", "gpu"),
+    )
+)
 _MOST_NODES: Final = 10_000
 _UNSOUND: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -80,7 +108,7 @@ def _text(name: str) -> StringConstraints:
 
 
 def _few_nodes(nodes: str) -> str:
-    """A list such as ``n[1-999999999]`` would be expanded by whoever reads it; so would a hundred shorter ranges."""
+    """Limits the length of the expanded list: ``n[1-999999999]``, or many shorter ranges."""
     ranges = re.findall(r"([0-9]+)-([0-9]+)", "".join(re.findall(r"\[[^\]]*\]", nodes)))
     more = [int(last) - int(first) for first, last in ranges]
     if any(each < 0 for each in more) or 1 + nodes.count(",") + sum(more) > _MOST_NODES:
@@ -89,7 +117,7 @@ def _few_nodes(nodes: str) -> str:
 
 
 def _some_indices(array: str) -> str:
-    """No scheduler takes a range that falls, or steps of nothing."""
+    """Refuses descending ranges and steps of 0, which no scheduler accepts."""
     ranges = re.findall(r"([0-9]+)-([0-9]+)", array)
     if any(int(last) < int(first) for first, last in ranges) or re.search(r":0+(?![0-9])", array):
         raise ValueError("ranges of indices rise, by steps of at least 1")
@@ -103,6 +131,13 @@ def _real_time(text: str) -> str:
     except ValueError:
         raise ValueError(_GRAMMARS["begin"][2]) from None
     return text
+
+
+def _not_elsewhere(resource: str) -> str:
+    name = resource.partition("=")[0]
+    if name in _RESOURCES_OF_FIELDS:
+        raise ValueError(f"{name} is no resource of the site's own: other fields of job_options and application ask for it")
+    return resource
 
 
 def _harmless(name: str) -> str:
@@ -142,12 +177,19 @@ Dependency = Annotated[str, _text("dependency")]
 Email = Annotated[str, _text("email")]
 BeginTime = Annotated[str, _text("begin"), AfterValidator(_real_time)]
 EnvironmentName = Annotated[str, _text("variable")]
+DirectiveText = Annotated[str, _text("directive")]
+"""An option of a scheduler's header, as a site requires it."""
+ResourceText = Annotated[str, _text("resource directive")]
+"""An option that asks for a job's nodes, with what the job needs in braces."""
+LauncherOption = Annotated[str, _text("launcher option")]
+SiteResource = Annotated[str, _text("resource"), AfterValidator(_not_elsewhere)]
+"""An amount, or words, of something that the site has named for its scheduler: file systems, licences."""
 CopiedName = Annotated[str, _text("variable"), AfterValidator(_harmless)]
 """A variable that a request may copy from the submitter's environment: a name alone, and none that runs code."""
 OptionName = Annotated[str, _text("option")]
-"""What a command takes a value after: as a word of its own, or after ``=`` in the same one."""
+"""An option of a command that is followed by a value, in the next word or after ``=``."""
 SettableName = Annotated[CopiedName, AfterValidator(_not_ours)]
-"""A variable that a request may set: as one that it may copy, and none that the script keeps its own notes in."""
+"""A variable that a request may set: one that it may copy, but no ``MODAK_*`` of the script."""
 ModuleName = Annotated[str, _text("module")]
 AbsolutePath = Annotated[str, _text("path"), AfterValidator(_no_dots)]
 SoundText = Annotated[str, AfterValidator(sound)]
@@ -196,7 +238,7 @@ def _inside(path: str) -> str:
 
 
 def _pattern(text: str) -> str:
-    """What grep -E and bash both read, with one group: the number. ``(?`` and backslashes before letters are other dialects."""
+    """A regular expression for grep -E and bash, with one group for the number; without ``(?`` and backslashed letters, which they lack."""
     try:
         groups = re.compile(text).groups if re.fullmatch(r"[ -~]+", text) and not re.search(r"\(\?|\\[A-Za-z0-9]", text) else 0
     except (re.error, OverflowError):  # the latter of a count that no program takes
@@ -262,47 +304,3 @@ def image_file(reference: str) -> str:
         return reference.rsplit("/", 1)[-1]
     last = reference.split("://", 1)[-1].split("@", 1)[0].rsplit("/", 1)[-1]
     return last.replace(":", "_") + ".sif"
-
-
-_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?([0-9]{1,5}):([0-5]?[0-9])(?::([0-5]?[0-9]))?")
-_AMOUNT: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(s|sec|min|h|d|)")
-_SECONDS: Final = {"": 1, "s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86400}
-
-
-def duration(text: str) -> int:
-    """Seconds of ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``90 min`` or a number of seconds; parts of seconds round up.
-
-    >>> duration("1-06:00:00"), duration("30:00:00"), duration("1:00"), duration("90"), duration("1.5 h")
-    (108000, 108000, 3600, 90, 5400)
-    """
-    if found := _CLOCK.fullmatch(text.strip()):
-        return int(found[1] or 0) * 86400 + int(found[2]) * 3600 + int(found[3]) * 60 + int(found[4] or 0)
-    if found := _AMOUNT.fullmatch(text.strip().lower()):
-        return ceil(float(found[1]) * _SECONDS[found[2]])
-    raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
-
-
-_MEMORY: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-
-
-def memory(text: str) -> int:
-    """Bytes of ``10 GB``, ``10G``, ``512MiB`` (without an ``i``: powers of ten).
-
-    >>> memory("10 GB"), memory("512MiB")
-    (10000000000, 536870912)
-    """
-    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([kmgt]?i?)b?", text.strip().lower(), re.ASCII)
-    if not found or found[2] not in _MEMORY:
-        raise ValueError(f"{text!r:.40} is not a memory size; allowed: 10 GB, 10G, 512MiB")
-    return int(float(found[1]) * _MEMORY[found[2]])
-
-
-def clock(seconds: int) -> str:
-    """``D-HH:MM:SS`` (days left out below one day): what Slurm reads.
-
-    >>> clock(108000), clock(5400)
-    ('1-06:00:00', '01:30:00')
-    """
-    days, rest = divmod(int(seconds), 86400)
-    text = f"{rest // 3600:02d}:{rest % 3600 // 60:02d}:{rest % 60:02d}"
-    return f"{days}-{text}" if days else text

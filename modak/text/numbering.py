@@ -1,4 +1,4 @@
-"""Numbers of results, kept short: a curve may rest on a hundred thousand, and most follow each other."""
+"""Compact lists of the numbers of results: a curve may rest on a hundred thousand, and most are consecutive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 LARGEST: Final = 2**63 - 1
 """The largest number that a database gives."""
 Numbers = tuple[int | tuple[int, int], ...]
-"""Each a number, or the first and the last of several that follow each other."""
+"""Each entry is a number, or the first and the last of consecutive ones."""
 Selection = Sequence[int] | str
 """Numbers of results, or the name of a file: all that was new in it."""
 

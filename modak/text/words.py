@@ -1,11 +1,11 @@
-"""Command lines as words: a user's text is parsed to words once, and quoted once, at the end.
+"""Command lines as words: a user's text is parsed into words once, and quoted once, at the end.
 
-A word is literal text (a plain ``str``, in which nothing means anything), or :class:`Joined`: literal text and variables
-side by side. So a ``$`` that the user put in single quotes can never be taken for an expansion.
+A word is a plain ``str``, which is literal, or :class:`Joined`: literal text and variables in order. So a ``$`` that the user put in
+single quotes is never taken for an expansion.
 
-``${NAME}`` is the one expansion, for the names that :func:`expandable` allows. What else a shell would act on outside
-quotes is refused with its position. Quotes and backslashes mean what they mean in bash: text that this module accepts
-gives bash's own words (a variable's value stays one word, whatever it holds).
+``${NAME}`` is the only expansion, for the names that :func:`expandable` allows. Other characters that a shell interprets outside quotes
+are refused, with their position. Quotes and backslashes have their meaning in bash: text that this module accepts gives the same words
+as in bash (the value of a variable stays one word).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MOST_WORDS: Final = 10_000
 _NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,127})\}")
 _PLAIN: Final = re.compile(r"[^ \t\\'\"$;&|<>(){}\[\]*?~#`\n]+")
 _BARE: Final = re.compile(r"[^\\'\"$;&|<>(){}\[\]*?~#`\n]*")
-"""A command line in which blanks alone mean something."""
+"""A command line in which only blanks have a meaning."""
 _BLANKS: Final = re.compile(r"[ \t]+")
 _RESERVED: Final = frozenset(
     {"if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do", "done", "in", "function", "time"}
     | {"coproc"}
 )
 _JOB: Final = re.compile(r"(?:MODAK|SLURM|PBS|LSB|FLUX)_[A-Z0-9_]+")
-_SECRET: Final = frozenset({"SLURM_JWT"})
+_SECRET: Final = frozenset({"SLURM_JWT", "MODAK_TOKEN"})
 EXPANDABLE: Final = frozenset(
     {"HOME", "USER", "LOGNAME", "HOSTNAME", "PWD", "TMPDIR", "SCRATCH", "WORK", "PROJECT"}
     | {"WORKSPACE_DIR", "SINGULARITY_DIR", "OMP_NUM_THREADS", "JOB_ID", "SGE_TASK_ID"}
@@ -50,7 +50,7 @@ class Variable(BaseModel):
     variable: EnvironmentName
 
     def __hash__(self) -> int:
-        """By the name alone, whose hash Python keeps: words are looked up often."""
+        """Of the name alone, because Python caches the hash of a text: words are looked up often."""
         return hash(self.variable)
 
 
@@ -65,7 +65,7 @@ class Joined(BaseModel):
 
     @cached_property
     def shell(self) -> str:
-        """The word as :func:`shell` writes it; words of our own stand in many scripts."""
+        """The word as :func:`shell` writes it; cached, because MODAK's own words are in many scripts."""
         return "".join(f'"${{{part.variable}:?}}"' if isinstance(part, Variable) else shlex.quote(part) for part in self.parts)
 
     @cached_property
@@ -74,7 +74,7 @@ class Joined(BaseModel):
         return tuple(part.variable for part in self.parts if isinstance(part, Variable))
 
     def __hash__(self) -> int:
-        """By the parts alone."""
+        """Of the parts alone."""
         return hash(self.parts)
 
 
@@ -110,7 +110,7 @@ def command(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple
 
 
 def check_program(words: tuple[Word, ...], *, field: str = "") -> None:
-    """Raise where the first word cannot be a program's name: nothing, ``NAME=value`` or ``-option``."""
+    """Raises :class:`modak.errors.RequestError` if the first word cannot be a program: no word, ``NAME=value`` or ``-option``."""
     first = lead(words[0]) if words else ""
     if not first and not (words and isinstance(words[0], Joined)):
         raise RequestError("the program's name is empty", field=field)
@@ -137,7 +137,7 @@ def expandable(name: str, names: Collection[str] = ()) -> bool:
 
 
 def shell(word: Word) -> str:
-    """The word as bash text, quoted once; a variable that is not set stops the script.
+    """The word as bash text, quoted; a variable that is not set stops the script.
 
     >>> shell("it's"), shell("$x"), shell(Joined(parts=("/data/", Variable(variable="USER"))))
     ('\\'it\\'"\\'"\\'s\\'', "'$x'", '/data/"${USER:?}"')
@@ -248,7 +248,7 @@ def _expansion(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Va
     if not expandable(found[1], names):
         allowed = ", ".join(sorted(EXPANDABLE))
         raise ValueError(
-            f"character {at + 1}: ${{{found[1]}}} may not be expanded; allowed: MODAK_*, SLURM_*, PBS_*, {allowed}, "
+            f"character {at + 1}: ${{{found[1]}}} may not be expanded; allowed: MODAK_*, SLURM_*, PBS_*, LSB_*, FLUX_*, {allowed}, "
             "and the names in copy_environment_variable"
         )
     return [_variable(found[1])], found.end()

@@ -1,4 +1,4 @@
-"""Where trials run: as jobs of Slurm, or in this place (a plain shell, or an allocation that this process is in)."""
+"""Where trials run: as jobs of Slurm, or on this machine (in a plain shell, or in the allocation of this process)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol
@@ -17,35 +17,37 @@ from modak.errors import RequestError, Unavailable
 
 State = Literal["waiting", "running", "over"]
 ANSWER_S: Final = 60
-"""Longest that a client of the scheduler may take."""
+"""Seconds that a command of the scheduler may take."""
 PATIENCE_S: Final = 900.0
-"""For how long a controller of Slurm that is restarted is asked again."""
+"""Seconds for which commands are repeated while Slurm's controller is out of reach."""
 PAUSE_S: Final = 10.0
 _AWAY: Final = re.compile(r"unable to contact slurm controller|connection refused|temporarily una(?:ble|vailable)", re.IGNORECASE)
-"""What Slurm's clients say where nothing came of the call, and the next may succeed."""
+"""Messages of Slurm's commands that had no effect and may be repeated."""
 _LOST: Final = re.compile(r"timed out|zero bytes", re.IGNORECASE)
-"""What they say where nobody knows what came of it."""
+"""Messages of Slurm's commands whose effect is unknown."""
+_HERE: Final = re.compile(r"(?P<pid>[0-9]+)(?:@(?P<until>[0-9]+))?:(?P<script>.*)", re.DOTALL)
+"""A job on this machine: its process, the time when it is ended (seconds since the epoch), and its script."""
 
 
 class Runner(Protocol):
-    """Starts scripts, and says how they stand. Scripts start in the current folder; output goes to ``output`` beside them."""
+    """Starts scripts and tells their state. Scripts start in the current folder; their output goes to ``output`` beside them."""
 
     def start(self, script: Path, limit_s: float | None) -> str:
-        """The job's identity, by which another process finds it again."""
+        """Start a script. Returns the job's identity, by which another process finds it again."""
 
     def state(self, job: str) -> State:
-        """How it stands; ``over`` also where nobody knows it any more."""
+        """The state of a job; ``over`` also for a job that the scheduler has forgotten."""
 
 
 @dataclass(frozen=True)
 class Slurm:
-    """``sbatch`` and ``squeue``. Both raise :class:`modak.errors.Unavailable` where the controller is away for too long."""
+    """``sbatch`` and ``squeue``. Both raise :class:`modak.errors.Unavailable` where the controller is out of reach for too long."""
 
     patience_s: float = PATIENCE_S
     pause_s: float = PAUSE_S
 
     def start(self, script: Path, limit_s: float | None) -> str:
-        """Submit it. Raises :class:`modak.errors.RequestError` with what sbatch says against it."""
+        """Submit it. Raises :class:`modak.errors.RequestError` with sbatch's message where it refuses."""
         sent = self._asked("sbatch", "--parsable", str(script))
         if sent.returncode and _LOST.search(sent.stderr):
             raise _unanswered("sbatch", sent.stderr)
@@ -54,7 +56,7 @@ class Slurm:
         return sent.stdout.strip().split(";")[0]
 
     def state(self, job: str) -> State:
-        """By squeue, which forgets jobs some minutes after their end."""
+        """From squeue, which forgets jobs some minutes after their end."""
         seen = self._asked("squeue", "--noheader", "--jobs", job, "--format", "%T", again=_LOST)
         if seen.returncode and "Invalid job id" not in seen.stderr:
             raise _unanswered("squeue", seen.stderr)
@@ -64,7 +66,7 @@ class Slurm:
         return "running" if state in ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT") else "over"
 
     def _asked(self, *words: str, again: re.Pattern[str] = _AWAY) -> subprocess.CompletedProcess[str]:
-        """What a client says once the controller is there; what changes nothing is asked ``again`` also where an answer was lost."""
+        """Run a command, with retries while the controller is out of reach, and after messages that match ``again``."""
         until = time.monotonic() + self.patience_s
         while True:
             told = _asked(*words)
@@ -81,13 +83,13 @@ def _unanswered(program: str, said: str) -> Unavailable:
 
 @dataclass(frozen=True)
 class Here:
-    """``bash SCRIPT`` in this place. ``submit_dir``: the variable by which scripts of the scheduler know where they were submitted."""
+    """``bash SCRIPT`` on this machine. ``submit_dir``: the variable from which the scheduler's scripts read where they were submitted."""
 
     submit_dir: str | None = None
-    _children: dict[str, tuple[subprocess.Popen[bytes], float]] = field(default_factory=dict)
+    _children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, script: Path, limit_s: float | None) -> str:
-        """Start it in a process group of its own."""
+        """Start it in a process group of its own. The job's identity contains the end of its limit, which a later process needs."""
         environment = {**os.environ, **({self.submit_dir: str(Path.cwd())} if self.submit_dir else {})}
         with (script.parent / "output").open("ab") as output:
             child = subprocess.Popen(  # noqa: S603 - our own script
@@ -98,26 +100,28 @@ class Here:
                 stderr=output,
                 start_new_session=True,
             )
-        job = f"{child.pid}:{script}"
-        self._children[job] = (child, time.monotonic() + (limit_s or float("inf")))
+        job = f"{child.pid}{f'@{time.time() + limit_s:.0f}' if limit_s else ''}:{script}"
+        self._children[job] = child
         return job
 
     def state(self, job: str) -> State:
-        """Of a child; of one that another process started, by its command line. A child over its limit is ended."""
-        if job not in self._children:
-            return "running" if _alive(job) else "over"
-        child, until = self._children[job]
-        if child.poll() is not None:
+        """The state of a child process, or of another process's job by its command line. A job over its limit is ended."""
+        found = _HERE.fullmatch(job)
+        child = self._children.get(job)
+        alive = child.poll() is None if child else found is not None and _runs(int(found["pid"]), found["script"])
+        if found is None or not alive:
             return "over"
-        if time.monotonic() > until:
-            os.killpg(child.pid, signal.SIGKILL)
+        if found["until"] is None or time.time() <= int(found["until"]):
+            return "running"
+        with suppress(ProcessLookupError):
+            os.killpg(int(found["pid"]), signal.SIGKILL)
+        if child:
             child.wait()
-            return "over"
-        return "running"
+        return "over"
 
 
 def runner_for(scheduler: str, *, here: bool) -> Runner:
-    """The runner of a scheduler's scripts. Raises :class:`modak.errors.RequestError` for one whose queue is not known here."""
+    """The runner for a scheduler's scripts. Raises :class:`modak.errors.RequestError` for an unsupported scheduler."""
     if here or scheduler == "shell":
         return Here(plugins.find("schedulers", scheduler).submit_dir)
     if scheduler == "slurm":
@@ -133,12 +137,9 @@ def _asked(*words: str) -> subprocess.CompletedProcess[str]:
         raise Unavailable(f"{words[0]} does not answer: {error}", field=words[0]) from None
 
 
-def _alive(job: str) -> bool:
-    found = re.fullmatch(r"([0-9]+):(.*)", job)
-    if not found:
-        return False
+def _runs(pid: int, script: str) -> bool:
+    """Whether the process of that number runs the script, and is not a later process with the same number."""
     try:
-        words: Sequence[bytes] = Path(f"/proc/{found[1]}/cmdline").read_bytes().split(b"\0")
+        return script.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return found[2].encode() in words

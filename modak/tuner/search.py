@@ -1,6 +1,6 @@
-"""The search: trials until the budget is used, enough were run, or nothing better is to be expected; then best against default.
+"""The search: trials until the budget is used, enough were run, or no improvement is expected; then best against default.
 
-A process that ends, however it ends, loses nothing: what ran is in the folder, what runs is found again by what its folder says.
+The state of every run is in the study's folder, so a search can be continued after its process was ended in any way.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from modak.tuning.surrogate import Promise, promise
 from modak.tuning.trial import LEAST_LIMIT_S, limit_of, outcome, trial_of
 
 FAILURES: Final = 5
-"""So many trials in a row without a number end the search."""
+"""The search ends after so many trials in a row without a measurement."""
 FILES_S: Final = 5.0
-"""A result may reach a network file system so long after its job's end."""
+"""Seconds after a job's end in which its result may still appear on a network file system."""
 SLOWEST_LOOK_S: Final = 10.0
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How long to look; ``gain``: the least improvement that is worth another trial, as a part."""
+    """How long to search; ``gain``: the least improvement that is worth another trial, as a fraction."""
 
     trials: int = 30
     budget_node_hours: float | None = None
     jobs: int = 1
     """Trials at the same time."""
     confirm: int = 3
-    """Runs of the best and of the default setting, one after the other, at the end."""
+    """Runs of the best and of the default setting each, alternating, at the end."""
     gain: float = 0.02
 
 
 @dataclass
 class Search:
-    """One search on an open study. ``say`` is told one line an event."""
+    """One search on an open study. ``say`` gets one line for each event."""
 
     service: Service
     base: Request
@@ -63,7 +63,7 @@ class Search:
     notes: list[str] = field(default_factory=list)
 
     def run_trials(self) -> str:
-        """Run trials; why it ended.
+        """Run trials. Returns why no more are run.
 
         Raises :class:`modak.errors.DataError` where the job fails with its own setting.
         """
@@ -82,7 +82,7 @@ class Search:
             active = [trial for trial in active if not self._over(trial)]
 
     def confirmed(self, best: Point) -> tuple[list[float], list[float]]:
-        """Costs of the default and of the best setting, run in turns."""
+        """The costs of the default and of the best setting, run alternately."""
         costs: tuple[list[float], list[float]] = ([], [])
         for turn in range(self.options.confirm):
             for name, point, found in (("default", self.space.default, costs[0]), ("best", best, costs[1])):
@@ -93,7 +93,7 @@ class Search:
         return costs
 
     def stored(self) -> None:
-        """Store once more what ran: a database that was away for a while, in this process or an earlier one, has all of it then."""
+        """Store all results again, because the database may have been out of reach before, in this process or an earlier one."""
         for file in (place / "result.json" for place in self._places() if Run.read(place).value is not None):
             if file.exists() and not self._store(file):
                 self.notes.append("not every run is in the database: the same command stores those that are missing")
@@ -101,7 +101,7 @@ class Search:
         self.notes[:] = dict.fromkeys(self.notes)
 
     def used(self) -> float:
-        """Node-hours of everything that ran."""
+        """Node-hours of all runs."""
         return sum(Run.read(place).node_hours for place in self._places())
 
     def _places(self) -> list[Path]:
@@ -111,7 +111,7 @@ class Search:
     # --- one trial
 
     def _next(self) -> Trial | None:
-        """Start the next point that was not tried; ``None`` where it could not be started, or was tried already."""
+        """Start the next trial; ``None`` where it could not be started, or its point was tried already."""
         number, point, why = self.study.ask()
         same = next((one for one in self.study.trials() if one.point == point and one.number < number), None)
         if same is not None:
@@ -120,7 +120,7 @@ class Search:
         return self._started(Trial(number, point, "running", None, Run(why=why).write(self.study.place(number))))
 
     def _again(self, number: int, same: Trial) -> None:
-        """The sampler proposed a point once more: it hears what that came to, and the surrogate's choice waits in its place."""
+        """For a point that the sampler proposes again: tell it the known cost, and enqueue the surrogate's choice instead."""
         self.study.tell(number, same.cost)
         Run(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
         found = self._promise()
@@ -144,7 +144,7 @@ class Search:
         return Trial(trial.number, trial.point, "running", None, run)
 
     def _submitted(self, place: Path, point: Point, run: Run) -> Run:
-        """Write the script and hand it over; the folder says what is under way before the job can run and after."""
+        """Write the script and start it. The run is recorded in the folder before the job can start, and again after."""
         limit = self._limit(point)
         request = trial_of(self.base, self.space, point, place.as_posix(), limit)
         answer = optimise(request, self.facts)
@@ -155,7 +155,7 @@ class Search:
         return run.update(place, job=self.runner.start(script, run.limit_s))
 
     def _over(self, trial: Trial) -> bool:
-        """Whether a trial has ended; if so it was told."""
+        """Whether a trial has ended. If so, its cost is told to the sampler."""
         place = self.study.place(trial.number)
         run = self._looked(place)
         if not run.done:
@@ -169,7 +169,7 @@ class Search:
         return True
 
     def _looked(self, place: Path) -> Run:
-        """The run as a look at its job shows it; a job that is over has its result read and stored."""
+        """The run in the present state of its job. After the job's end its result is read and stored."""
         run = Run.read(place)
         state = self.runner.state(run.job) if run.job else "over"
         now = time.time()
@@ -188,7 +188,7 @@ class Search:
         return run.update(place, seconds=took, value=came.value, fault="" if came.value is not None else fault, done=True)
 
     def _store(self, file: Path) -> bool:
-        """The trial is a result as any other: loading it twice adds nothing. Whether the database was there: :meth:`stored` asks again."""
+        """Load a result; loading it twice adds nothing. Returns whether the database was in reach: else :meth:`stored` tries again."""
         from modak.ingest.reading import tables
 
         try:
@@ -203,7 +203,7 @@ class Search:
         return True
 
     def _run(self, place: Path, point: Point, why: str) -> Run:
-        """Run a point to its end in a folder of its own, unless that was done."""
+        """Run a point to its end in a folder of its own, unless it was run there already."""
         run = Run.read(place)
         if run.done:
             return run
@@ -218,7 +218,7 @@ class Search:
     # --- going on, and stopping
 
     def _adopted(self) -> list[Trial]:
-        """Trials that another process began: those with a job are waited for, the others are begun again."""
+        """The unfinished trials of an earlier process; those without a job are started again."""
         found = [trial for trial in self.study.trials() if trial.state == "running"]
         if found:
             self.say(f"going on with {counted(len(found), 'trial')} that had begun")
@@ -253,24 +253,24 @@ class Search:
         return f"no untried setting is worth a trial: the most promising is {self.told(found.point)}, and {interval}"
 
     def _too_little(self, budget: float) -> str:
-        """What the first trial and the comparison are reckoned with."""
+        """The message for a budget that is smaller than the estimate for the first trial and the comparison."""
         compared = 2 * self.options.confirm
         runs = f"a first trial and {counted(compared, 'run')} to compare (--confirm)" if compared else "a first trial"
         need = (1 + compared) * self._price(()) / 3600
         return f"{budget:g} node-hours are not enough: {runs} are reckoned at a minute of their nodes each, {need:.3g} node-hours in all"
 
     def _price(self, trials: Sequence[Trial]) -> float:
-        """Node-seconds that the next trial is expected to take, and a minute of its nodes at least."""
+        """Estimated node-seconds of the next trial: the median so far, and at least a minute of its nodes."""
         took = [trial.run.nodes * trial.run.seconds for trial in trials if trial.run.seconds]
         return max(median(took) if took else 0.0, LEAST_LIMIT_S * self._most_nodes())
 
     def _most_nodes(self) -> int:
-        """Nodes that a trial may take."""
+        """The largest number of nodes of a trial."""
         counts = [int(value) for one in self.space.parameters if (one.kind, one.name) == ("layout", "node_count") for value in one.values]
         return max(counts, default=self.base.job_options.node_count or 1)
 
     def _left(self, active: Sequence[Trial]) -> float:
-        """Node-hours for further trials: without what runs, and what comparing best and default will take."""
+        """Node-hours left for further trials, after those that run and the comparison of best and default."""
         trials = self.study.trials()
         running = sum(Run.read(self.study.place(one.number)).nodes * (one.run.limit_s or 0.0) for one in active) / 3600
         begun = len([*self.study.folder.glob("confirm-*")])
@@ -278,7 +278,7 @@ class Search:
         return (self.options.budget_node_hours or 0.0) - self.used() - running - kept
 
     def _limit(self, point: Point) -> float | None:
-        """When a trial of that point is ended: when it cannot win any more, or the budget is used."""
+        """Seconds after which a trial of that point is ended, because it cannot be the best, or the budget is used."""
         times = [trial.run.seconds for trial in self.study.trials() if trial.cost is not None and trial.run.seconds]
         patience = limit_of(min(times)) if times else None
         if self.options.budget_node_hours is None:
@@ -290,7 +290,7 @@ class Search:
         return rest if patience is None else min(patience, rest)
 
     def told(self, point: Point) -> str:
-        """A point as people read it."""
+        """A point as text: ``NAME=VALUE, …``."""
         return ", ".join(f"{name}={shown(value)}" for name, value in self.space.values(point).items())
 
 
@@ -299,7 +299,7 @@ def _ended(run: Run) -> bool:
 
 
 def _result(place: Path) -> dict[str, Any] | None:
-    """The result file, waited for a little."""
+    """The result file; ``None``: there is none within :data:`FILES_S` seconds."""
     until = time.monotonic() + FILES_S
     while True:
         try:

@@ -1,7 +1,7 @@
 """A study in a folder: Optuna's journal of the trials, and the state of each run in its own folder.
 
-The journal is a text file that is only appended to and written through, so that what was told survives the end of the process, also on
-a network file system. One process at a time works in a folder.
+The journal is a text file to which lines are only appended, with fsync, so that it survives the end of the process, also on a
+network file system. Only one process at a time can use a folder.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 JOURNAL: Final = "study.journal"
 RUN_FILE: Final = "slip.json"
-"""What :class:`Run` is kept in; searches that people left have it under this name."""
+"""The file of a :class:`Run`; existing searches have it under this name."""
 NAME: Final = "modak"
 SEED: Final = 20_190_301
 STARTUP: Final = 6
-"""Random trials before the sampler trusts what it saw."""
+"""Random trials before the sampler uses their results."""
 
 State = Literal["waiting", "running", "complete", "failed", "ended"]
-"""``ended``: it took so long that it was ended; it gave no number."""
+"""``ended``: it was ended by its time limit, without a measurement."""
 
 
 def put(file: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all, whatever ends the process; its folder is made."""
+    """Write a file atomically: the process may end at any time, and the file is complete or not there. Its folder is created."""
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f".{file.name}")
     new.write_text(text, encoding="utf-8")
@@ -44,7 +44,7 @@ def put(file: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of one run of the job, a trial's or one of the comparison; kept in its folder before and after it."""
+    """The state of one run of the job, of a trial or of the comparison, as kept in its folder."""
 
     why: str = ""
     job: str | None = None
@@ -60,19 +60,19 @@ class Run:
 
     @property
     def node_hours(self) -> float:
-        """What it took."""
+        """Node-hours of the run."""
         return self.nodes * (self.seconds or 0.0) / 3600
 
     @classmethod
     def read(cls, folder: Path) -> Run:
-        """What the folder of a run holds; nothing known where it holds none."""
+        """The run that is kept in a folder; a new one where there is none."""
         try:
             return cls(**json.loads((folder / RUN_FILE).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return cls()
 
     def write(self, folder: Path) -> Run:
-        """Keep it in the run's folder."""
+        """Write it to the run's folder."""
         put(folder / RUN_FILE, json.dumps(asdict(self)))
         return self
 
@@ -83,7 +83,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Trial:
-    """A point of the space that was tried, and its run."""
+    """One trial: its point in the space, and its run."""
 
     number: int
     point: Point
@@ -105,7 +105,7 @@ class Study:
         return self.folder / f"trial-{number:04d}"
 
     def enqueue(self, start: Start) -> None:
-        """Try this point before the sampler's own, unless it is waiting or was tried already."""
+        """Try this point before those of the sampler, unless it is waiting or was tried already."""
         names = [_key(parameter) for parameter in self.space.parameters]
         self._study.enqueue_trial(dict(zip(names, start.point, strict=True)), user_attrs={"why": start.why}, skip_if_exists=True)
 
@@ -114,19 +114,19 @@ class Study:
         self.enqueue(Start(point, why))
 
     def waiting(self) -> bool:
-        """Whether points were enqueued that have not begun."""
+        """Whether enqueued points have not been tried yet."""
         from optuna.trial import TrialState
 
         return bool(self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,)))
 
     def ask(self) -> tuple[int, Point, str]:
-        """The next trial: its number, its point, and why that one."""
+        """The next trial: its number, its point, and the reason for that point."""
         trial = self._study.ask({_key(parameter): _distribution(parameter) for parameter in self.space.parameters})
         point = tuple(int(trial.params[_key(parameter)]) for parameter in self.space.parameters)
         return trial.number, point, str(trial.user_attrs.get("why", "proposed by the sampler"))
 
     def tell(self, number: int, cost: float | None, *, ended: bool = False) -> None:
-        """How a trial came out."""
+        """Record the end of a trial; ``cost`` ``None``: it gave no measurement."""
         from optuna.trial import TrialState
 
         if cost is not None:
@@ -135,7 +135,7 @@ class Study:
             self._study.tell(number, state=TrialState.PRUNED if ended else TrialState.FAIL)
 
     def trials(self) -> list[Trial]:
-        """All trials that have begun, in their order."""
+        """All trials that have begun, in order."""
         from optuna.trial import TrialState
 
         states: dict[TrialState, State] = {
@@ -157,7 +157,7 @@ class Study:
 
 @contextmanager
 def opened(folder: Path, space: Space, identity: str, starts: Sequence[Start]) -> Iterator[Study]:
-    """The study of a folder, made with ``starts`` waiting where there is none.
+    """The study of a folder; a new one begins with the points of ``starts``.
 
     Raises :class:`modak.errors.Conflict` where another process works there, :class:`modak.errors.DataError` where the folder's study is of
     another request.
@@ -187,7 +187,7 @@ def opened(folder: Path, space: Space, identity: str, starts: Sequence[Start]) -
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """While the body runs, no other process may enter; the end of the process, whatever ends it, lets go."""
+    """Lock the folder for this process while the body runs. The lock is released when the process ends in any way."""
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -201,18 +201,18 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 class _Held:
-    """Optuna's lock of the journal, which the folder's own makes needless: one that a killed process left would cost half a minute."""
+    """A lock for Optuna's journal that does nothing: the folder is locked, and Optuna's own lock outlives a killed process for 30 s."""
 
     def acquire(self) -> bool:
-        """Always."""
+        """Succeeds always."""
         return True
 
     def release(self) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
 
 def _mend(journal: Path) -> None:
-    """Take away a last line that was cut short: nobody was told that it was written."""
+    """Remove an incomplete last line, whose writing was never confirmed."""
     if not journal.exists():
         return
     content = journal.read_bytes()
@@ -226,7 +226,7 @@ def _key(parameter: Parameter) -> str:
 
 
 def _distribution(parameter: Parameter) -> Any:
-    """Indices: of numbers as whole numbers, of which neighbours are alike; of texts as categories."""
+    """Optuna's distribution of a parameter's indices: integers for ordered values, else categories."""
     from optuna.distributions import CategoricalDistribution, IntDistribution
 
     last = len(parameter.values) - 1

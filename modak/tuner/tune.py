@@ -1,4 +1,4 @@
-"""A request and a folder -> the search, what it found, and the script of the best setting."""
+"""``modak tune``: a search in a folder for the best setting of a request, its report, and the script of that setting."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BASE: Final = "base.json"
 def tune(
     service: Service, document: Any, folder: Path, options: SearchOptions, *, here: bool, strict: bool = False, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Search, or go on with the folder's search; what was found, as JSON. The best setting's script is ``folder/job.sh``.
+    """Search, or continue the folder's search. Returns the report as JSON; the best setting's script is ``folder/job.sh``.
 
     Raises :class:`modak.errors.RequestError` for a request that names nothing to tune, and as :func:`modak.tuner.study.opened` does.
     """
@@ -56,7 +56,7 @@ def tune(
 
 
 def _report(search: Search, study: Study, stopped: str, warnings: list[dict[str, str]]) -> dict[str, Any]:
-    """What was found; best and default were run again where they differ."""
+    """The report, after best and default setting were run again where they differ."""
     trials = study.trials()
     good = [trial for trial in trials if trial.cost is not None]
     if not good:
@@ -104,7 +104,7 @@ def _trial(search: Search, trial: Trial) -> dict[str, Any]:
 
 
 def _configuration(place: Path, request: Request, facts: Facts) -> Configuration:
-    """What the plan of the request chose when the search began."""
+    """The configuration that the request's plan chose when the search began."""
     kept = place / BASE
     if kept.exists():
         return Configuration.model_validate(json.loads(kept.read_text(encoding="utf-8")))
@@ -114,9 +114,9 @@ def _configuration(place: Path, request: Request, facts: Facts) -> Configuration
 
 
 def _below(folder: Path) -> Path:
-    """The folder as a path below this one, where the jobs are submitted from.
+    """The folder as a path below the current one, from which the jobs are submitted.
 
-    Raises :class:`modak.errors.RequestError` for one elsewhere, or whose name a script cannot hold.
+    Raises :class:`modak.errors.RequestError` for a folder elsewhere, and for a name that a script cannot contain.
     """
     try:
         inside = (Path.cwd() / folder).resolve().relative_to(Path.cwd().resolve()).as_posix()

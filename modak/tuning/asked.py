@@ -1,4 +1,4 @@
-"""What a request wants from a tuner: which settings may be changed, and how trials are compared."""
+"""What a request asks of a tuner: which settings may be changed, and how trials are compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Aim:
     better: str
 
     def cost(self, value: float) -> float:
-        """A number of which less is better: what a throughput takes for one of its units."""
+        """A number of which less is better: the value itself, or its inverse where more is better."""
         return value if self.better == "lower" else 1.0 / value
 
 

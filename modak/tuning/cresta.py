@@ -1,8 +1,9 @@
-"""The text input of CRESTA's autotuner, read for its parameters.
+"""Reads the text input of CRESTA's autotuner.
 
 The grammar follows the examples that came with the tuner (project CRESTA, work package 3; a copy lies in the published MODAK's repository,
 `Performance-Model/cresta-tune/examples`): sections ``begin NAME`` … ``end NAME``, one statement a line, ``!`` starts a comment.
-Parameters become exported variables of their names, which the run command may use. What has no counterpart here is refused by its line.
+Parameters become environment variables of the same names, which the run command may use. Unsupported statements are refused, with
+their line.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from modak import dsl
 from modak.errors import Fault, RequestError
 from modak.text import words
 from modak.text.faults import faults_of
+from modak.tuning.space import MOST_VALUES
 
 FIELD: Final = "optimisation.autotuning.input"
 SUPPORTED: Final = (
@@ -43,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Cresta:
-    """What a text says. ``metric`` ``None``: the run's time; ``command`` empty: none is given."""
+    """The content of a text. ``metric`` ``None``: the run's time; ``command`` empty: none is given."""
 
     space: dsl.Space
     setting: dsl.Setting
@@ -110,7 +112,7 @@ _KNOWN: Final = {
 
 
 def _unsupported(line: Line, types: dict[str, str]) -> Fault | None:
-    """What is wrong with a statement's place or kind."""
+    """The fault of a statement that is not supported, or not in its section; ``None``: it is."""
     if line.name not in _KNOWN.get(line.place, ()):
         return _fault(line.number, f"'{line.name:.30}' in section {line.place or 'none'!r} is not supported")
     if line.name == "mode" and line.rest != "tune":
@@ -121,22 +123,30 @@ def _unsupported(line: Line, types: dict[str, str]) -> Fault | None:
 
 
 def _range(line: Line, kind: str, faults: list[Fault]) -> tuple[tuple[dsl.Value, ...], dsl.Value | None]:
-    """Values of ``range NAME …``, and the default where one is named."""
+    """The values of ``range NAME …``, and the default (``None``: there is none). A fault is added to ``faults``."""
     said, _, default = line.rest.partition(" default ")
-    text = said.split(None, 1)[1] if len(said.split(None, 1)) > 1 else ""
-    counted = _COUNTED.fullmatch(text.strip()) if kind == "int" else None
+    text = (*said.split(maxsplit=1), "", "")[1].strip()
     try:
-        if counted:
-            low, high, step = int(counted[1]), int(counted[2]), int(counted[3] or 1)
-            if step < 1 or low > high or (high - low) // step >= 1000:
-                raise ValueError
-            values: tuple[dsl.Value, ...] = tuple(range(low, high + 1, step))
-        else:
-            values = tuple(_value(item, kind) for item in _ITEMS.findall(text))
+        values = _values(text, kind)
+    except ValueError:
+        faults.append(_fault(line.number, f"{text!a:.60} is no range of {kind}s of at most {MOST_VALUES} values"))
+        return (), None
+    try:
         return values, _value(default.strip(), kind) if default else None
     except ValueError:
-        faults.append(_fault(line.number, f"{text!a:.60} is no range of {kind}s of at most 1000 values"))
-        return (), None
+        faults.append(_fault(line.number, f"the default {default.strip()!a:.60} is no {kind}"))
+        return values, None
+
+
+def _values(text: str, kind: str) -> tuple[dsl.Value, ...]:
+    """The values of ``m-n``, ``m:n:k`` or a list. Raises ``ValueError`` for what is not of that kind, or too long."""
+    counted = _COUNTED.fullmatch(text) if kind == "int" else None
+    if counted is None:
+        return tuple(_value(item, kind) for item in _ITEMS.findall(text))
+    low, high, step = int(counted[1]), int(counted[2]), int(counted[3] or 1)
+    if step < 1 or low > high or (high - low) // step >= MOST_VALUES:
+        raise ValueError
+    return tuple(range(low, high + 1, step))
 
 
 def _value(text: str, kind: str) -> dsl.Value:
@@ -148,7 +158,7 @@ def _value(text: str, kind: str) -> dsl.Value:
 
 
 def _metric(tune: dict[str, str], faults: list[Fault]) -> dsl.PrintedMetric | None:
-    """The number that the program prints; ``None``: its time, which less of is better."""
+    """The number that the program prints; ``None``: the metric is its run time. A fault is added to ``faults``."""
     source, target = tune.get("metric-source", "runtime"), tune.get("target", "min")
     if source == "runtime" and target == "min":
         return None
@@ -165,7 +175,7 @@ def _metric(tune: dict[str, str], faults: list[Fault]) -> dsl.PrintedMetric | No
 
 
 def extended(pattern: str) -> str:
-    r"""A Perl-like pattern as an extended regular expression, as far as ``\d``, ``\s``, ``\S`` and ends of lines go.
+    r"""A Perl-like pattern as an extended regular expression; of Perl only ``\d``, ``\s``, ``\S``, ``\A`` and ``\Z`` are translated.
 
     >>> extended(r"(\d\S+)\s*\Z")
     '([0-9][^ ]+)[ ]*$'

@@ -1,4 +1,4 @@
-"""What the answer says about tuning: over which space it is possible, or why it is not."""
+"""The sentence about tuning in an answer: over which space it is possible, or why it is not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from modak.tuning.asked import grid_of, with_space
 
 
 def hint(request: Request) -> tuple[str, ...]:
-    """One sentence where tuning is asked for: a job script runs one setting, the job's own."""
+    """One sentence if tuning is enabled, because the job script runs the job's own setting only."""
     if not request.optimisation.enable_autotuning:
         return ()
     try:

@@ -17,12 +17,12 @@ def setting_of(request: Request) -> Setting:
 
 
 def exported(request: Request) -> dict[str, str]:
-    """Variables of the setting; they go before those of rules, launchers and frameworks."""
+    """The variables of the setting, which take precedence over those of rules, launchers and frameworks."""
     return {name: shown(value) for name, value in setting_of(request).environment.items()}
 
 
 def option_words(request: Request) -> tuple[Word, ...]:
-    """``--name value``, or ``--name=value`` where the name ends so."""
+    """The options of the setting: ``--name value``, or ``--name=value`` for a name that ends with ``=``."""
     pairs = ((name, shown(value)) for name, value in setting_of(request).options.items())
     return tuple(word for name, value in pairs for word in ((f"{name}{value}",) if name.endswith("=") else (name, value)))
 
@@ -34,7 +34,7 @@ def recorded(request: Request) -> dict[str, Value]:
 
 
 def column(name: str) -> str:
-    """What the results table calls a parameter, after ``params.``.
+    """The name of a parameter in the results table, after ``params.``.
 
     >>> column("--batch-size"), column("NB=")
     ('batch-size', 'NB')

@@ -1,4 +1,4 @@
-"""The parameters that a tuner may change, each with its values in order: a finite grid, whose points are tuples of indices."""
+"""The search space of a tuner: parameters with their values, whose combinations are the points of a finite grid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Point = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One thing that a tuner may change. The values keep their order; ``default`` is the index of the job's own."""
+    """A parameter that a tuner may change. Its values keep their order; ``default`` is the index of the job's own value."""
 
     kind: Kind
     name: str
@@ -34,7 +34,7 @@ class Parameter:
 
     @property
     def ordered(self) -> bool:
-        """Whether the values are numbers that rise or fall: neighbours are then alike."""
+        """Whether the values are rising or falling numbers, so that neighbours are similar."""
         numbers = [value for value in self.values if not isinstance(value, str)]
         return len(numbers) == len(self.values) and numbers in (sorted(numbers), sorted(numbers, reverse=True))
 
@@ -47,7 +47,7 @@ class Space:
 
     @property
     def size(self) -> int:
-        """Points of the grid."""
+        """The number of points of the grid."""
         return math.prod(len(one.values) for one in self.parameters)
 
     @property
@@ -56,9 +56,9 @@ class Space:
         return tuple(one.default for one in self.parameters)
 
     def points(self, most: int) -> Iterator[Point]:
-        """At most so many points: all of them, or as many that lie evenly in every parameter.
+        """All points, or if there are more than ``most``, so many that are spread evenly over every parameter.
 
-        Those are a lattice: multiples of a number near the golden section of the grid that shares no factor with its size.
+        These are a rank-1 lattice: multiples, modulo the size of the grid, of a number near its golden section and coprime to it.
         """
         if self.size <= most:
             return map(self._point, range(self.size))
@@ -67,7 +67,7 @@ class Space:
         return (self._point(at * step % self.size) for at in range(most))
 
     def _point(self, number: int) -> Point:
-        """By its number in the order of the grid, in which the last parameter changes first."""
+        """The point of a number, in the order in which the last parameter changes first."""
         indices: list[int] = []
         for one in reversed(self.parameters):
             number, index = divmod(number, len(one.values))
@@ -75,11 +75,11 @@ class Space:
         return tuple(reversed(indices))
 
     def values(self, point: Point) -> dict[str, Value]:
-        """Parameter -> value at a point."""
+        """The values at a point, by name of the parameter."""
         return {one.name: one.values[index] for one, index in zip(self.parameters, point, strict=True)}
 
     def of_kind(self, kind: Kind, point: Point) -> dict[str, Value]:
-        """The same for one kind of parameter."""
+        """The values at a point for one kind of parameter."""
         return {one.name: one.values[index] for one, index in zip(self.parameters, point, strict=True) if one.kind == kind}
 
 
@@ -111,7 +111,7 @@ def _parameter(kind: Kind, name: str, asked: Values, own: Value | None) -> Param
 
 
 def expanded(asked: Values, field: str) -> tuple[Value, ...]:
-    """The values of a list or of steps. Raises :class:`modak.errors.RequestError` for steps that lead nowhere, or too far."""
+    """The values of a list or of steps. Raises :class:`modak.errors.RequestError` for steps without a value, or with too many."""
     if isinstance(asked, tuple):
         return asked
     if (asked.step is None) == (asked.factor is None):
@@ -129,7 +129,7 @@ def expanded(asked: Values, field: str) -> tuple[Value, ...]:
 
 
 def _steps(asked: dsl.Steps) -> float:
-    """Values from low to high, the last one included where a step meets it."""
+    """The number of values from ``low`` to ``high``; ``high`` is included if a step ends there."""
     if asked.step is not None:
         return math.floor((asked.high - asked.low) / asked.step + 1e-9) + 1
     return math.floor(math.log(asked.high / asked.low) / math.log(asked.factor or 2.0) + 1e-9) + 1

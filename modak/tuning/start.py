@@ -1,4 +1,4 @@
-"""Where a search begins: the job's own setting, what the models predict to be best, and the best that was measured before."""
+"""The first points of a search: the job's own setting, the best predicted layout, and the best measured setting."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Final
 from modak.choosing.decision import choice_of
 from modak.dsl import Request
 from modak.errors import ModakError
-from modak.facts import Facts, Result
+from modak.facts import Facts, Result, same_name
 from modak.optimise import decide
-from modak.perfmodel.matching import same_name
 from modak.results.metrics import metric
 from modak.text.amounts import counted
 from modak.tuning.asked import Aim
@@ -20,7 +19,7 @@ from modak.tuning.space import LAYOUT, Point, Space
 from modak.tuning.trial import trial_of
 
 MOST_LAYOUTS: Final = 64
-"""Layouts that the models are asked about."""
+"""Layouts that are predicted at most."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Start:
 
 
 def starts(base: Request, facts: Facts, space: Space, results: Iterable[Result], aim: Aim) -> tuple[Start, ...]:
-    """Points to try before any search, each once."""
+    """The points to try first, each once."""
     found = [Start(space.default, "the job's own setting"), *_predicted(base, facts, space), *_measured(base, space, results, aim)]
     first: dict[Point, Start] = {}
     for start in found:
@@ -41,7 +40,7 @@ def starts(base: Request, facts: Facts, space: Space, results: Iterable[Result],
 
 
 def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
-    """The layout that the models predict to be fastest, where they have evidence of several."""
+    """The layout that is predicted to be fastest, if several can be predicted."""
     layouts = _layouts(space)
     if len(layouts) < 2:
         return []
@@ -59,7 +58,7 @@ def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
 
 
 def _layouts(space: Space) -> list[Point]:
-    """Points with everything but the layout as the job has it."""
+    """Points that differ from the job's own setting in the layout only."""
     places = [place for place, parameter in enumerate(space.parameters) if parameter.kind == "layout"]
     chosen = Space(tuple(space.parameters[place] for place in places)).points(MOST_LAYOUTS)
     changed = (dict(zip(places, indices, strict=True)) for indices in chosen)
@@ -67,7 +66,7 @@ def _layouts(space: Space) -> list[Point]:
 
 
 def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) -> list[Start]:
-    """The best setting among results of the same application on the same system that tell every parameter."""
+    """The best setting among results on the same system that have a value for every parameter."""
     usable = (one for one in results if one.series.metric == aim.metric and one.suspect is None and _same_place(base, one))
     known = [(aim.cost(one.value), point) for one in usable if (point := _point(space, one))]
     if not known:
@@ -83,7 +82,7 @@ def _same_place(base: Request, result: Result) -> bool:
 
 
 def _point(space: Space, result: Result) -> Point | None:
-    """The point that a result was measured at; ``None`` where it lies on none."""
+    """The point at which a result was measured; ``None``: its values are not in the space."""
     indices: list[int] = []
     for parameter in space.parameters:
         told = (

@@ -1,8 +1,8 @@
-"""What trials so far say of those not run: a Gaussian process over the grid, and how much is still to be gained.
+"""A Gaussian process that predicts the costs of untried points of the grid, and how much is still to be gained.
 
-Log costs are modelled with a squared exponential kernel whose length, and the noise of repeats, are those of a small table
-under which the trials are most likely; the scale follows in closed form (C. E. Rasmussen, C. K. I. Williams: Gaussian Processes
-for Machine Learning, 2006, sections 2.2 and 5.4.1). Numbers lie on their rank from 0 to 1; texts are 1 apart.
+Log costs are modelled with a squared exponential kernel. Its length and the noise of repeats are the most likely ones of a small
+table; the scale follows in closed form (C. E. Rasmussen, C. K. I. Williams: Gaussian Processes for Machine Learning, 2006, sections
+2.2 and 5.4.1). The coordinate of a number is its rank, from 0 to 1; different texts have the distance 1.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ LENGTHS = (0.15, 0.3, 0.6, 1.2, 2.4)
 NOISES = (0.02, 0.05, 0.1, 0.2)
 """Standard deviations of repeats, relative to the scale of differences between settings."""
 LEAST_SCALE = 0.03
-"""Replicates of published runs differ by as much: a scale below it says nothing."""
+"""Least standard deviation of log costs; repeated published runs differ by as much."""
 MOST_POINTS = 4096
 REACH = 1.645
 """Standard deviations to the end of the interval that a value exceeds with probability 0.95."""
 
 
 class Fit(NamedTuple):
-    """A kernel and how well it explains the trials; of several the greatest is the most likely."""
+    """A kernel and its likelihood; the maximum of several is the most likely one."""
 
     log_likelihood: float
     """Up to a constant."""
@@ -40,20 +40,20 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Promise:
-    """The most promising point that was not tried. Gains are factors by which its cost may lie below the best one's."""
+    """The most promising untried point. Gains are ratios of the best cost so far to its cost."""
 
     point: Point
     gain: float
     """Expected."""
     most: float
-    """At the far end of the predicted interval: more is not to be hoped for (probability 0.95)."""
+    """At the end of the predicted interval: it is not exceeded with probability 0.95."""
 
 
 def promise(space: Space, tried: Sequence[tuple[Point, float]], besides: Collection[Point] = ()) -> Promise | None:
-    """The untried point with the largest possible gain, of a grid of more than :data:`MOST_POINTS` among an even part of it.
+    """The untried point with the largest possible gain, among at most :data:`MOST_POINTS` evenly spread points.
 
-    ``tried`` are points with their costs, which are positive; ``besides`` are points that are not asked about, either. ``None``: there is
-    no other, or nothing was tried.
+    ``tried``: points with their costs, which are positive; ``besides``: further points that are not considered. ``None``: there is no
+    other point, or nothing was tried.
     """
     done = {point for point, _ in tried} | set(besides)
     rest = [point for point in space.points(MOST_POINTS) if point not in done]
@@ -92,7 +92,7 @@ def _kernel(one: Array, other: Array, length: float) -> Array:
 
 
 def _features(space: Space, points: Sequence[Point]) -> Array:
-    """One row a point: the rank of ordered values, else one column a value (of half a unit squared each)."""
+    """One row for each point: the rank of ordered values, else one column for each value, scaled so that two differ by 1."""
     columns = []
     for place, parameter in enumerate(space.parameters):
         index = np.array([point[place] for point in points], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""One point of the grid as a request of its own, and what its run came to."""
+"""Trials: one point of the grid as a request, and the outcome of its run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from modak.tuning.asked import Aim, aim_of, grid_of, space_asked
 from modak.tuning.space import LAYOUT, Point, Space
 
 LEAST_LIMIT_S: Final = 60
-"""Schedulers count limits in minutes."""
+"""Shortest limit of a trial, because schedulers count limits in minutes."""
 PATIENCE: Final = 3.0
-"""A trial is ended after so many times the best time (of the default, at first): no metric that it could still print would count."""
+"""A trial is ended after so many times the best time so far, because its result could not be the best."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to. ``value`` ``None``: it gave no number, and ``why`` says why."""
+    """The outcome of a run. ``value`` ``None``: it gave no measurement, for the reason ``why``."""
 
     value: float | None
     seconds: float | None
@@ -29,9 +29,9 @@ class Outcome:
 
 
 def base_of(request: Request, chosen: Configuration) -> Request:
-    """The request with what its plan chose: every trial differs from it by its point alone.
+    """The request with the configuration that its plan chose. A trial differs from it only in the values of its point.
 
-    Ranks in a node that are tuned leave threads to follow from them, where neither the request nor the space says them.
+    If ranks per node are tuned, and neither the request nor the space gives threads, these follow from the ranks.
     """
     layout = space_asked(request).layout
     follows = "process_count_per_node" in layout and "threads" not in layout and request.application.threads is None
@@ -68,7 +68,7 @@ def set_to(base: Request, space: Space, point: Point) -> Request:
 
 
 def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: float | None = None) -> Request:
-    """The request of a trial whose files go into ``folder``, below where it is submitted; ``limit_s``: when it is ended, at the latest."""
+    """The request of a trial with its files in ``folder``, below the folder of submission; ``limit_s``: its longest run time."""
     request = set_to(base, space, point)
     options = {**_limit(base.job_options, limit_s), "standard_output_file": f"{folder}/output", "standard_error_file": None}
     return request.model_copy(
@@ -80,7 +80,7 @@ def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: fl
 
 
 def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
-    """What a result file says of the metric."""
+    """The value of the metric in a result file, or why there is none."""
     if document is None:
         return Outcome(None, None, "no result file was written")
     seconds, status = document.get("seconds"), document.get("exit_status")
@@ -97,7 +97,7 @@ def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
 
 
 def identity(base: Request) -> str:
-    """Text that tells studies apart: what runs, and what may be changed."""
+    """A text that is equal for requests that can share a study: the same command, space, layout and metric."""
     grid = grid_of(base)
     parts = {
         "command": base.model_dump(mode="json")["application"],
@@ -109,7 +109,7 @@ def identity(base: Request) -> str:
 
 
 def limit_of(best_s: float | None) -> float | None:
-    """Seconds after which a trial is ended, from the best time so far; ``None``: the plan's own limit holds."""
+    """Seconds after which a trial is ended, from the best time so far; ``None``: the plan's own limit applies."""
     return None if best_s is None else max(LEAST_LIMIT_S, PATIENCE * best_s)
 
 

@@ -1,4 +1,4 @@
-"""Whether a setting is better than another: the ratio of their costs from repeats of both, with its interval."""
+"""How much better one setting is than another: the ratio of their costs from repeated runs, with an interval."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Gain:
-    """The factor by which the better setting's cost lies below the other's; ``lower`` above 1: better beyond doubt at ``level``."""
+    """The cost of one setting over that of another, with its interval at ``level``; ``lower`` above 1: the other one is better."""
 
     value: float
     lower: float
@@ -22,9 +22,9 @@ class Gain:
 
 
 def gain(before: Sequence[float], after: Sequence[float], level: float = 0.9) -> Gain | None:
-    """Costs of one setting over those of another, from the difference of their mean logs and their pooled spread (Student's t).
+    """The ratio of the costs ``before`` to those ``after``, from their mean logs and pooled standard deviation (Student's t).
 
-    ``None`` where not both have two runs or more: nothing is known of the spread then.
+    ``None`` where one of them has fewer than two runs, because the spread is then unknown.
     """
     if min(len(before), len(after)) < 2:
         return None

@@ -130,7 +130,7 @@ def training(known: Known, rules: Callable[[str], bool]) -> tuple[str, ...]:
 
 
 def test_every_passage_taken_away_takes_its_sentence_along(known: Known) -> None:
-    """Without the rules nothing of them is said; each one that speaks cites its source."""
+    """Without the rules there are no sentences; each sentence cites its source."""
     full, bare = training(known, lambda _: True), training(known, lambda _: False)
     spoken = {rule.name: rule for rule in known(None).rules if rule.advice and any(rule.advice in text for text in full)}
     assert len(spoken) > 8
@@ -145,7 +145,7 @@ def test_one_passage_taken_away_takes_one_sentence(known: Known) -> None:
 
 
 def test_a_transferred_time_says_what_differs(known: Known) -> None:
-    """In which columns the results are of another run, and which they leave empty; of a run's own results nothing is said."""
+    """In which columns the results differ, and which they leave empty; none for results of the run itself."""
     request = normalise(json.loads((ROOT / "examples/chest-xray-zenith.json").read_text())).request
     plan = optimise(request, known(request.workload_name)).plan
     assert plan.prediction.basis == "transferred"
@@ -165,7 +165,7 @@ def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> No
 
 
 def test_without_a_system_results_are_not_called_unknown(known: Known) -> None:
-    """3DGAN has results; a request that names no system is told how they are asked."""
+    """3DGAN has results; if the request names no system, the advice says how to use them."""
     request = normalise({"job": {"optimisation": {"workload": {"application": "3dgan"}}}}).request
     (said, *_) = recommend(request, known("3dgan")).advice
     assert said == "name the system (target.name, or --system): without it, results of '3dgan' cannot be used"

@@ -18,7 +18,7 @@ from modak.errors import RequestError
 from modak.facts import Facts
 from modak.normalise import normalise
 from modak.optimise import optimise
-from modak.results.returned import results_of
+from modak.results.reported import results_of
 from tests.api.test_access import Site
 
 CSV = {"Content-Type": "text/csv"}

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from modak.api import create_app
 from modak.cli import main
+from modak.facts import Rule
+from modak.service import open_service
 from modak.settings import Settings
+from modak.store.engine import writing
 
 
 def test_optimise_answers_the_requests_own_document(web: TestClient, document: dict[str, Any]) -> None:
@@ -181,7 +185,7 @@ def test_lists_are_paged_and_every_item_has_an_address(web: TestClient, kind: st
     first = web.get(f"/{kind}", params={"limit": 1}).json()
     second = web.get(f"/{kind}", params={"limit": 1, "cursor": first["next"]}).json()
     (item,), (other,) = first["items"], second["items"]
-    assert item[key] < other[key]
+    assert item[key] != other[key]
     assert web.get(f"/{kind}/{item[key]}").json() == item
     assert web.get(f"/{kind}/nothing").status_code == 404
 
@@ -244,6 +248,26 @@ def test_facts_that_a_caller_has_are_not_sent_again(web: TestClient, path: str) 
     again = web.get(path, headers={"If-None-Match": f'"older", {tag}'})
     assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
     assert web.get(path, headers={"If-None-Match": '"older"'}).status_code == 200
+
+
+def test_a_tag_names_the_facts_that_answered(own_database: Path) -> None:
+    """Where new facts cannot be read, the older ones answer under the older tag: with the new one a caller would keep them for good."""
+    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as service:
+        client = TestClient(create_app(Settings(), service))
+        before = client.get("/rules")
+        service.add([Rule(name="new-rule", title="t", source="s", script="true")])
+        with writing(service.store.engine) as connection:
+            connection.execute(text("UPDATE rules SET body = '{}' WHERE name = 'new-rule'"))
+        after = client.get("/rules")
+        assert (after.content, after.headers["ETag"]) == (before.content, before.headers["ETag"])
+
+
+def test_results_behind_a_plan_take_no_other_filter(web: TestClient, document: dict[str, Any]) -> None:
+    """A filter that would be passed over is refused."""
+    plan = web.post("/optimise", json=document).json()["job"]["plan"]["id"]
+    for more in ({"system": "zenith"}, {"replaced": "true"}):
+        answer = web.get("/results", params={"used_by": plan, **more})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "used_by")
 
 
 def test_every_answer_has_the_id_of_its_request(web: TestClient) -> None:

@@ -6,8 +6,10 @@ import json
 import logging
 import logging.config
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,15 @@ def test_drivers_words_stay_in_the_log(caplog: pytest.LogCaptureFixture) -> None
         told = web.get("/systems")
     assert (told.status_code, told.json()["detail"]) == (503, "the database is out of reach")
     assert "ada@127.0.0.1:1/modak" in caplog.text
+
+
+def test_a_service_is_not_ready_when_its_tables_are_another_versions(own_database: Path) -> None:
+    """After an upgrade by another host, a load balancer takes it out; its process is well."""
+    with TestClient(create_app(Settings(database_url=f"sqlite:///{own_database}"))) as web:
+        assert web.get("/ready").status_code == 200
+        with closing(sqlite3.connect(own_database)) as other, other:
+            other.execute("UPDATE alembic_version SET version_num = '9999'")
+        assert [web.get(path).status_code for path in ("/ready", "/health")] == [503, 200]
 
 
 @pytest.mark.parametrize(("most", "kept"), [(1 << 22, 2), (1 << 10, 0)])

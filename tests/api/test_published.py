@@ -8,6 +8,10 @@ from uuid import UUID
 import pytest
 from starlette.testclient import TestClient
 
+from modak.api.shapes import scaling_model
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel import fit
+
 BUILDER: dict[str, Any] = {
     "job": {
         "job_options": {"job_name": "solver", "node_count": "2", "process_count_per_node": "4", "wall_time_limit": "1:00:00 "},
@@ -121,3 +125,12 @@ def test_scaling_models_are_fractions(web: TestClient) -> None:
     for item in web.get("/scaling_models").json():
         assert item["model"]["name"] == "amdahl"
         assert 0 <= item["model"]["F"] <= 1
+
+
+def test_one_size_makes_no_scaling_model() -> None:
+    """It does not tell how much of the run is parallel: the answer would be nothing."""
+    series = SeriesKey(application="net", metric="epoch_time", unit="s")
+    runs = [Result(series=series, layout=Layout(nodes=1, gpus_per_node=gpus), value=80 / gpus) for gpus in (1, 2)]
+    (one,), (several,) = fit(runs[:1]), fit(runs)
+    assert scaling_model(one) is None
+    assert scaling_model(several) is not None

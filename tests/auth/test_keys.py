@@ -38,7 +38,7 @@ def keys_of(store: Store) -> KeyRing:
 def planned(store: Store) -> Store:
     """A database with a plan that expires tomorrow."""
     tomorrow = datetime.now(UTC) + timedelta(days=1)
-    store.save_plan(PLAN, {}, "{}", Texts("#!/bin/bash\n", "", "", ""), data_version="1", expires_at=tomorrow)
+    store.plans.save(PLAN, {}, "{}", Texts("#!/bin/bash\n", "", "", ""), data_version="1", expires_at=tomorrow)
     return store
 
 
@@ -191,9 +191,9 @@ def test_a_jobs_token_is_for_its_plan(planned: Store) -> None:
 def test_a_plan_waits_for_its_result(planned: Store) -> None:
     """Also when somebody without a token asks for the same plan again."""
     planned.access.allow_result(tokens.digest("one"), PLAN, ME)
-    later = planned.plan(PLAN).expires_at
-    planned.save_plan(PLAN, {}, "{}", Texts("", "", "", ""), data_version="1", expires_at=datetime.now(UTC) + timedelta(days=1))
-    assert planned.plan(PLAN).expires_at == later
+    later = planned.plans.get(PLAN).expires_at
+    planned.plans.save(PLAN, {}, "{}", Texts("", "", "", ""), data_version="1", expires_at=datetime.now(UTC) + timedelta(days=1))
+    assert planned.plans.get(PLAN).expires_at == later
 
 
 def test_a_jobs_token_is_used_once(planned: Store) -> None:

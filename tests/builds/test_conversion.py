@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from modak.builds.conversion import converted
-from modak.builds.own import readable
+from modak.builds.userrecipe import read_recipe
 from modak.errors import RequestError
 from modak.recipes.convertible import refusals
 
@@ -119,9 +119,15 @@ def test_the_kind_of_a_recipe_chooses_the_runtime(tmp_path: Path) -> None:
     """Unless another one is asked for: then it is translated."""
     file = tmp_path / "Dockerfile"
     file.write_text(DOCKERFILE)
-    assert readable(file, None) == (DOCKERFILE, "charliecloud")
-    text, runtime = readable(file, "singularity")
+    assert read_recipe(file, None) == (DOCKERFILE, "charliecloud")
+    text, runtime = read_recipe(file, "singularity")
     assert (runtime, bool(re.match("Bootstrap", text))) == ("apptainer", True)
+
+
+def test_a_file_without_an_end_is_refused() -> None:
+    """No more is read than a recipe may have."""
+    with pytest.raises(RequestError, match="larger than 1 MiB"):
+        read_recipe(Path("/dev/zero"), None)
 
 
 @pytest.mark.parametrize("content", [b"print('hello')\n", b"\xff\xfe", b""])
@@ -129,4 +135,4 @@ def test_what_is_no_recipe_is_refused(tmp_path: Path, content: bytes) -> None:
     """In one line that names the file."""
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(RequestError, match=r"/x: is (no text|neither)"):
-        readable(tmp_path / "x", None)
+        read_recipe(tmp_path / "x", None)

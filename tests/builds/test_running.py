@@ -90,6 +90,12 @@ def test_a_log_is_bounded_and_printable(pieces: list[bytes]) -> None:
     assert all(letter.isprintable() or letter in "\n\t" or letter.isspace() or not letter.isascii() for letter in text)
 
 
+def test_a_last_line_without_a_line_feed_is_kept() -> None:
+    """A tool that dies often says why without ending the line."""
+    log = Log()
+    assert (log.feed(b"FATAL: no room"), log.end(), log.text(), log.end()) == ([], ["FATAL: no room"], "FATAL: no room\n", [])
+
+
 def test_a_log_keeps_the_beginning_and_the_end() -> None:
     """And says how much is missing between them."""
     log = Log()

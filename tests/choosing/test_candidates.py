@@ -24,6 +24,8 @@ Known = Callable[[str | None], Facts]
 TRAINING = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
 SPREAD = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
 
+OPENMP = {"app_type": "hpc", "hpc": {"config": {"parallelisation": "openmp"}, "openmp": {"number_of_threads": 12}}}
+
 
 def candidates(known: Known, system: str | None = "supermuc-ng", application: str = "nobody-ran-this", **job: Any) -> Candidates:
     """Candidates of a request for a system; ``a__b`` is the field ``b`` of section ``a``."""
@@ -77,6 +79,19 @@ def of_solver(workload: dict[str, Any], library: str | None = None) -> Candidate
     return enumerate_candidates(request, Target(system=None, name="supermuc-ng"), fit(results))
 
 
+def test_ranks_are_not_spread_over_more_nodes_than_a_job_can_have(known: Known) -> None:
+    """A script that asks for 20,834 of 6,336 nodes would be refused by the scheduler."""
+    mpi = {"app_type": "mpi", "executable": "./solver"}
+    with pytest.raises(Infeasible, match=r"application\.mpi_ranks: 1000000 ranks .* at most 6336 nodes"):
+        candidates(known, application__app_type=mpi["app_type"], application__mpi_ranks=1_000_000)
+
+
+def test_layouts_that_need_too_many_nodes_for_the_ranks_are_left_out(known: Known) -> None:
+    """Of three measured layouts only that of four ranks a node has 20,000 ranks on 6,336 nodes."""
+    found = candidates(known, application="3dgan", application__mpi_ranks=20_000)
+    assert {shape.ranks_per_node for shape in found.shapes} == {4}
+
+
 def test_results_that_tell_no_layout_are_of_a_rank_a_core_for_an_mpi_program(known: Known) -> None:
     """Its script would else start one rank on a node of 48 cores; and the answer does not call the layout measured."""
     facts = known("nobody-ran-this")
@@ -98,6 +113,17 @@ def test_rows_that_tell_no_layout_beside_some_that_do_are_some(known: Known) -> 
     found = enumerate_candidates(request, resolve(request, facts), curves)
     assert layouts(found) == {(4, 12, 0), (48, 1, 0)}
     assert "the ones measured there, and others derived by a rule of thumb, because some results on" in found.decisions[0]
+
+
+def test_a_measured_layout_is_not_assumed_as_well(known: Known) -> None:
+    """A table without layouts is taken for a rank a core, and a job that ran so was loaded: one candidate, not two equal ones."""
+    facts = known("nobody-ran-this")
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    job = Layout(nodes=4, ranks_per_node=48, threads_per_rank=1)
+    curves = fit([Result(series=series, layout=layout, value=10.0) for layout in (Layout(nodes=1), Layout(nodes=2), job)])
+    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
+    found = enumerate_candidates(request, resolve(request, facts), curves)
+    assert [(shape.ranks_per_node, shape.threads_per_rank, shape.origin) for shape in found.shapes] == [(48, 1, "evidence")]
 
 
 def test_two_spellings_of_a_build_are_one_candidate(known: Known) -> None:
@@ -224,7 +250,7 @@ def test_a_library_that_the_host_does_not_have_is_not_promised(known: Known, wis
 
 
 def test_results_of_another_data_set_that_tell_no_layout_are_no_evidence_for_one(known: Known) -> None:
-    """One rank on all cores would be what nobody said; the rule of thumb stands."""
+    """The rule of thumb is kept, instead of one rank on all cores."""
     key = SeriesKey(application="app", system="supermuc-ng", dataset="other", metric="wall_time", unit="s")
     models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100 / nodes) for nodes in (1, 2, 4))
     job = {"target": {"name": "supermuc-ng"}, "application": {"app_type": "mpi"}, "optimisation": {"workload": {"dataset": "this"}}}
@@ -250,16 +276,21 @@ def test_every_node_count_of_the_partition_is_in_reach(known: Known) -> None:
         ("supermuc-ng", {"application__app_type": "hpc", "application__executable": "./a"}, (2, 24, 0)),
         ("supermuc-ng", {"application__app_type": "mpi"}, (48, 1, 0)),
         ("supermuc-ng", {"application__app_type": "mpi", "application__threads": 12}, (4, 12, 0)),
+        ("supermuc-ng", {"application__app_type": "hpc", "optimisation": OPENMP}, (1, 12, 0)),
+        ("supermuc-ng", {"application__app_type": "hpc", "optimisation": OPENMP, "application__mpi_ranks": 4}, (4, 12, 0)),
+        ("supermuc-ng", {"application__app_type": "mpi", "optimisation": OPENMP}, (4, 12, 0)),
         ("hlrs-testbed", {"optimisation": TRAINING}, (1, 20, 1)),
         ("skylake-bronze-1080ti", {"optimisation": SPREAD}, (4, 3, 4)),
-        ("skylake-bronze-1080ti", {"optimisation": SPREAD, "job_options__request_gpus": 2}, (2, 6, 2)),
+        ("skylake-bronze-1080ti", {"optimisation": SPREAD, "job_options__request_gpus": 2}, (2, 3, 2)),
+        ("skylake-bronze-1080ti", {"optimisation": TRAINING}, (1, 3, 1)),
+        ("skylake-bronze-1080ti", {"optimisation": TRAINING, "job_options__node_exclusive": True}, (1, 12, 1)),
         (None, {"application__app_type": "mpi", "application__mpi_ranks": 8}, (8, 1, 0)),
     ],
 )
 def test_topology_gives_the_layout_where_nothing_was_measured(
     system: str | None, job: dict[str, Any], layout: tuple[int, ...], known: Known
 ) -> None:
-    """A rank a NUMA domain, core or GPU; threads on the cores of each."""
+    """A rank a NUMA domain, core or GPU; threads on the cores of each, and on none of those that go with GPUs of other jobs."""
     assert layouts(candidates(known, system, **job)) == {layout}
 
 
@@ -269,7 +300,7 @@ def test_without_evidence_one_node_is_asked_for(known: Known) -> None:
 
 
 def test_ranks_and_nodes_hold_where_counts_contradict(known: Known) -> None:
-    """96 ranks on 4 nodes are 24 a node, whatever else is said."""
+    """96 ranks on 4 nodes are 24 per node, whatever the other fields contain."""
     found = candidates(known, application__mpi_ranks=96, job_options__node_count=4, job_options__process_count_per_node=10)
     assert found.shapes[0].ranks_per_node == 24
     assert [warning.field for warning in found.warnings] == ["job_options.process_count_per_node"]
@@ -296,7 +327,7 @@ def test_threads_are_cut_to_what_a_node_can_run(field: str, count: int, known: K
 
 
 def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
-    """One rank a core, where nothing finer is said."""
+    """One rank per core, unless the request gives threads."""
     assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}
 
 

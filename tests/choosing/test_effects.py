@@ -1,4 +1,4 @@
-"""What pairs of results say of a switch: at their own runs, near them, and far away."""
+"""The effect of a switch by pairs of results: at their own runs, near them, and far away."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def result(value: float, metric: str = "epoch_time", unit: str = "s", nodes: int
 
 
 def told(known: list[Pair], asked: Run) -> Effect:
-    """What is said, which is something."""
+    """The effect, which is not ``None``."""
     found = effect(known, asked)
     assert found is not None
     return found

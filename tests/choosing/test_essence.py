@@ -77,7 +77,7 @@ def test_each_job_option_that_counts_is_in_the_essence(known: Facts, option: str
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_a_request_and_its_essence_get_the_same_software(known: Facts, path: Path) -> None:
-    """Image, recipe, rules and what is said of them."""
+    """Image, recipe and rules, with their reasons and warnings."""
     whole = request(path)
     decision = tried(lambda: decide(whole, known))
     if not hasattr(decision, "best"):
@@ -90,7 +90,7 @@ def test_a_request_and_its_essence_get_the_same_software(known: Facts, path: Pat
 
 
 def test_requests_that_differ_in_names_and_lengths_are_of_one_essence() -> None:
-    """Name, arguments and epochs say nothing of what can run; the number of nodes does."""
+    """Candidates do not depend on name, arguments and epochs, but on the number of nodes."""
     path = HERE.parent / "examples/3dgan-supermuc-ng.json"
     document = json.loads(path.read_text())
     document["job"]["job_options"]["job_name"] = "other"
@@ -119,7 +119,7 @@ def test_a_size_predicted_with_its_neighbours_is_what_it_is_alone(known: Facts, 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_an_answer_from_memory_is_the_answer(known: Facts, path: Path) -> None:
-    """What was kept of requests before changes no later answer: the facts that know them all say what fresh ones say."""
+    """Cached results of earlier requests change no later answer: all are those of fresh facts."""
     whole = request(path)
     fresh = Facts(**{name: getattr(known, name) for name in Facts.__dataclass_fields__})
     assert tried(lambda: optimise(whole, known)) == tried(lambda: optimise(whole, fresh))

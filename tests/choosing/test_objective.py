@@ -1,4 +1,4 @@
-"""Ranking: the objective, the constraints at their confidence, and what is said when nothing fits."""
+"""Ranking: the objective, the constraints at their confidence, and the message if nothing meets them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from modak.choosing.objective import Scored, closest, nearest, pareto, rank
 from modak.dsl import Basis, Objective
 from modak.errors import Infeasible
-from modak.text.grammar import duration
+from modak.text.units import duration
 
 
 def scored(work: float = 64_000.0, spread: float = 0.08, serial: float = 20.0, largest: int = 64) -> Scored:

@@ -38,7 +38,7 @@ def timed(image: str, seconds: float, dataset: str | None = None) -> Result:
 
 TWINS = tuple(entry(f"docker://a/{name}:1", framework="jax", version="0.10.2", compilers=("xla",)) for name in ("first", "second"))
 """Two images with the same labels."""
-OF_TWINS = {
+OF_TWINS: dict[str, Any] = {
     "application": {"app_tag": "mnist"},
     "optimisation": {"app_type": "ai_training", "ai_training": {"jax": {"version": "0.10.2"}}},
 }
@@ -56,6 +56,29 @@ def test_an_image_is_not_faster_for_an_easier_data_set(known: Known) -> None:
     first, second = (twin.reference for twin in TWINS)
     runs = [timed(first, 20.0, "whole"), timed(first, 21.0, "whole"), timed(second, 1.0, "tenth")]
     assert chosen(OF_TWINS, replace(known(None), images=TWINS, models=fit(runs))) == first
+
+
+def whole(image: str, seconds: float, epochs: int) -> Result:
+    """A whole training run of so many epochs in an image."""
+    result = timed(image, seconds)
+    series = result.series.model_copy(update={"metric": "wall_time", "params": {"epochs": str(epochs)}})
+    return result.model_copy(update={"series": series})
+
+
+def test_an_image_is_not_faster_for_a_shorter_run(known: Known) -> None:
+    """Whole runs of different lengths are compared by what the request's run would take: 100 s for 10 epochs is more than 150 s for 20."""
+    models = fit([whole(TWINS[0].reference, 100.0, 10), whole(TWINS[1].reference, 150.0, 20)])
+    job = {**OF_TWINS, "optimisation": {**OF_TWINS["optimisation"], "workload": {"epochs": 20}}}
+    assert chosen(job, replace(known(None), images=TWINS, models=models)) == TWINS[1].reference
+
+
+@pytest.mark.parametrize(("epochs", "fastest"), [(1, 0), (100, 1)])
+def test_the_fastest_image_is_that_of_runs_of_the_length_asked_for(known: Known, epochs: int, fastest: int) -> None:
+    """The first starts sooner, the second trains faster: which is faster depends on the length of the run."""
+    runs = [(TWINS[0], 10.0, 1), (TWINS[0], 1000.0, 100), (TWINS[1], 60.0, 1), (TWINS[1], 560.0, 100)]
+    models = fit([whole(image.reference, seconds, length) for image, seconds, length in runs])
+    job = {**OF_TWINS, "optimisation": {**OF_TWINS["optimisation"], "workload": {"epochs": epochs}}}
+    assert chosen(job, replace(known(None), images=TWINS, models=models)) == TWINS[fastest].reference
 
 
 def solver(image: str, seconds: float) -> Result:
@@ -97,7 +120,7 @@ def test_a_time_from_another_image_than_the_chosen_one_is_said_to_be(known: Know
 
 
 def test_an_image_that_the_catalogue_replaces_is_named(known: Known) -> None:
-    """Not in silence: the decisions say that the request named another one."""
+    """The decisions state that the request named another one."""
     wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": {"version": "2.1"}}}
     job = {"application": {"app_tag": "net", "container_runtime": "docker://mine/net:1"}, "optimisation": wanted}
     plan = optimise(normalise({"job": {"target": TARGET, **job}}).request, known(None)).plan

@@ -117,7 +117,7 @@ def test_a_switch_that_the_request_turns_on_keeps_the_measured_layout(known: Kno
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_what_the_request_says_is_not_overruled(known: Known, asked: bool) -> None:
-    """On is on and off is off; nothing is said of evidence."""
+    """On is on and off is off, without a line on its effect."""
     found = plan(known, [epoch(60.0)], OTHERS, xla=asked)
     assert (found.configuration.compiler == "xla") is asked
     assert not [text for text in found.decisions if text.startswith("xla: ")]

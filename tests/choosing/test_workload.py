@@ -18,7 +18,7 @@ Known = Callable[[str | None], Facts]
 
 
 def runs(ranks: int = 48, values: Sequence[float] = (100.0, 55.0, 33.0), **series: Any) -> list[Result]:
-    """Runs of a solver on 1, 2 and 4 nodes; of whole runs in seconds, where nothing else is said."""
+    """Runs of a solver on 1, 2 and 4 nodes; by default times of whole runs in seconds."""
     key = SeriesKey.model_validate({"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s", **series})
     layouts = [Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=48 // ranks) for nodes in (1, 2, 4)]
     return [Result(series=key, layout=layout, value=value) for layout, value in zip(layouts, values, strict=False)]
@@ -63,7 +63,7 @@ def test_a_rate_becomes_a_time_by_the_amount_of_work(
 
 @pytest.mark.parametrize("amount", [None, "100 cells"])
 def test_a_rate_without_its_amount_asks_for_it_and_for_no_pilot(amount: str | None, known: Known) -> None:
-    """The results are there: measuring them again would tell nothing more."""
+    """The results exist: measuring them again would not help."""
     found = plan(known, runs(values=(50.0, 90.0, 150.0), metric="speed", unit="ns/day"), amount=amount)
     assert found.prediction.value is None
     assert [notice.field for notice in found.warnings if "speed in ns/day" in notice.message] == ["optimisation.workload.amount"]
@@ -72,7 +72,7 @@ def test_a_rate_without_its_amount_asks_for_it_and_for_no_pilot(amount: str | No
 
 @pytest.mark.parametrize(("params", "seconds", "per"), [({"steps": "10000"}, 3300.0, "step"), ({}, 33.0, "run")])
 def test_a_run_of_other_length_takes_as_much_longer(params: dict[str, str], seconds: float, per: str, known: Known) -> None:
-    """A hundred times the steps of the results take a hundred times as long; of results that do not say theirs the advice warns."""
+    """A hundred times the steps take a hundred times as long; if results do not give their steps, the advice says so."""
     found = plan(known, runs(params=params), steps=1e6)
     assert found.prediction.value == pytest.approx(seconds)
     assert (found.prediction.per) == (per)
@@ -186,7 +186,7 @@ def test_a_graph_compiler_is_no_build(name: str, known: Known) -> None:
 
 @pytest.mark.parametrize("application", [{}, {"app_type": "hpc"}])
 def test_results_on_several_nodes_make_a_run_of_several_processes(application: dict[str, str], known: Known) -> None:
-    """Also where they do not say how they lay on a node; their layout is then called a guess."""
+    """Also if they do not give their layout, which is then called a guess."""
     results = [one.model_copy(update={"layout": Layout(nodes=one.layout.nodes)}) for one in runs()]
     _, facts = asked(known, results)
     job: dict[str, Any] = {"application": {"app_tag": "solver", **application}, "target": {"name": "supermuc-ng"}}
@@ -232,7 +232,7 @@ def test_a_run_without_a_length_is_as_long_as_those_measured(known: Known) -> No
 
 
 def test_rates_answer_before_whole_runs_of_another_length(known: Known) -> None:
-    """A run of one epoch is mostly start-up; throughputs tell the work, on however few sizes, and however the metrics are called."""
+    """A run of one epoch is mostly start-up; throughputs are preferred, on however few sizes, and whatever the metrics are called."""
     rates = runs(values=(100.0, 200.0), metric="throughput", unit="samples/s")
     found = plan(known, [*rates, *runs(params={"epochs": "1"}, metric="elapsed_time")], nodes=2, epochs=10.0, samples=8000.0)
     assert found.prediction.value == pytest.approx(400.0)

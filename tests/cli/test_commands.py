@@ -13,10 +13,11 @@ import stat
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -239,7 +240,19 @@ def test_predict_counts_all_gpus_of_nodes_where_results_are_over_gpus(own: Run, 
     ran = own("predict", asked)
     values = [float(row["predicted"]) for row in csv.DictReader(io.StringIO(ran.out))]
     assert values == pytest.approx([2400, 2400, 300, 300], rel=0.05)
-    assert "gpus_per_node: 2 of 4 rows name none, and results are over GPUs: all that a node has are counted (1, 8; 1 where" in ran.err
+    assert "gpus_per_node: 2 of 4 rows name none, and results are over GPUs: all that a node has are counted (1, 8); on unknown" in ran.err
+
+
+def test_predict_counts_as_many_gpus_on_a_system_without_facts_as_its_results_had(own: Run, tmp_path: Path) -> None:
+    """One GPU of four would take four times as long as any job there."""
+    measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
+    sizes = [(1, 1), (1, 2), (1, 4), (2, 4)]
+    rows = "".join(f"net,ours,{nodes},{gpus},throughput,{300 * nodes * gpus}\n" for nodes, gpus in sizes)
+    measured.write_text(f"application,system,nodes,gpus_per_node,metric,value\n{rows}")
+    assert own("load", measured).status == 0
+    asked.write_text("application,system,nodes,metric\nnet,ours,2,throughput\n")
+    (row,) = csv.DictReader(io.StringIO(own("predict", asked).out))
+    assert (float(row["predicted"]), row["basis"]) == (2400, "measured")
 
 
 def test_predict_names_the_line_of_a_bad_row(run: Run, tmp_path: Path) -> None:
@@ -290,6 +303,16 @@ def test_a_system_is_added_once(own: Run, tmp_path: Path) -> None:
     assert json.loads(own("systems", "show", "mine").out)["title"] == "another"
 
 
+@pytest.mark.parametrize("names", [{"name": "Zenith_", "aliases": ["ZENITH"]}, {"name": "mine", "aliases": ["zenith"]}])
+def test_a_system_takes_no_name_of_another(own: Run, tmp_path: Path, names: dict[str, Any]) -> None:
+    """Neither as its name nor as an alias, in any spelling: requests could not tell the two apart."""
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(json.loads(own("systems", "show", "zenith").out) | names))
+    ran = own("systems", "add", file, "--replace")
+    assert (ran.status, ran.out) == (1, "")
+    assert "'zenith' is a name of the system 'zenith'" in ran.err
+
+
 def test_a_system_of_unknown_hardware_is_refused_until_it_is_known(own: Run, tmp_path: Path) -> None:
     """The field is named; with --processors both are added at once."""
     shown = json.loads(own("systems", "show", "zenith").out) | {"name": "mine", "aliases": []}
@@ -301,6 +324,22 @@ def test_a_system_of_unknown_hardware_is_refused_until_it_is_known(own: Run, tmp
     assert (ran.status, ran.err.count("\n")) == (1, 1)
     assert "node.processor: unknown processor 'novel-1'" in ran.err
     assert own("systems", "add", tmp_path / "mine.json", "--processors", tmp_path / "hardware.json").status == 0
+
+
+@pytest.mark.parametrize("kind", ["systems", "images", "rules"])
+def test_entries_come_from_standard_input(own: Run, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """As JSON or as TOML, without a file name that says which."""
+    toml = {
+        "systems": 'name = "mine"\ntitle = "t"\nsite = "s"\n[[partitions]]\nname = "p"\nnodes = 1\n[partitions.node]\n'
+        'processor = "xeon-gold-6148"\nsockets = 1\ncores = 20\n[[sources]]\nfields = ["partitions"]\ncitation = "c"\n',
+        "images": '[[images]]\nreference = "shub://a"\nsource = "s"\n[images.labels]\nframework = "jax"\nversion = "1"\nsource = "hub"\n',
+        "rules": '[[rules]]\nname = "mine"\ntitle = "t"\nsource = "s"\nscript = "true"\n',
+    }[kind]
+    for text, told in ((toml, "is in the database"), (json.dumps(tomllib.loads(toml)), "was there already")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        ran = own(kind, "add", "-")
+        assert (ran.status, ran.err) == (0, "")
+        assert told in ran.out
 
 
 def test_rules_are_checked_before_they_are_added(own: Run, tmp_path: Path) -> None:

@@ -163,4 +163,5 @@ def test_plan_needs_to_know_what_about(run: Run) -> None:
 def test_plan_works_on_the_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not through a service."""
     monkeypatch.setenv("MODAK_SERVER", "http://127.0.0.1:9")
-    assert run("results", "plan", EXAMPLE).status == 1
+    ran = run("results", "plan", EXAMPLE)
+    assert (ran.status, ran.err) == (1, "modak: MODAK_SERVER: is set, but this command works on the database itself; unset it\n")

@@ -1,4 +1,4 @@
-"""``modak images recipe``: what would be built, as people ask for it."""
+"""``modak images recipe`` and ``build``: what would be built, as people ask for it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ def test_what_no_image_is_for(capsys: pytest.CaptureFixture[str], options: tuple
     """Two makers' GPUs at once, or a variant that nobody makes for them."""
     assert main(["images", "recipe", "pytorch", *options]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_files_of_a_build_that_nobody_waits_for_are_not_promised(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """``--output`` without waiting would copy nothing."""
+    assert main(["images", "build", "mpich", "--no-wait", "-o", str(tmp_path)]) == 2
+    assert "cannot be combined with --no-wait" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,14 @@ def run(own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     return call
 
 
+def test_a_file_whose_name_is_not_utf8_is_loaded_and_taken_out(run: Run, tmp_path: Path) -> None:
+    """Archives of older systems hold names in Latin-1: they are told with the bytes as escapes."""
+    file = tmp_path / os.fsdecode(b"gr\xf6\xdfe.csv")
+    file.write_text(TABLE)
+    assert json.loads(run("load", str(file), "--json")[1])["files"][0]["name"] == f"{tmp_path}/gr\\xf6\\xdfe.csv"
+    assert run("results", "doubt", "--file", str(file), "--why", "another machine")[0] == 0
+
+
 def test_a_load_tells_what_it_changed(run: Run) -> None:
     """Counts, the series that changed, the models that rest on them; a second load says when the first was."""
     status, out, _ = run("load", "t.csv")
@@ -83,6 +91,17 @@ def test_a_list_tells_builds_and_partitions_apart(run: Run, tmp_path: Path) -> N
     for command in (("results", "list", "--application", "solver"), ("models", "list")):
         out = run(*command)[1]
         assert all(name in out for name in ("compiler", "partition", "gcc-8", "gcc-9", "p8", "p9"))
+
+
+def test_a_list_shows_what_else_rows_differ_in(run: Run, tmp_path: Path) -> None:
+    """Else nobody knows which of two numbers to doubt; not the columns that all rows share."""
+    head = "application,system,mpi,runtime,params.mesh,nodes,metric,value,source\n"
+    rows = [f"solver,zenith,{mpi},none,{mesh},1,wall_time,9,{mpi}{mesh}\n" for mpi in ("mpich", "openmpi") for mesh in ("fine", "coarse")]
+    (tmp_path / "runs.csv").write_text(head + "".join(rows))
+    run("load", "runs.csv")
+    shown = run("results", "list", "--application", "solver")[1].split("\n")[0].split()
+    assert {"mpi", "params.mesh"} <= set(shown)
+    assert not {"runtime", "source"} & set(shown)
 
 
 def test_a_unit_slip_is_told_and_can_be_confirmed(run: Run, tmp_path: Path) -> None:
@@ -233,13 +252,14 @@ def test_an_export_for_extrap_has_points_and_regions(run: Run) -> None:
 
 
 def test_the_results_behind_a_plan_are_listed(run: Run) -> None:
-    """As many as the prediction says that it rests on; an unknown plan is named."""
+    """As many as the prediction says that it rests on; an unknown plan is named, and a filter beside it refused."""
     request = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
     plan = json.loads(run("optimise", str(request), "--json")[1])["job"]["plan"]
     items = json.loads(run("results", "list", "--used-by", plan["id"], "--json")[1])["items"]
     assert len(items) == plan["prediction"]["results_used"] > 0
     assert {item["application"] for item in items} == {"3dgan"}
     assert run("results", "list", "--used-by", "nothing")[0] == 1
+    assert run("results", "list", "--used-by", plan["id"], "--system", "zenith")[0] == 2
 
 
 def test_results_of_relatives_are_behind_a_transferred_answer(run: Run) -> None:

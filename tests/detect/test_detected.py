@@ -64,6 +64,15 @@ def test_the_recorded_slurm_has_its_partitions_nodes_and_limits() -> None:
     assert (gpu.default, gpu.nodes, gpu.max_wall_time_s, gpu.node.sockets, gpu.node.usable_memory_gb) == (False, 2, 14400, 32, 134.2)
 
 
+@pytest.mark.parametrize(("default", "named"), [("Default=YES", None), ("Default=NO", "always")])
+def test_scripts_name_their_partition_where_the_scheduler_has_no_default(default: str, named: str | None) -> None:
+    """Slurm then refuses a job that names none."""
+    partitions = read("scontrol-partition.txt").replace("Default=YES", default)
+    files = {name: f"{name}.txt" for name in SLURM if name != "scontrol-partition"} | {"lscpu": "lscpu-epyc-vm.json"}
+    found = seen(files, scontrol_partition=partitions).system
+    assert (found.partition_directive, sum(one.default for one in found.partitions)) == (named, 1)
+
+
 def test_what_is_not_shown_is_left_out_and_said() -> None:
     """A partition of powered-down nodes, and GPUs whose type three accelerators begin with."""
     found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"})

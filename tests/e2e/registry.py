@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import ssl
 import subprocess
 import time
@@ -14,7 +13,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from tests.conftest import tool
+from tests.conftest import free_port, tool
 
 CONFIGURATION = """\
 version: 0.1
@@ -50,8 +49,7 @@ def registry(folder: Path) -> Iterator[Registry]:
     """Debian's docker-registry, which ends with the block."""
     program = tool("docker-registry", "docker-registry")
     folder.mkdir()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     certificate = folder / "certificate"
     names = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
     new = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *names, "-keyout", folder / "key", "-out", certificate)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, free_port
 
 EXAMPLE = json.loads((ROOT / "examples/3dgan-supermuc-ng.json").read_text())
 JSON = "application/json"
@@ -95,9 +94,7 @@ def plan_of(content: bytes) -> str:
 @contextmanager
 def serving(url: str, *options: str) -> Iterator[Served]:
     """A service on a database, from its first answer to the end of the block."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment = {**os.environ, "MODAK_DATABASE_URL": url, "MODAK_PUBLIC_URL": "https://modak.example.org"}
     words = [sys.executable, "-m", "modak", "serve", "--port", str(port), *options]
     with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

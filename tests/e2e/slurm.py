@@ -245,6 +245,7 @@ def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> s
         "KillWait": 10,
         "UnkillableStepTimeout": 20,  # then its nodes are drained, and can be given back
         "GresTypes": "gpu",
+        "Licenses": "scratch:4,matlab:2",
         "EnforcePartLimits": "ALL",  # else a time limit beyond the partition's is taken and never starts
         "ResumeProgram": "/bin/true",
         "SuspendProgram": "/bin/true",

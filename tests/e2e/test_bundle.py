@@ -39,6 +39,16 @@ def test_a_bundle_installs_where_no_index_is_reached(unpacked: Path, tmp_path: P
     assert asked.returncode == 0, asked.stderr
 
 
+def test_a_bundle_replaces_an_earlier_build_of_the_same_version(unpacked: Path, tmp_path: Path) -> None:
+    """Over an installation, what runs afterwards is what the bundle holds, whatever the version number."""
+    install: list[str | Path] = ["sh", unpacked / "install.sh", tmp_path / "here", sys.executable]
+    assert run(install, tmp_path, PIP_CONFIG_FILE=os.devnull).returncode == 0
+    (module,) = (tmp_path / "here/lib").glob("python*/site-packages/modak/__init__.py")
+    module.write_text("raise SystemExit('an earlier build')\n")
+    again = run(install, tmp_path, PIP_CONFIG_FILE=os.devnull)
+    assert again.returncode == 0, again.stderr
+
+
 def test_a_damaged_bundle_is_refused(unpacked: Path, tmp_path: Path) -> None:
     """One changed byte, and nothing is installed."""
     damaged = tmp_path / "bundle"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.script.job import render
 from tests.e2e.slurm import Slurm
 from tests.matrix import FITTING, KINDS, job_of
@@ -41,6 +43,29 @@ def test_pbs_directives_are_taken(slurm: Slurm, tmp_path: Path, dialect: str, ki
         taken, message = slurm.accepts(tmp_path / "job.sh")
         assert taken == ((dialect, kind) not in LIMITS), message
         assert LIMITS.get((dialect, kind), "") in message
+
+
+@pytest.mark.parametrize(
+    ("said", "words", "taken"),
+    [
+        ({"qos": "regular", "constraint": "v100"}, (), True),
+        ({"site_resources": ("scratch=1", "matlab=2")}, (), True),
+        ({"site_resources": ("matlab=3",)}, (), False),
+        ({"reservation": "course"}, (), True),
+        ({"reservation": "nowhere"}, (), False),
+        ({}, ("--nodes={nodes}", "--ntasks={ranks}", "--cpus-per-task={cores_per_rank}", "--gres=gpu:v100:{gpus_per_node}"), True),
+        ({}, ("--nodes={nodes}", "--gres=gpu:a100:{gpus_per_node}"), False),
+    ],
+)
+def test_what_sites_ask_for_is_taken(slurm: Slurm, tmp_path: Path, said: dict[str, Any], words: tuple[str, ...], taken: bool) -> None:
+    """Where Slurm has it: quality of service, licences, reservations, models of GPUs."""
+    if "reservation" in said:
+        slurm.run("scontrol", "create", "reservation=course", "starttime=now", "duration=60", "nodes=paper[0900-0910]", "users=root")
+    attributes = Attributes(name="site", partition="paper", wall_time_s=600, **said)
+    resources = Resources(nodes=2, ranks_per_node=4, cores_per_rank=6, threads_per_rank=6, gpus_per_node=4)
+    (tmp_path / "job.sh").write_text(render(JobSpec(("true",), resources, attributes, "srun", resource_directives=words), "slurm").text)
+    found, message = slurm.accepts(tmp_path / "job.sh")
+    assert found == taken, message
 
 
 def test_a_node_that_is_shared_out_twice_is_taken(slurm: Slurm, tmp_path: Path) -> None:

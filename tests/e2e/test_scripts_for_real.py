@@ -240,7 +240,7 @@ def test_a_program_in_a_container_finds_its_data_by_the_variable(
 @pytest.mark.parametrize(
     ("here", "runtime", "status", "says"),
     [
-        (system(mpi=(HostMpi(family="openmpi", pmi="pmi1"),)), "none", 77, "does not offer pmi1"),
+        (system(mpi=(HostMpi(family="intel-mpi"),), launcher="mpirun"), "none", 77, "the job's MPI is Intel MPI"),
         (system(runtimes=(RuntimePolicy(name="sarus"),)), "sarus", 71, "sarus is not on this node"),
         (system(runtimes=(RuntimePolicy(name="charliecloud", version="0.40"),)), "charliecloud", 72, "cannot be read"),
         (system(runtimes=(RuntimePolicy(name="apptainer", binds=("/no/such",)),)), "apptainer", 78, "/no/such is not on this node"),

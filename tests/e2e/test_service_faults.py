@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from modak.auth.ring import KeyRing
-from modak.store import open_store, upgrade
+from modak.store import check, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import BUSY_MS
 from tests.conftest import Postgres, running_postgres
@@ -176,8 +176,7 @@ def test_a_full_disk_is_said_and_survived(sqlite_url: str) -> None:
         filled(served.process.pid, resource.RLIM_INFINITY)
         assert until(lambda: served.plan()[0] == 200)
         assert served.keeps({plan for status, plan in plans if status == 200})
-    with open_store(sqlite_url) as store:
-        assert store.check() == ()
+    assert check(sqlite_url) == ()
 
 
 def filled(pid: int, most: int) -> None:
@@ -212,7 +211,7 @@ def test_what_has_begun_is_finished(sqlite_url: str, options: tuple[str, ...]) -
         status, content = answered(connection)
         assert (status, served.process.wait(PATIENCE_S)) == (200, 0)
     with open_store(sqlite_url) as store:
-        assert store.script(plan_of(content))
+        assert store.plans.get(plan_of(content)).texts.job_script
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", "2")])

@@ -257,6 +257,13 @@ def test_what_the_caller_says_about_a_file_is_checked(options: Options, says: st
     assert says in faults(HEADER + GOOD, options=options)[0]
 
 
+def test_a_filled_cell_may_be_as_long_as_one_in_the_file() -> None:
+    """A citation has up to 1000 characters, wherever it comes from."""
+    content = b"application,metric,value\na,wall_time,3\n"
+    (batch,) = table(from_bytes(content, "x.csv"), Options(fill={"source": "s" * 1000})).batches()
+    assert batch.sources[0] == "s" * 1000
+
+
 def test_standard_input_is_read_whole() -> None:
     """A stream becomes a source that can be read again."""
     import io

@@ -104,8 +104,8 @@ def test_rows_are_counted_before_they_are_kept() -> None:
     [
         (json.dumps({"modak_result": 1, "exit_status": 0, "results": [{"line": 1, "application": "a"}]}), "unknown column 'line'"),
         (json.dumps({"modak_result": 1, "exit_status": 0, "results": [{"self": 1, "application": "a"}]}), "unknown column 'self'"),
-        (hyperfine(times=True), "'times' is wanted, and to be a list"),
-        (hyperfine(times=[1], exit_codes=True), "'exit_codes' is wanted, and to be a list"),
+        (hyperfine(times=True), "'times' is required, as a list"),
+        (hyperfine(times=[1], exit_codes=True), "'exit_codes' is required, as a list"),
         ("JobID|JobName|State|Elapsed\n1|a|COMPLETED|" + "9" * 5000 + ":00:00\n", ""),
         ("JobID|JobName|State|ElapsedRaw|AllocTRES\n1|a|FAILED|10|gres/gpu=" + "9" * 5000 + "\n", ""),
     ],

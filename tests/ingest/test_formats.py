@@ -189,13 +189,58 @@ def test_both_outputs_of_both_slurms_say_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("00:00:02", "2"), ("1-02:03:04", "93784"), ("10:00:00.500", "36000"), ("", None), ("x", None)]
+    ("text", "expected"), [("00:00:02", "2"), ("1-02:03:04", "93784"), ("10:00:00.500", "36000"), ("02:03", "123"), ("", None), ("x", None)]
 )
 def test_slurm_times(text: str, expected: str | None) -> None:
-    """`[d-]hh:mm:ss`; nothing for a cell that is empty."""
+    """`[d-][hh:]mm:ss`; nothing for a cell that is empty."""
     from modak.ingest.sacct import seconds
 
     assert seconds(text) == expected
+
+
+def notes(text: str, name: str = "file") -> list[str]:
+    """The notes about a text; a text with a fault raises."""
+    return [note for batch in table(from_bytes(text.encode(), name)).batches() for note in batch.notes]
+
+
+def test_a_job_without_an_elapsed_time_is_named() -> None:
+    """It is not said to have been short."""
+    (note,) = notes("JobID|JobName|State|Elapsed\n1|a|COMPLETED|Unknown\n")
+    assert "job 1 (a) has no elapsed time" in note
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("reframe-4.10.4-solver.log", "\n", "\n\n"),
+        ("mlperf-training.log", ":::MLLOG", "50 %\r:::MLLOG"),
+        ("mlperf-training.log", "}\n", "}\r100 %\n"),
+        ("extrap.txt", "PARAMETER ", "PARAMETER\t"),
+    ],
+    ids=["empty lines", "a progress bar before", "a progress bar after", "a tab"],
+)
+def test_spellings_of_lines(name: str, old: str, new: str) -> None:
+    """Empty lines, progress bars around a log's mark, and tabs between words change nothing."""
+    text = (DATA / name).read_text().replace(old, new)
+    assert sum(map(len, table(from_bytes(text.encode(), name)).batches())) == SAMPLES[name][1]
+
+
+@pytest.mark.parametrize(("name", "sign"), [("reframe-4.10.4-solver.log", "\u2028"), ("sacct-24.11.txt", "\x0b")])
+def test_a_sign_in_a_name_does_not_end_its_line(name: str, sign: str) -> None:
+    """A line ends with a line feed alone: the row is not cut in two, and its fault is that of the name."""
+    with pytest.raises(DataError, match=rf"{name}:2: column 'application': .* unprintable character"):
+        notes((DATA / name).read_text().replace("solver", f"sol{sign}ver"), name)
+
+
+def test_a_parameter_called_like_a_column_of_the_layout_is_that_column() -> None:
+    """Also in Google Benchmark's names, which otherwise say nothing of nodes: two problems must not become repeats of one run."""
+    (batch,) = table(from_bytes(_google("g/nodes:10", "g/nodes:100").encode(), "b.json")).batches()
+    assert list(batch.numbers["nodes"]) == [10, 100]
+
+
+def _google(*names: str) -> str:
+    runs = [{"name": name, "real_time": 1.5, "time_unit": "ns", "threads": 1} for name in names]
+    return json.dumps({"context": {"num_cpus": 2}, "benchmarks": runs})
 
 
 def test_extrap_points_are_layouts_and_parameters() -> None:
@@ -216,7 +261,7 @@ def test_extrap_points_are_layouts_and_parameters() -> None:
     ("text", "says"),
     [
         ((DATA / "reframe-4.6.4.json").read_text(), "r:1: a report of data_version '3.1'; known: 4.0 to 4.2"),
-        ('{"session_info": {"data_version": "4.2"}}', "r:1: 'runs' is wanted, and to be a list"),
+        ('{"session_info": {"data_version": "4.2"}}', "r:1: 'runs' is required, as a list"),
         ('{"session_info": {"data_version": "4.2"},\n"runs": [1]}', "r:1: 'runs' is required, as a list of objects"),
         ((DATA / "reframe-4.10.4.json").read_text()[:9000], "not valid JSON"),
         ((DATA / "reframe-4.10.4-solver.log").read_text() + "pass|x\n", "r:4: 2 cells; the header has 36 columns"),

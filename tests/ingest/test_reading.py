@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from modak.errors import DataError
 from modak.ingest import csv as csv_format
-from modak.ingest.columns import distinct
+from modak.ingest.checking import distinct
 from modak.ingest.csv import Csv, write_csv
 from modak.ingest.reading import options_text, parse_pairs, points, table, tables
 from modak.ingest.sources import Source, from_bytes, from_stream

@@ -51,6 +51,19 @@ def storage_of(texts: Texts) -> str | None:
 
 
 @pytest.mark.parametrize(
+    "application",
+    [
+        {"checkpoint": "touch ${MODAK_STORAGE}/stop"},
+        {"stage_in": [{"from": "${MODAK_STORAGE}/mesh", "to": "mesh"}]},
+        {"stage_out": [{"from": "out", "to": "${MODAK_STORAGE}/out"}]},
+    ],
+)
+def test_whatever_names_the_storage_gets_the_common_class(application: dict[str, Any]) -> None:
+    """The script would stop where it reads a variable that nothing sets."""
+    assert storage_of(planned(**application)[1]) == "/common"
+
+
+@pytest.mark.parametrize(
     ("image_wants", "asked", "place", "why"),
     [
         ("default-ssd", "default-high", "/work", "as requested"),

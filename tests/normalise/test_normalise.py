@@ -292,6 +292,23 @@ def test_the_documented_documents_are_strictly_right(text: str) -> None:
     assert normalise(document if "job" in document else {"job": {"optimisation": document}}, strict=True).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("given", "read", "noted"),
+    [
+        (["filesystems=home:eagle", "matlab=2"], ("filesystems=home:eagle", "matlab=2"), False),
+        ("storage=gdata/ab1+scratch/ab1,software=matlab", ("storage=gdata/ab1+scratch/ab1", "software=matlab"), False),
+        ("scratch,matlab:2", ("scratch=1", "matlab=2"), True),
+        ({"matlab": 2}, ("matlab=2",), True),
+    ],
+)
+@pytest.mark.parametrize("key", ["site_resources", "licenses"])
+def test_resources_of_the_site_are_written_in_several_ways(key: str, given: Any, read: tuple[str, ...], noted: bool) -> None:
+    """As ``qsub -l`` has them, as ``sbatch --licenses`` does, or as an object."""
+    found = normalise({"job": {"job_options": {key: given}}})
+    assert found.request.job_options.site_resources == read
+    assert bool(found.warnings) == (noted or key != "site_resources")
+
+
 def mixed(*values: Any) -> tuple[Any, ...]:
     """Values of several types for one field."""
     return values
@@ -305,7 +322,7 @@ HOSTILE: list[tuple[str, str, Any]] = [
     *(("job_options", "job_name", text) for text in ("abc#def", "-wrap", "", "a" * 65, "é", "%x", "x\u202ey", "../../T", "a/b")),
     *(
         ("job_options", field, text)
-        for field in ("queue", "partition", "account")
+        for field in ("queue", "partition", "account", "qos", "reservation")
         for text in ("a b", "a'b", "a;b", "-a", 'a"b', "a\nb", "$(id)")
     ),
     *(
@@ -322,6 +339,12 @@ HOSTILE: list[tuple[str, str, Any]] = [
     *(("job_options", "job_dependency", text) for text in ("afterok:1 --wrap", "afterok", "x;y")),
     *(("job_options", "defer_job", text) for text in ("now --wrap=x", "tomorrow", "2027-13-45", "25:00")),
     *(("job_options", "architecture_constraint", text) for text in ("a b", "a;b", "&a")),
+    *(
+        ("job_options", "site_resources", value)
+        for value in mixed(
+            "walltime=9", ["select=2"], ["a=b c"], ["a=b;id"], ["a="], ["-l a=1"], [["a=1"]], 7, ["a=1"] * 21, {"a": "x y"}, ["a:x"]
+        )
+    ),
     *(("job_options", "memory_limit", value) for value in ("10 GB --x", "much", -1, 0, True, "16", 1.5)),
     *(
         ("application", "executable", text)
@@ -540,10 +563,32 @@ def test_words_of_a_list_are_literal() -> None:
     assert len(normalise(job("application", arguments=["${HOME}"])).warnings) == 1
 
 
-def test_copied_variables_may_be_used_in_commands() -> None:
-    """A variable that the request copies is one that its command may expand."""
-    document = {"job": {"job_options": {"copy_environment_variable": "OWN"}, "application": {"executable": "./a ${OWN}"}}}
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"job_options": {"copy_environment_variable": "OWN"}},
+        {"job_options": {"copy-environment-variable": ["OWN"]}},
+        {"job_options": '{"copy_environment_variable": "OWN"}'},
+        {"optimisation": {"autotuning": {"space": {"environment": {"OWN": [1, 2]}}}}},
+        {"optimization": {"Autotuning": {"setting": {"environment": {"OWN": 1}}}}},
+    ],
+)
+def test_copied_and_tuned_variables_may_be_used_in_commands(sections: dict[str, Any]) -> None:
+    """However the request spells where it names them."""
+    document = {"job": {**sections, "application": {"executable": "./a ${OWN}"}}}
     assert len(normalise(document).request.application.executable) == 2
+
+
+def test_a_fault_elsewhere_does_not_make_a_copied_variable_unknown() -> None:
+    """All faults are reported together, and each is one."""
+    options = {"copy_environment_variable": "OWN", "job_array": "a"}
+    assert faulty({"job": {"job_options": options, "application": {"executable": "./a ${OWN}"}}}).keys() == {"job_options.job_array"}
+
+
+@pytest.mark.parametrize("given", [1_500_000_000_000, "1500000000000", "1500 GB", "1.5 TB"])
+def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None:
+    """Nodes with more than a terabyte are common."""
+    assert normalise(job("job_options", memory_limit=given)).request.job_options.memory_limit == 1_500_000_000_000
 
 
 def test_a_flood_of_unknown_keys_is_counted() -> None:

@@ -1,4 +1,4 @@
-"""The forms: fitted as they say, and stored so that they answer the same."""
+"""The forms are fitted as documented, and predict the same after they were stored."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def scattering(*factors: float, compiler: str | None = None) -> tuple[Curve, ...
 
 @pytest.mark.parametrize("holdout", ["largest:1", "each"])
 def test_intervals_are_judged_with_what_repeats_scatter(holdout: str) -> None:
-    """As they are answered: no narrower than the repeats of the curve say, or those of another curve of the application there."""
+    """As in predictions: no narrower than the scatter of repeats of the curve, or of another curve of the application there."""
     usual, own = (of(prove(found, holdout), ALONE).coverage for found in (curves(amdahl), scattering(0.7, 1, 1.4)))
     beside = of(
         prove((*curves(amdahl), *scattering(0.7, 1, 1.4, compiler="other")), holdout, judged=lambda one: not one.scatter), ALONE

@@ -124,6 +124,6 @@ def test_shape_of_normal_errors_is_recovered() -> None:
 
 @pytest.mark.parametrize(("sizes", "relatives", "part"), [(1, 0, 1.0), (2, 0, 1.0), (3, 0, 1.0), (3, 2, 0.7), (4, 0, 0.7)])
 def test_few_sizes_do_not_show_whether_a_program_gains(sizes: int, relatives: int, part: float) -> None:
-    """The interval reaches as far down as up, until four sizes, or relatives, tell more."""
+    """The interval is symmetric for fewer than four sizes without relatives."""
     sides = half_widths(replace(forecast(disagreement=0.3, doublings=2.0, relatives=relatives), sizes=sizes))
     assert sides.below[0] / sides.above[0] == pytest.approx(part)

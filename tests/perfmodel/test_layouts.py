@@ -28,7 +28,7 @@ def asked(known: tuple[Curve, ...], ranks: int, threads: int, nodes: int = 4) ->
 
 
 def test_between_two_layouts_the_answer_lies_between_theirs() -> None:
-    """2 ranks of 24 threads, where 1 x 48 and 4 x 12 are measured; said to be transferred from both."""
+    """2 ranks of 24 threads, where 1 x 48 and 4 x 12 are measured; transferred from both."""
     found = asked(curves((1, 48, 400.0), (4, 12, 100.0)), 2, 24)
     assert 100 / 4 < found.value[0] < 400 / 4
     assert (found.basis, len(found.others)) == (("transferred",), 1)
@@ -55,7 +55,7 @@ def test_two_layouts_on_either_side_tell_more_than_one() -> None:
 
 
 def test_an_answer_depends_on_no_other_size_that_is_asked_about() -> None:
-    """Alone, or beside sizes far beyond what was measured, where the layouts tell little."""
+    """Alone, or together with sizes far beyond the measured ones."""
     known = curves((1, 48, 400.0), (4, 12, 300.0))
     layout = Question(HERE, Layout(ranks_per_node=2, threads_per_rank=24))
     alone, among = predict(known, layout, [4]), predict(known, layout, [4, 64, 1024])

@@ -1,4 +1,4 @@
-"""What is drawn of a curve: numbers in the metric's own unit, and labels that tell curves apart."""
+"""Lines of a plot: numbers in the unit of the metric, and unique labels."""
 
 from __future__ import annotations
 

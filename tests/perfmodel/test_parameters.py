@@ -25,7 +25,7 @@ def log_throughput(columns: dict[str, np.ndarray], flops: float = 1000.0, bandwi
 
 
 def test_unseen_networks_on_a_known_device_are_foretold() -> None:
-    """Throughputs that follow from operations and activations are foretold within a few percent, far closer than constant efficiency."""
+    """Throughputs that follow from operations and activations are predicted within a few percent, far closer than constant efficiency."""
     seen, unseen = networks(300), networks(100, seed=1)
     guess = predict(fit(seen, log_throughput(seen)), unseen)
     error = np.abs(guess.log_throughput - log_throughput(unseen))

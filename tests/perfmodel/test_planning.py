@@ -1,4 +1,4 @@
-"""Which run is worth measuring: it narrows what is decided, per node-hour, and tells what the others do not."""
+"""Which runs are worth measuring: those that narrow the interval of the decision most per node-hour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def curves(sizes: tuple[int, ...] = SIZES, compiler: str | None = None) -> tuple
 
 
 def run(known: Sequence[Curve], nodes: int, compiler: str | None = None, hours: float | None = None) -> Run:
-    """A run of the curve, as it is foretold."""
+    """A run of the curve, with its prediction."""
     found = predict([curve for curve in known if curve.series.compiler == compiler] or known, Question({"system": "here"}), [nodes])
     cost, spread = float(found.value[0]), float(found.spread[0])
     return Run(key(compiler), Layout(ranks_per_node=4), "nodes", nodes, nodes, cost, spread, hours or nodes * cost / 3600)
@@ -65,14 +65,14 @@ def test_a_run_of_something_else_tells_nothing() -> None:
 
 
 def test_the_cheaper_of_two_that_tell_alike_comes_first_and_alone() -> None:
-    """What the first has told, the second does not tell again."""
+    """A second run with the same information is not proposed."""
     known = curves((*SIZES, 16, 32))
     steps = propose(known, [run(known, 64, hours=2.0), run(known, 63, hours=1.0)], width_at(60))
     assert [step.run for step in steps] == [1]
 
 
 def test_worth_is_by_the_node_hour() -> None:
-    """A run that tells most, but costs a hundred times as much, comes second."""
+    """A run that narrows the interval most, but costs a hundred times as much, comes second."""
     known = curves()
     costly, cheap = run(known, 64, hours=100.0), run(known, 32, hours=1.0)
     most, less = expected(known, [costly, cheap], width_at(64))

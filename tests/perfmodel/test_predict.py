@@ -70,7 +70,7 @@ def test_single_runs_scatter_as_repeats_beside_them_do(system: str, wider: bool)
 
 
 def test_repeats_that_scatter_little_make_no_other_run_surer() -> None:
-    """They say nothing against what is usual."""
+    """The usual scatter is assumed."""
     (single,), (quiet,) = curves(compiler="one"), repeated(0.999, 1, 1.001)
     quiet = quiet.model_copy(update={"series": quiet.series.model_copy(update={"compiler": "other"})})
     alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).spread[0] for known in ([single], [single, quiet]))
@@ -163,7 +163,7 @@ def test_ranks_on_equal_cores_take_the_same_time_on_another_system(system: str, 
 
 
 def test_threads_that_one_side_leaves_unsaid_are_no_share_of_a_node() -> None:
-    """Results without threads tell the same time for any number of them, on another system as on their own."""
+    """Results without threads give the same time for any number of threads, on another system as on their own."""
     key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     measured = fit(Result(series=key, layout=Layout(nodes=n, ranks_per_node=1), value=100 / n) for n in (1, 2, 4))
     asked = Question({"system": "there"}, Layout(ranks_per_node=1, threads_per_rank=1))
@@ -171,7 +171,7 @@ def test_threads_that_one_side_leaves_unsaid_are_no_share_of_a_node() -> None:
 
 
 def test_a_transfer_to_processors_counts_no_gpus() -> None:
-    """Neither results nor request say that GPUs compute: processors are held against processors, though the nodes have GPUs."""
+    """Neither results nor request give GPUs: processors are compared with processors, though the nodes have GPUs."""
     power = {0: {"here": 1.0, "there": 2.0}, None: {"here": 10.0, "there": 80.0}}
     asked = Question({"system": "there"}, Layout(gpus_per_node=0))
     found = predict(curves(), asked, [4], lambda system, _, gpus, __: (power[gpus][system or ""],))
@@ -208,6 +208,13 @@ def test_the_run_itself_beats_a_relative() -> None:
     """Evidence with fewer differences answers."""
     both = (*curves(work=100.0, mpi_from="container"), *curves(work=50.0, mpi_from="host"))
     assert predict(both, Question({**HERE, "mpi_from": "host"}), [4]).value == pytest.approx([12.5])
+
+
+def test_a_run_at_the_layout_asked_for_beats_more_that_say_none() -> None:
+    """A job that took longer than a table without layouts says is believed, though the table has more sizes."""
+    (one,) = curves((4,), work=200.0)
+    table = fit([Result(series=one.series, layout=Layout(nodes=n), value=100.0 / n) for n in (1, 2, 4, 8)])
+    assert predict((*table, one), Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12)), [4]).value == pytest.approx([50.0])
 
 
 @pytest.mark.parametrize("switch", [{"compiler": "xla"}, {"precision": "amp"}, {"params": {"loss_scaling": "dynamic"}}], ids=str)
@@ -256,7 +263,7 @@ def test_renaming_labels_changes_nothing() -> None:
     st.sampled_from([1, 3, 32]),
 )
 def test_renaming_systems_changes_nothing(measured: list[tuple[str, str, int]], names: list[str], asked: str, nodes: int) -> None:
-    """Nor which of several curves that are equally near answers, and which relatives have a say."""
+    """Nor does it decide which of several equally near curves is used, and which relatives contribute."""
     new = dict(zip("abcd", names, strict=True))
     before, after = (
         predict(
@@ -275,7 +282,7 @@ def test_renaming_systems_changes_nothing(measured: list[tuple[str, str, int]], 
 
 
 def test_a_transferred_row_says_from_what() -> None:
-    """How the evidence differs, and which relatives had a say."""
+    """How the results differ, and which relatives contributed."""
     known = (*curves((4,), compiler="gcc"), *curves((4, 8, 16), compiler="icc"))
     rows = [{"application": "app", "compiler": "gcc", "nodes": 16, "system": system} for system in ("here", "there")]
     here, there = (row["model"] for row in predict_rows(rows, {"app": known}))
@@ -321,7 +328,7 @@ def test_precisions_of_half_the_width_are_nearer_to_each_other_than_to_single(as
 
 
 def test_a_framework_in_capitals_is_the_same() -> None:
-    """Tables say ``PyTorch``, requests ``pytorch``."""
+    """Tables contain ``PyTorch``, requests ``pytorch``."""
     assert predict(curves(framework="PyTorch"), Question({**HERE, "framework": "pytorch"}), [4]).basis == ("measured",)
 
 
@@ -330,6 +337,13 @@ def test_a_row_that_counts_something_else_is_not_answered() -> None:
     known = curves(metric="throughput", unit="samples/s")
     rows = [{"application": "app", "metric": "throughput", "nodes": 4, "unit": unit} for unit in ("tokens/s", "images/s")]
     assert [row["basis"] for row in predict_rows(rows, {"app": known})] == ["none", "measured"]
+
+
+def test_an_mpi_library_in_other_words_is_the_same() -> None:
+    """Of results, and of the question."""
+    found = predict(curves(mpi="Open MPI 4.1"), Question({**HERE, "mpi": "openmpi-4.1"}), [4])
+    assert found.basis == ("measured",)
+    assert not found.differences
 
 
 def test_underscores_do_not_tell_systems_apart() -> None:
@@ -343,3 +357,32 @@ def test_costs_of_another_metric_tell_nothing_of_a_layout() -> None:
     asked = Question(HERE, Layout(ranks_per_node=2, threads_per_rank=12))
     together, alone = predict((*epochs, *samples), asked, [1]), predict(epochs, asked, [1])
     assert together.value.tolist() == alone.value.tolist()
+
+
+@pytest.mark.parametrize("metric", ["throughput", "epoch_time", "wall_time"])
+def test_a_row_as_it_was_measured_is_measured_whatever_its_length(metric: str) -> None:
+    """The length is no other problem; rates and times of an epoch do not depend on it."""
+    known = {"app": curves(metric=metric, params={"epochs": "10"}, unit="samples/s" if metric == "throughput" else "s")}
+    asked = {"application": "app", "system": "here", "metric": metric, "nodes": 4, "ranks_per_node": 4, "threads_per_rank": 12}
+    (row,) = predict_rows([{**asked, "params.epochs": "10"}], known)
+    assert (row["basis"], row["predicted"]) == ("measured", pytest.approx(25))
+
+
+@pytest.mark.parametrize(("epochs", "reaches"), [("20", "lower"), ("5", "upper")])
+def test_a_row_of_another_length_is_scaled(epochs: str, reaches: str) -> None:
+    """By the epochs; the interval allows for start-up, whose share is smaller in a longer run."""
+    known = {"app": curves(params={"epochs": "10"})}
+    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 4, "ranks_per_node": 4, "threads_per_rank": 12}
+    own, row = predict_rows([{**asked, "params.epochs": "10"}, {**asked, "params.epochs": epochs}], known)
+    assert row["predicted"] == pytest.approx(25 * int(epochs) / 10)
+    wider = {end: abs(np.log(row[end] / row["predicted"])) - abs(np.log(own[end] / own["predicted"])) for end in ("lower", "upper")}
+    assert [end for end, more in wider.items() if more > 1e-9] == [reaches]
+
+
+def test_a_whole_run_of_epochs_that_were_measured_takes_these() -> None:
+    """Whole runs join the times of their epochs, and are asked about as before."""
+    epoch = curves(metric="epoch_time")
+    assert epoch[0].layout.ranks_per_node == 4
+    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 4, "params.epochs": "10"}
+    (row,) = predict_rows([asked], {"app": epoch})
+    assert (row["predicted"], row["unit"], row["basis"]) == (pytest.approx(250), "s", "measured")

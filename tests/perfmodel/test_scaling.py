@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modak.perfmodel import beyond, nodestep
+from modak.perfmodel import extrapolation, nodestep
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Series, evaluate, fit_many
 
@@ -20,14 +20,14 @@ def amdahl(serial: float, sizes: tuple[float, ...] = SIZES) -> Series:
 
 
 def test_amdahl_is_followed_beyond_the_data() -> None:
-    """A series that obeys Amdahl's law is foretold two doublings beyond its largest size."""
+    """A series that obeys Amdahl's law is predicted two doublings beyond its largest size."""
     forecast = evaluate(fit_many([amdahl(0.1)])[0], [32.0, 64.0])
     truth = np.array([100 * (0.1 + 0.9 / p) for p in (32, 64)])
     assert np.abs(forecast.value / truth - 1).max() < 0.12
 
 
 def test_perfect_scaling_is_followed_beyond_the_data() -> None:
-    """A series that scales perfectly is foretold within 5 % two doublings further."""
+    """A series that scales perfectly is predicted within 5 % two doublings beyond."""
     forecast = evaluate(fit_many([amdahl(0.0)])[0], [64.0])
     assert forecast.value[0] == pytest.approx(100 / 64, rel=0.05)
 
@@ -84,11 +84,11 @@ def test_no_loss_is_foretold_that_was_never_seen(work: tuple[float, ...]) -> Non
     """However fast the loss of a series grows, a doubling beyond it costs little more than its worst one."""
     series = Series(SIZES, tuple(math.exp(z) / p for z, p in zip(work, SIZES, strict=True)))
     at_last, further = evaluate(fit_many([series])[0], [16.0, 16.0 * 2**4]).log_value
-    assert (further - at_last) / 4 + math.log(2) <= max(np.diff(work)) + beyond.CEILING + 0.01
+    assert (further - at_last) / 4 + math.log(2) <= max(np.diff(work)) + extrapolation.CEILING + 0.01
 
 
 def test_sizes_that_count_nodes_have_no_step() -> None:
-    """Where a size is a node there is no layout within it to tell apart."""
+    """If sizes are nodes, there is no step between nodes to separate."""
     assert fit_many([Series(SIZES, amdahl(0.1).costs, (1, 2, 4, 8, 16))])[0].step == 0
 
 

@@ -1,4 +1,4 @@
-"""What starting a run takes, told apart from its work."""
+"""The start-up time of a run, separated from its work."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_work_that_seems_longer_than_the_run_starts_at_once() -> None:
 
 
 def test_each_layout_has_its_own_start_up_and_others_what_is_usual() -> None:
-    """What no run of a layout tells is that of the series."""
+    """A layout without start-up times of its own has those of the series."""
     key = results({1: 10.0}, "epoch_time", params=LENGTHS)[0].series
     other = [Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=1, threads_per_rank=48), value=12.0) for nodes in (1, 2)]
     curves = fit([*results({1: 10.0, 2: 5.0}, "epoch_time", params=LENGTHS), *results({1: 260.0, 2: 160.0}, params=LENGTHS), *other])

@@ -101,6 +101,47 @@ def test_a_batch_or_no_gpus_that_a_table_leaves_out_make_no_other_run(more: dict
     assert curve.sizes == (1, 2, 4, 8)
 
 
+ON_GPUS = {"ranks_per_node": 4, "threads_per_rank": 12, "gpus_per_node": 4}
+
+
+@pytest.mark.parametrize(
+    ("empty", "layout"),
+    [
+        (("ranks_per_node",), {}),
+        (("threads_per_rank",), {}),
+        (("ranks_per_node", "threads_per_rank"), ON_GPUS),
+    ],
+    ids=["ranks", "threads", "both, of runs on GPUs"],
+)
+def test_a_count_that_a_part_of_a_table_leaves_out_makes_no_other_run(empty: tuple[str, ...], layout: dict[str, Any]) -> None:
+    """The others say it, in the same table or in another one."""
+    part = results({1: 800, 2: 410, 4: 215}, layout={**layout, **dict.fromkeys(empty)})
+    (curve,) = curves(part, results({4: 400}, layout=layout), results({4: 402}, layout=layout, **JOB))
+    assert (curve.sizes, curve.costs) == ((1, 2, 4), (800, 410, 400))
+    assert (curve.layout.ranks_per_node, curve.layout.threads_per_rank) == (4, 12)
+
+
+@pytest.mark.parametrize("empty", [("ranks_per_node",), ("threads_per_rank",)], ids=str)
+def test_a_layout_that_may_mean_one_of_two_stays(empty: tuple[str, ...]) -> None:
+    """Nobody knows which of them it is of."""
+    part = results({1: 800, 2: 410, 4: 215}, layout=dict.fromkeys(empty))
+    found = curves(part, results({1: 700, 2: 400}), results({1: 600, 2: 300}, layout={"ranks_per_node": 8, "threads_per_rank": 6}))
+    assert len(found) == 3
+
+
+def test_results_that_say_nothing_of_their_layout_stay() -> None:
+    """They may be of any."""
+    table = results({1: 800, 2: 410, 4: 215}, layout={"ranks_per_node": None, "threads_per_rank": None})
+    assert len(curves(table, results({1: 700, 2: 400}))) == 2
+
+
+def test_ranks_that_scale_within_a_node_lose_no_size_to_a_run_with_threads() -> None:
+    """One hybrid run does not say how many threads the other runs had."""
+    counts: tuple[int, ...] = (1, 2, 4, 8)
+    within = [run for ranks in counts for run in results({1: 800 / ranks}, layout={"ranks_per_node": ranks, "threads_per_rank": None})]
+    assert (1, 2, 4, 8) in {curve.sizes for curve in curves(within, results({1: 150}, layout={"threads_per_rank": 2}))}
+
+
 def test_runs_on_gpus_join_whatever_they_were_measured_over() -> None:
     """One size alone is of GPUs, several are of nodes; the results decide together."""
     layout = {"gpus_per_node": 4}
@@ -115,6 +156,8 @@ def test_runs_on_gpus_join_whatever_they_were_measured_over() -> None:
         ("compiler", ("gcc 9.3", "gcc-9.3")),
         ("compiler", ("GCC_9.3", "gcc-9.3")),
         ("mpi", ("MPICH 3", "mpich-3")),
+        ("mpi", ("Open MPI 4.1", "openmpi 4.1")),
+        ("mpi", ("impi 2019", "Intel MPI 2019")),
         ("precision", ("float16", "FP16")),
     ],
 )

@@ -1,4 +1,4 @@
-"""Runs of which no result exists: told from parameters where many applications were measured, from elsewhere where a few were."""
+"""Runs without results: estimated from parameters if many applications were measured there, from other systems if few were."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def key(system: str, network: int) -> SeriesKey:
 
 
 def params(network: int) -> dict[str, str]:
-    """Parameters that differ from network to network, in no simple order."""
+    """Random parameters of a network."""
     chance = np.random.default_rng(network)
     values = {"gmacs": chance.uniform(0.5, 20), "macts": chance.uniform(2, 60), "mparams": chance.uniform(1, 90), "img": 224.0}
     return {name: str(value) for name, value in values.items()}
@@ -66,7 +66,7 @@ def test_a_configuration_is_one_however_it_is_written() -> None:
 
 
 def test_nothing_comparable_is_no_answer() -> None:
-    """Three networks on another system say nothing."""
+    """Three networks on another system are too few."""
     assert guesses([run_of(key("new", 1), Layout())], measured("known", range(3), 1.0)) == (None,)
 
 
@@ -98,6 +98,6 @@ def test_which_of_two_configurations_a_row_means_is_no_matter_of_names() -> None
 
 
 def test_a_measured_row_keeps_its_answer() -> None:
-    """Evidence of the run itself is not improved upon."""
+    """A prediction from results of the run itself is not replaced."""
     answered = [{"basis": "measured", "predicted": 1.0}]
     assert improve_rows([{"application": "net1", **METRIC}], answered, measured("here", range(80), 1.0)) == answered

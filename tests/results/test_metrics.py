@@ -72,7 +72,7 @@ def test_values_become_base_units(name: str, value: float, unit: str | None, bas
     ],
 )
 def test_a_time_that_is_called_after_a_part_of_a_run_names_the_metric_for_it(name: str, unit: str, said: str) -> None:
-    """It would count as the time of a whole run, however many epochs a request has; known metrics, other times and rates are no doubt."""
+    """It would count as the time of a whole run, however many epochs a request has; other metrics have no warning."""
     assert said in (misnamed(name, unit) or "")
     assert bool(said) == (misnamed(name, unit) is not None)
 

@@ -37,7 +37,7 @@ def test_ordinary_scaling_is_not_doubted(power: float) -> None:
 
 
 def test_a_part_in_another_unit_is_doubted() -> None:
-    """The smaller part of the sizes; of two equal ones both, since nothing tells which is right."""
+    """The smaller part of the sizes; of two equal parts both, since either may be right."""
     costs = {nodes: 97.3 / nodes for nodes in (1, 2, 4, 8, 16)}
     assert list(doubts(cells({n: cost * (1000 if n > 4 else 1) for n, cost in costs.items()}), scales=True)) == [3, 4]
     assert list(doubts(cells({1: 97.3, 2: 48_650}), scales=True)) == [0, 1]
@@ -51,7 +51,7 @@ def test_what_is_settled_is_believed() -> None:
 
 @pytest.mark.parametrize("slip", [1000, 1e-3])
 def test_a_doubt_is_of_the_value_that_people_see(slip: float) -> None:
-    """A throughput that is a thousandth is said to be too small, not too large."""
+    """A thousandth of the throughput is reported as too small, not as too large."""
     values = {nodes: 97.3 * nodes * (slip if nodes == 4 else 1) for nodes in (1, 2, 4, 8, 16)}
     (reason,) = doubts(cells({nodes: 1 / value for nodes, value in values.items()}), scales=True, rate=True).values()
     assert reason.startswith("1/500 of" if slip < 1 else "500 times")
@@ -71,7 +71,7 @@ def test_a_copied_value_is_doubted() -> None:
 
 
 def test_layouts_of_another_kind_are_no_neighbours() -> None:
-    """Runs on GPUs or with another batch say nothing about these."""
+    """Runs on GPUs or with another batch size are not compared with these."""
     assert doubts([*cells({1: 100.0, 2: 50.0}), *cells({1: 0.1, 2: 0.05}, gpus_per_node=4)], scales=True) == {}
 
 

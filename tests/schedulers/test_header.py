@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from modak import plugins
 from modak.errors import RequestError
+from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers.header import Directives, checked, expand_nodes, mib, options
 
 
@@ -25,6 +27,26 @@ def test_a_line_holds_one_option(option: tuple[str, ...]) -> None:
 def test_what_is_not_said_is_left_out() -> None:
     """``True`` is a bare option."""
     assert options({"a": 1, "b": None, "c": "", "d": True, "e": False, "f": "x"}) == (("--a=1",), ("--d",), ("--f=x",))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "path", "said"),
+    [
+        ("torque", "logs/%j.err", ["does not expand %"]),
+        ("pbspro", "logs/%j.err", ["does not expand %"]),
+        ("gridengine", "logs/%j.err", ["does not expand %"]),
+        ("lsf", "logs/%N.err", ["does not support %N"]),
+        ("flux", "logs/%a.err", ["supports only %j and %x"]),
+        ("lsf", "logs/%j.err", ["does not create directories"]),
+        ("slurm", "logs/%j.err", ["does not create directories"]),
+    ],
+)
+def test_a_directory_is_needed_for_files_that_are_written_alone(scheduler: str, path: str, said: list[str]) -> None:
+    """A file that the scheduler cannot be given has one warning, which says so."""
+    job = JobSpec(("./solver",), Resources(), Attributes(name="small", error=path))
+    messages = [each.message for each in plugins.find("schedulers", scheduler).directives(job).warnings]
+    assert [text for message in messages for text in said if text in message] == said
+    assert len(messages) == 1
 
 
 def test_node_lists_are_written_out() -> None:

@@ -25,7 +25,7 @@ def test_a_job_that_says_nothing_special_is_no_reason_to_warn() -> None:
 def test_every_field_that_only_a_scheduler_could_honour_is_warned_about() -> None:
     """Once each."""
     fields = [warning.field for warning in Shell().directives(replace(BARE, attributes=SAID)).warnings]
-    assert len(fields) == len(set(fields)) == 16
+    assert len(fields) == len(set(fields)) == 19
 
 
 def test_the_script_starts_where_it_is_started() -> None:

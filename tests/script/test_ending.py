@@ -64,7 +64,7 @@ def test_the_results_can_be_loaded(tmp_path: Path) -> None:
     """Each record passes the checks of the results table."""
     from datetime import UTC, datetime
 
-    from modak.ingest.columns import batch
+    from modak.ingest.checking import batch
     from modak.ingest.json import Json
     from modak.ingest.sources import from_bytes
 
@@ -125,6 +125,13 @@ def test_a_run_that_never_began_has_no_time(tmp_path: Path) -> None:
     """A check ended the job."""
     done = ran(render(replace(JOB, storage="/proc/nowhere"), "shell").text, tmp_path)
     assert (done.returncode, result(tmp_path)["exit_status"], result(tmp_path)["seconds"]) == (79, 79, None)
+
+
+def test_a_clock_that_is_set_back_leaves_a_result_without_a_time(tmp_path: Path) -> None:
+    """Digits with signs between them would make the file unreadable."""
+    stub(tmp_path, "date", 'case $1 in +%s%3N) test -e later && echo 1999 || { touch later; echo 5000; } ;; *) exec /bin/date "$@" ;; esac')
+    assert ran(render(JOB, "shell").text, tmp_path).returncode == 0
+    assert (result(tmp_path)["seconds"], result(tmp_path)["results"]) == (None, [])
 
 
 def test_output_without_the_metric_leaves_the_time(tmp_path: Path) -> None:
@@ -299,6 +306,16 @@ def test_a_signal_that_torchrun_would_end_on_is_not_handed_on(signal: Any, nodes
     assert any(word in written.text for word in ("kill -s", "scancel")) == bool(how)
     assert how in written.text
     assert any("use TERM" in each.message for each in written.warnings) != bool(how)
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "torque"])
+def test_a_signal_that_would_reach_nobody_is_left_out(scheduler: str) -> None:
+    """Nothing waits for it, so the time of the whole run counts as a result; a warning says so."""
+    mpirun = replace(JOB, launcher="mpirun", launcher_flavour="intel-mpi", resources=Resources(ranks_per_node=2))
+    asked = replace(mpirun, attributes=replace(JOB.attributes, signal=Signal("USR1", 120)))
+    written = render(asked, scheduler)
+    assert written.text == render(mpirun, scheduler).text
+    assert [(each.field, "left out" in each.message) for each in written.warnings] == [("job_options.signal", True)]
 
 
 def test_a_checkpoint_that_fails_is_told_and_the_run_goes_on(tmp_path: Path) -> None:

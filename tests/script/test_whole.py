@@ -25,7 +25,7 @@ from modak.script import gate as scriptgate
 from modak.script.build import delimiter
 from modak.script.job import render, render_build, rule_fault
 from modak.text import words
-from tests.golden.scripts.jobs import GAN, HYBRID, SCRIPTS, SOLVER, SOURCES, TORCH, XLA
+from tests.golden.scripts.jobs import BUSY, GAN, HYBRID, SCRIPTS, SOLVER, SOURCES, TORCH, XLA
 
 GOLDEN = Path(__file__).parent.parent / "golden/scripts"
 SHELLCHECK = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
@@ -493,9 +493,11 @@ def test_the_storage_is_known_to_ranks_on_every_node() -> None:
     assert " -x MODAK_STORAGE " in render(job, "torque").text
 
 
-def test_a_variable_that_the_site_keeps_out_of_jobs_is_warned_about() -> None:
-    """The command uses it, the site starts jobs with an empty environment, and nobody asked for it."""
-    job = replace(GAN, command=words.parse("python3 ${WORKSPACE_DIR}/x.py"))
+@pytest.mark.parametrize("field", ["command", "checkpoint"])
+def test_a_variable_that_the_site_keeps_out_of_jobs_is_warned_about(field: str) -> None:
+    """A command uses it, the site starts jobs with an empty environment, and nobody asked for it."""
+    changes: dict[str, Any] = {field: words.parse("python3 ${WORKSPACE_DIR}/x.py")}
+    job = replace(GAN, **changes)
     assert [w.field for w in render(job, "slurm").warnings] == ["job_options.copy_environment_variable"]
     asked = replace(job, attributes=replace(job.attributes, copy_variables=("WORKSPACE_DIR",)))
     assert render(asked, "slurm").warnings == ()
@@ -512,6 +514,20 @@ def test_a_build_is_one_process_on_one_node_with_time_enough() -> None:
     assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=48", "--time=02:00:00", "--job-name=3dgan-build"} <= options
     assert not any(option.startswith("--signal") for option in options)  # nothing there waits for it: it would end the build
     assert "srun" not in text
+
+
+def test_a_build_starts_as_soon_as_it_can() -> None:
+    """The job's own start is when the build has to be ready."""
+    later = replace(SOLVER, attributes=replace(SOLVER.attributes, begin="2030-01-31T08:00"))
+    assert "--begin=" not in render_build(later, SOURCES, "slurm").text
+
+
+def test_a_build_of_a_crowded_job_is_one_process_with_the_cores_of_a_node() -> None:
+    """Its own processes are not those of the job, which share cores."""
+    crowded = replace(BUSY, resources=replace(BUSY.resources, nodes=2, total_ranks=15, node_cores=4))
+    options = {option[0] for option in scriptgate.header(render_build(crowded, SOURCES, "slurm").text, "#SBATCH")}
+    assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=4"} <= options
+    assert not {"--overcommit", "--ntasks=15"} & options
 
 
 def test_a_build_on_nodes_without_internet_is_warned_about() -> None:

@@ -62,7 +62,7 @@ def test_the_answer_is_a_request_that_gives_the_same_configuration(service: Serv
 def test_a_plan_is_kept_until_it_expires(service: Service, document: dict[str, Any]) -> None:
     """As it was answered, with its script; thirty days for anonymous callers."""
     answer = service.optimise(document)
-    kept = service.store.plan(answer["job"]["plan"]["id"])
+    kept = service.store.plans.get(answer["job"]["plan"]["id"])
     assert service.plan(kept.id) == answer
     assert service.texts(kept.id).job_script == answer["job"]["job_content"]
     assert kept.expires_at is not None

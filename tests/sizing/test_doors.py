@@ -53,7 +53,7 @@ def test_the_answer_is_what_its_schema_says(printed: Any) -> None:
 
 
 def test_people_read_a_line_a_platform_and_what_no_formula_determines(database: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With intervals, and what the request does not say."""
+    """With intervals, and the inputs that the request does not give."""
     assert main(["size", str(EXAMPLE), "--deadline", "30-00:00:00", "--system", "fujitsu-primeflex-large"]) == 0
     text = capsys.readouterr().out
     assert "P(time <= 30-00:00:00) >= 0.9" in text

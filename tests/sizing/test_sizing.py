@@ -1,4 +1,4 @@
-"""How much hardware a goal needs: what a number of nodes rests on, and what is not known said to be unknown."""
+"""How much hardware a goal needs: the basis of the numbers, and what is unknown."""
 
 from __future__ import annotations
 
@@ -104,6 +104,14 @@ def test_fewer_nodes_would_miss_the_deadline(sized: Callable[..., Sizing]) -> No
 
     assert nodes(deadline="60:00:00") <= nodes(deadline="48:00:00") < nodes(deadline="20:00:00")
     assert nodes(deadline="48:00:00", confidence=0.5) < nodes(deadline="48:00:00", confidence=0.9)
+
+
+def test_the_interval_holds_the_number_at_any_confidence(sized: Callable[..., Sizing]) -> None:
+    """Also at one above that of the interval's upper end."""
+    found = sized(asked("sizing-large", objective={"deadline": "120:00:00", "confidence": 0.98}))
+    nodes = platform(found, "fujitsu-primeflex-large", "rx2540-v100").nodes
+    assert nodes.value is not None
+    assert nodes.upper is None or nodes.value <= nodes.upper
 
 
 def test_gpus_of_one_kind_are_worth_the_same_in_any_node(sized: Callable[..., Sizing]) -> None:

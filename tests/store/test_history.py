@@ -156,9 +156,9 @@ def test_the_rows_behind_a_plan_are_kept_with_it(store: Store) -> None:
     """By number, also when they were replaced since."""
     store.load([csv_table(ROWS)], "me")
     ids = [result.id or 0 for result in store.results_of("3dgan")][:2]
-    store.save_plan("p", {}, "{}", Texts("x"), data_version="1", result_ids=shortened(ids))
+    store.plans.save("p", {}, "{}", Texts("x"), data_version="1", result_ids=shortened(ids))
     store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
-    assert [result.id for result in store.numbered(store.plan("p").result_ids).items] == ids
+    assert [result.id for result in store.numbered(store.plans.get("p").result_ids).items] == ids
 
 
 def test_the_rows_behind_a_plan_come_in_pages(store: Store) -> None:
@@ -182,7 +182,7 @@ def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
     with open_store(url, fill=False) as store:
         store.load([csv_table(ROWS)], "me")
         store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
-        store.save_plan("p", {"a": 1}, "{}", Texts("x"), data_version="1", result_ids=(1,))
+        store.plans.save("p", {"a": 1}, "{}", Texts("x"), data_version="1", result_ids=(1,))
     engine = connect(supported(url))
     with writing(engine) as connection:
         migrate.to(connection, "0001")
@@ -192,5 +192,5 @@ def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
     with open_store(url, fill=False) as store:
         assert 940 in values(store)
         assert store.replaced().items == ()
-        assert (store.plan("p").request, store.plan("p").result_ids) == ({"a": 1}, ())
+        assert (store.plans.get("p").request, store.plans.get("p").result_ids) == ({"a": 1}, ())
         assert store.load([csv_table(ROWS)], "me").new == 0

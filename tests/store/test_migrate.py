@@ -15,6 +15,7 @@ from modak import knowledge
 from modak.errors import Unavailable
 from modak.store import curves, migrate, open_store, upgrade
 from modak.store.engine import connect, on_network, reading, supported, writing
+from tests.conftest import Postgres
 from tests.store.tables import ROWS, csv_table
 
 
@@ -71,6 +72,23 @@ def test_an_empty_postgresql_is_not_filled_unasked(postgres_url: str) -> None:
     """A shared server's database gets its tables from `db upgrade`, not from the first who looks."""
     with pytest.raises(Unavailable, match="modak db upgrade"):
         open_store(postgres_url)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_postgresql_that_cannot_hold_every_name_is_refused(postgres_server: Postgres, encoding: str) -> None:
+    """At once, in one line that says how to make another; not at the first name that it cannot hold."""
+    url = postgres_server.new_database(f"ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(Unavailable, match=rf"has the encoding {encoding}; MODAK needs UTF8 .*ENCODING 'UTF8'"):
+        upgrade(url)
+
+
+def test_the_environments_encoding_does_not_matter(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PGCLIENTENCODING is for other programs: names of any script are stored."""
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    upgrade(postgres_url, fill=False)
+    with open_store(postgres_url, fill=False) as store:
+        store.load([csv_table(ROWS.replace("3dgan", "解析"))], "me")
+        assert store.applications() == ("解析",)
 
 
 @pytest.mark.parametrize("revision", ["9999", "abc"])

@@ -37,7 +37,7 @@ def lock(store: Store) -> Iterator[sqlite3.Connection]:
 
 def save(store: Store, plan_id: str, expires_at: datetime | None = None) -> None:
     """Keep a plan."""
-    store.save_plan(plan_id, {"asked": plan_id}, '{"job": {}}', Texts(f"script of {plan_id}"), data_version="1", expires_at=expires_at)
+    store.plans.save(plan_id, {"asked": plan_id}, '{"job": {}}', Texts(f"script of {plan_id}"), data_version="1", expires_at=expires_at)
 
 
 def stored(store: Store) -> set[str]:
@@ -50,10 +50,10 @@ def test_a_plan_is_kept_and_found_while_the_database_is_locked(store: Store, loc
     """By id and among the newest, from this process and from another one."""
     save(store, "p1")
     save(store, "p2")
-    assert store.script("p1") == "script of p1"
+    assert store.plans.get("p1").texts.job_script == "script of p1"
     with open_store(str(store.engine.url), fill=False) as other:
-        assert other.plan("p2") == store.plan("p2")
-        assert [plan.id for plan in other.last_plans(1)] == ["p2"]
+        assert other.plans.get("p2") == store.plans.get("p2")
+        assert [plan.id for plan in other.plans.newest(1)] == ["p2"]
     assert stored(store) == set()
     lock.execute("ROLLBACK")
 
@@ -65,24 +65,25 @@ def test_the_next_plan_takes_those_along_that_wait(store: Store, lock: sqlite3.C
     with open_store(str(store.engine.url), fill=False) as other:
         save(other, "p2")
     assert stored(store) == {"p1", "p2"}
-    assert store.script("p1") == "script of p1"
+    assert store.plans.get("p1").texts.job_script == "script of p1"
     assert not Path(f"{store.engine.url.database}-plans").exists()
 
 
 def test_a_token_is_given_for_a_plan_that_waits(store: Store, lock: sqlite3.Connection) -> None:
-    """Tokens refer to plans in the database: the plan goes there first."""
-    save(store, "p1")
+    """Tokens refer to plans in the database: the plan goes there first, and is then kept for as long as the token."""
+    save(store, "p1", expires_at=datetime.now(UTC) + timedelta(days=1))
     lock.execute("ROLLBACK")
-    store.access.allow_result("0" * 64, "p1", Actor("me"))
+    until = store.access.allow_result("0" * 64, "p1", Actor("me"))
     assert stored(store) == {"p1"}
+    assert store.plans.get("p1").expires_at == until
 
 
 def test_a_plan_that_waits_expires(store: Store, lock: sqlite3.Connection) -> None:
     """As one in the database does."""
     save(store, "p1", expires_at=datetime.now(UTC) - timedelta(seconds=1))
     with pytest.raises(NotFound):
-        store.plan("p1")
-    assert store.last_plans(9) == ()
+        store.plans.get("p1")
+    assert store.plans.newest(9) == ()
     lock.execute("ROLLBACK")
 
 
@@ -94,7 +95,7 @@ def test_an_id_is_no_path(store: Store, lock: sqlite3.Connection, plan_id: str) 
     folder = Path(f"{store.engine.url.database}-plans")
     (folder / "p1").rename(folder.parent / "outside")
     with pytest.raises(NotFound):
-        store.plan(plan_id)
+        store.plans.get(plan_id)
 
 
 def test_what_is_no_plan_is_left_out(store: Store, lock: sqlite3.Connection) -> None:
@@ -103,7 +104,7 @@ def test_what_is_no_plan_is_left_out(store: Store, lock: sqlite3.Connection) -> 
     folder = Path(f"{store.engine.url.database}-plans")
     (folder / "p2").write_text('{"id": "p2"}')
     (folder / "p3").write_text('{"id": ')
-    assert [plan.id for plan in store.last_plans(9)] == ["p1"]
+    assert [plan.id for plan in store.plans.newest(9)] == ["p1"]
     lock.execute("ROLLBACK")
     with open_store(str(store.engine.url), fill=False) as other:
         save(other, "p4")

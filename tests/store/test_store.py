@@ -12,10 +12,11 @@ import pytest
 
 from modak import knowledge
 from modak.dsl import Texts
-from modak.errors import Conflict, DataError, NotFound, RequestError
+from modak.errors import Conflict, DataError, NotFound, RequestError, Unavailable
 from modak.facts import Result, SeriesKey, System
 from modak.perfmodel import fit
-from modak.store import Store, open_store, upgrade
+from modak.store import Store, backup, check, curves, migrate, open_store, upgrade
+from modak.store.engine import reading, writing
 from modak.store.series import key_hash
 from tests.store.tables import HEADER, ROWS, csv_table
 
@@ -111,10 +112,11 @@ def test_suspicious_rows_are_stored_and_kept_out_of_fits(store: Store) -> None:
 
 
 def test_unknown_systems_are_noted(store: Store, known: knowledge.Knowledge) -> None:
-    """A load names systems that are not known, and not those that are, underscores or hyphens."""
-    store.add([system for system in known.systems if system.name == "supermuc-ng"], "me")
-    text = "application,system,metric,value\na,supermuc_ng,wall_time,1\na,nowhere,wall_time,1\n"
-    (note,) = store.load([csv_table(text)], "me").notes
+    """A load names systems that are not known, and not those that are, by any name and in any spelling that a request may use."""
+    (system,) = [system.model_copy(update={"aliases": ("sng",)}) for system in known.systems if system.name == "hlrs-testbed"]
+    store.add([system], "me")
+    rows = "".join(f"a,{name},wall_time,1\n" for name in ("hlrs_testbed", "HLRS-testbed", "SNG", "nowhere"))
+    (note,) = store.load([csv_table(f"application,system,metric,value\n{rows}")], "me").notes
     assert note.startswith("unknown system 'nowhere'")
 
 
@@ -161,7 +163,8 @@ def test_knowledge_comes_out_as_it_went_in(store: Store, known: knowledge.Knowle
     """Every packaged system, image and rule survives the way through the database; each addition changes the version."""
     versions = {store.version()}
     for values in (known.systems, known.processors, known.accelerators, known.images, known.rules):
-        versions.add(store.add(values, "me"))
+        assert store.add(values, "me")
+        versions.add(store.version())
     facts = store.snapshot()
     assert tuple(facts.systems.values()) == known.systems
     assert facts.images == known.images
@@ -174,8 +177,9 @@ def test_knowledge_comes_out_as_it_went_in(store: Store, known: knowledge.Knowle
 def test_a_name_is_not_taken_silently(store: Store, known: knowledge.Knowledge) -> None:
     """Another system under a known name is a conflict, unless replacing is said; the same one again changes nothing."""
     system = known.systems[0]
-    version = store.add([system], "me")
-    assert store.add([system], "me") == version
+    assert store.add([system], "me")
+    version = store.version()
+    assert not store.add([system], "me")
     with pytest.raises(Conflict, match=system.name):
         store.add([*known.systems[1:], another(system)], "me")
     assert store.version() == version
@@ -184,18 +188,26 @@ def test_a_name_is_not_taken_silently(store: Store, known: knowledge.Knowledge) 
     assert store.snapshot().systems[system.name].title == "Another title"
 
 
+def test_a_default_that_is_written_out_is_the_same_entry(store: Store, known: knowledge.Knowledge) -> None:
+    """An entry that gives a field its default value equals the one that leaves the field out."""
+    system = known.systems[0]
+    assert "aliases" not in system.model_fields_set
+    store.add([system], "me")
+    assert not store.add([System.model_validate({**system.model_dump(exclude_unset=True), "aliases": []})], "me")
+
+
 def test_a_plan_comes_back_until_it_expires(store: Store) -> None:
     """A plan and its script are found by id; an expired or unknown one is not."""
     texts = Texts("#!/bin/bash\n", "", "FROM x", "Dockerfile")
     later, before = datetime.now(UTC) + timedelta(days=1), datetime.now(UTC) - timedelta(seconds=1)
-    store.save_plan("p1", {"job": {"ä": 1}}, '{"job": {}}', texts, data_version="1", application="a", expires_at=later)
-    store.save_plan("p2", {}, "{}", texts, data_version="1", expires_at=before)
-    plan = store.plan("p1")
+    store.plans.save("p1", {"job": {"ä": 1}}, '{"job": {}}', texts, data_version="1", application="a", expires_at=later)
+    store.plans.save("p2", {}, "{}", texts, data_version="1", expires_at=before)
+    plan = store.plans.get("p1")
     assert (plan.request, plan.texts, plan.expires_at) == ({"job": {"ä": 1}}, texts, later)
-    assert store.script("p1") == "#!/bin/bash\n"
+    assert store.plans.get("p1").texts.job_script == "#!/bin/bash\n"
     for name in ("p2", "nothing"):
         with pytest.raises(NotFound):
-            store.plan(name)
+            store.plans.get(name)
 
 
 def test_models_follow_the_data(store: Store) -> None:
@@ -212,9 +224,6 @@ def test_models_follow_the_data(store: Store) -> None:
 
 def test_only_changed_series_are_fitted_again(store: Store) -> None:
     """A load into one series leaves what is stored of another application's, byte for byte."""
-    from modak.store import curves
-    from modak.store.engine import reading
-
     store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], "me")
     store.models()
     store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], "me")
@@ -223,19 +232,76 @@ def test_only_changed_series_are_fitted_again(store: Store) -> None:
     assert [key.application for key, _ in behind.values()] == ["3dgan"]
 
 
+TWO_IMAGES = "application,params.n,system,nodes,image,metric,value\n" + "".join(
+    f"a,{problem},sys,{nodes},{image},epoch_time,{90 / nodes + 5}\n"
+    for problem in (1, 2, 3)
+    for image in ("", "docker://x:1", "docker://x:2")
+    for nodes in (1, 2, 4)
+)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 1000])
+def test_pages_of_models_are_all_models(store: Store, limit: int) -> None:
+    """In the order in which they are read at once; also where several series are fitted together, and the first page fits them."""
+    store.load([csv_table(TWO_IMAGES)], "me")
+    pages = [store.models_page(None, limit)]
+    while pages[-1].next:
+        pages.append(store.models_page(pages[-1].next, limit))
+    assert tuple(curve for page in pages for curve in page.items) == store.models()
+    assert max(len(page.items) for page in pages) <= limit
+    assert len(store.models()) > 3
+
+
+def test_a_page_of_models_fits_no_others(store: Store) -> None:
+    """A database with many series that were never fitted answers the first page soon."""
+    store.load([csv_table(TWO_IMAGES)], "me")
+    store.models_page(None, 1)
+    with reading(store.engine) as connection:
+        assert {key.params["n"] for key, _ in curves.stale(connection).values()} == {"2", "3"}
+
+
 def test_a_backup_is_a_whole_database(tmp_path: Path) -> None:
     """A copy made while the store is open opens and holds the results; an existing file is not overwritten."""
     copy = tmp_path / "copy.db"
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
         store.load([csv_table(ROWS)], "me")
-        store.backup(copy)
+        backup(str(store.engine.url), copy)
         with pytest.raises(Conflict, match="exists"):
-            store.backup(copy)
+            backup(str(store.engine.url), copy)
         with pytest.raises(RequestError, match="nowhere"):
-            store.backup(tmp_path / "nowhere" / "copy.db")
+            backup(str(store.engine.url), tmp_path / "nowhere" / "copy.db")
     with open_store(f"sqlite:///{copy}", fill=False) as restored:
         assert len(restored.results_of("3dgan")) == 8
-        assert restored.check() == ()
+        assert check(str(restored.engine.url)) == ()
+
+
+@pytest.mark.parametrize("revision", ["0001", "0004"])
+def test_an_older_database_is_copied_and_checked_before_it_is_upgraded(tmp_path: Path, revision: str) -> None:
+    """As its refusal asks for; the copy is of the older version, too."""
+    url, copy = f"sqlite:///{tmp_path / 'a.db'}", f"sqlite:///{tmp_path / 'copy.db'}"
+    with open_store(url, fill=False) as store, writing(store.engine) as connection:
+        migrate.to(connection, revision)
+    with pytest.raises(Unavailable, match="make a backup first"):
+        open_store(url)
+    assert check(url) == ()
+    backup(url, tmp_path / "copy.db")
+    with pytest.raises(Unavailable, match="older"):
+        open_store(copy)
+    assert upgrade(copy)
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_no_database_is_made_to_be_copied_or_checked(tmp_path: Path, content: bytes | None) -> None:
+    """Where the address is wrong, the copy of a new database would look like a backup."""
+    file = tmp_path / "wrong" / "a.db"
+    if content is not None:
+        file.parent.mkdir()
+        file.write_bytes(content)
+    before = sorted(tmp_path.rglob("*"))
+    for refused in (lambda: backup(f"sqlite:///{file}", tmp_path / "copy.db"), lambda: check(f"sqlite:///{file}")):
+        with pytest.raises(Unavailable, match=r"there is no database|is empty"):
+            refused()
+    assert sorted(path for path in tmp_path.rglob("*") if not path.name.endswith(("-wal", "-shm"))) == before
 
 
 def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
@@ -243,12 +309,12 @@ def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
     file, log, copies = tmp_path / "a.db", tmp_path / "a.db-wal", (tmp_path / "b.db", tmp_path / "c.db")
     with open_store(f"sqlite:///{file}", fill=False) as store:
         store.load([csv_table(ROWS)], "me")
-        store.backup(copies[0])
+        backup(str(store.engine.url), copies[0])
         assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[0])] == [0o600] * 3
     file.chmod(0o660)
     with open_store(f"sqlite:///{file}", fill=False) as store:
         store.load([csv_table(ROWS.replace("3dgan", "other"))], "me")
-        store.backup(copies[1])
+        backup(str(store.engine.url), copies[1])
         assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[1])] == [0o660] * 3
 
 
@@ -262,7 +328,7 @@ def test_a_backup_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
         try:
             with pytest.raises(RequestError, match=r"backups/copy\.db: cannot be written"):
-                store.backup(folder / "copy.db")
+                backup(str(store.engine.url), folder / "copy.db")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert list(folder.iterdir()) == []
@@ -270,9 +336,8 @@ def test_a_backup_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
 
 def test_postgresql_is_not_called_sound_unseen(postgres_url: str) -> None:
     """``check`` looks at SQLite alone, and says what looks at the other."""
-    upgrade(postgres_url, fill=False)
-    with open_store(postgres_url, fill=False) as store, pytest.raises(RequestError, match="pg_amcheck"):
-        store.check()
+    with pytest.raises(RequestError, match="pg_amcheck"):
+        check(postgres_url)
 
 
 def test_a_damaged_row_is_found(tmp_path: Path) -> None:
@@ -283,7 +348,7 @@ def test_a_damaged_row_is_found(tmp_path: Path) -> None:
         raw.execute("DELETE FROM loads")
         raw.commit()
         raw.close()
-        assert any("results row 1" in line for line in store.check())
+        assert any("results row 1" in line for line in check(str(store.engine.url)))
 
 
 def test_a_cursor_that_no_page_gave_is_refused(store: Store) -> None:

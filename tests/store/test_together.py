@@ -20,7 +20,7 @@ from sqlalchemy import QueuePool, delete, func, select, text
 from modak.dsl import Texts
 from modak.errors import Unavailable
 from modak.perfmodel.curves import Cell, Curve, fit_cells
-from modak.store import Store, open_store, upgrade
+from modak.store import Store, backup, check, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import MOST_WAITING, Locked, reading, writing
 from modak.store.schema import loads, results, series
@@ -59,7 +59,7 @@ def test_a_killed_load_leaves_all_or_nothing(url: str, big: Path) -> None:
             assert (count, kinds) in ((0, 0), (COUNT, 50)), f"round {round_number}"
             assert count == COUNT or not done
             if store.engine.dialect.name == "sqlite":
-                assert store.check() == ()
+                assert check(str(store.engine.url)) == ()
             killed_in_time += count == 0
     assert killed_in_time
     assert _run(url, big, None)[0]
@@ -112,7 +112,7 @@ def test_loads_requests_and_fits_at_once(store: Store) -> None:
         return store.load([csv_table(HEADER + rows.replace("3dgan", f"app{number % 3}").replace("table 1", f"table {number}"))], "me").new
 
     def ask(number: int) -> int:
-        store.save_plan(f"p{number}", {}, "{}", Texts("x"), data_version="1")
+        store.plans.save(f"p{number}", {}, "{}", Texts("x"), data_version="1")
         facts = store.snapshot(f"app{number % 3}")
         return int(sum(curve.results_used for curve in facts.models)) % 8
 
@@ -153,7 +153,7 @@ def test_a_token_is_revoked_while_a_load_runs(postgres_url: str) -> None:
     """Nobody waits to end a token for the load that somebody does with it; nor to make one, nor for a plan's."""
     upgrade(postgres_url, fill=False)
     with open_store(postgres_url, fill=False) as store, ThreadPoolExecutor(1) as pool:
-        store.save_plan("p1", {}, "{}", Texts("script"), data_version="1")
+        store.plans.save("p1", {}, "{}", Texts("script"), data_version="1")
         with writing(store.engine):
             key = pool.submit(store.access.create, "0" * 64, "ci", "key:ci", ("load",), None, Actor("me")).result(30)
             pool.submit(store.access.allow_result, "1" * 64, "p1", Actor("me")).result(30)
@@ -255,7 +255,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, big: Path) ->
         with pytest.raises(Unavailable, match="the disk is full"):
             store.load(tables([big]).tables, "me")
         assert len(store.results(limit=1000).items) == 8
-        assert store.check() == ()
+        assert check(str(store.engine.url)) == ()
 
 
 def test_a_backup_while_somebody_loads_is_the_state_before(tmp_path: Path) -> None:
@@ -265,13 +265,12 @@ def test_a_backup_while_somebody_loads_is_the_state_before(tmp_path: Path) -> No
 
         def copy(done: float, _rows: int) -> None:
             if done > 0.5 and not (tmp_path / "copy.db").exists():
-                with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as other:
-                    other.backup(tmp_path / "copy.db")
+                backup(f"sqlite:///{tmp_path / 'a.db'}", tmp_path / "copy.db")
 
         assert store.load([csv_table(ROWS.replace("3dgan", "other"))], "me", progress=copy).new == 8
     with open_store(f"sqlite:///{tmp_path / 'copy.db'}", fill=False) as restored:
         assert restored.applications() == ("3dgan",)
-        assert restored.check() == ()
+        assert check(str(restored.engine.url)) == ()
 
 
 def test_nobody_waits_while_a_file_is_parsed(tmp_path: Path) -> None:
@@ -281,7 +280,7 @@ def test_nobody_waits_while_a_file_is_parsed(tmp_path: Path) -> None:
 
         def write(done: float, _rows: int) -> None:
             if done <= 0.5:
-                store.save_plan(f"p{len(wrote)}", {}, "{}", Texts("x"), data_version="1")
+                store.plans.save(f"p{len(wrote)}", {}, "{}", Texts("x"), data_version="1")
                 wrote.append(done)
 
         store.load([csv_table(ROWS), csv_table(ROWS.replace("3dgan", "other"))], "me", progress=write)

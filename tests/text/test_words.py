@@ -75,7 +75,7 @@ def test_quoted_text_is_literal_as_in_bash(text: str) -> None:
     assert tuple(map(value, words.parse(text))) == from_bash(text)
 
 
-@pytest.mark.parametrize("name", ["PATH", "SECRET", "LD_PRELOAD", "BASH_ENV", "SLURM_JWT", "AWS_SECRET_ACCESS_KEY", "IFS"])
+@pytest.mark.parametrize("name", ["PATH", "SECRET", "LD_PRELOAD", "BASH_ENV", "SLURM_JWT", "MODAK_TOKEN", "AWS_SECRET_ACCESS_KEY", "IFS"])
 def test_other_variables_may_not_be_expanded(name: str) -> None:
     """Only the job's own variables, the usual places and the request's own names expand."""
     with pytest.raises(RequestError, match=name):

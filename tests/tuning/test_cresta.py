@@ -74,6 +74,7 @@ def test_the_time_of_the_run_is_the_metric_where_the_text_says_runtime() -> None
         ("command: make", "command: make NB=$NB", "parameters of the build are not supported"),
         ("80:120:20", "80:120:0", "is no range of ints"),
         ("0.1 0.2 0.3", "0.1 many", "is no range of reals"),
+        ("default 0.2", "default most", "the default 'most' is no real"),
         ("range OPT", "range OTHER", "OPT is in the scope and has no type and range"),
         ("end run", "", "'begin run' is not ended"),
         ("end build", "end bild", "ends no section that is open"),

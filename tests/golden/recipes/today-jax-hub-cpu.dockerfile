@@ -1,6 +1,6 @@
 FROM nvcr.io/nvidia/jax:24.10-py3
 # jax 0.4.33, hub, for processors
-# NVIDIA's image, the newest whose JAX version is known; it runs on processors too
+# NVIDIA's image, the newest known one with a released JAX; it runs on processors too
 # unpinned: the base image nvcr.io/nvidia/jax:24.10-py3 has no digest, its owner may replace it
 
 LABEL modak.accelerator=none \

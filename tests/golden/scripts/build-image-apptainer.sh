@@ -18,7 +18,7 @@ modak_stop() {
 }
 
 # environment
-export BUILD_PARALLELISM=1
+export BUILD_PARALLELISM=64
 
 # the image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif

@@ -31,7 +31,7 @@ module load charliecloud ||
     modak_stop 70 "module charliecloud could not be loaded: module avail lists the modules of this system"
 
 # environment
-export BUILD_PARALLELISM=1
+export BUILD_PARALLELISM=48
 
 # the image
 export USER="${USER:-$(id -un)}"

@@ -18,7 +18,7 @@ modak_stop() {
 }
 
 # environment
-export BUILD_PARALLELISM=1
+export BUILD_PARALLELISM=64
 
 # the image
 MODAK_IMAGE=docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime

@@ -212,6 +212,50 @@ HOROVOD = replace(
     launcher_version="4.1",
     distribution="horovod",
     rules=(),
+    values={"MODAK_STORAGE": "/scratch/ssd", "MODAK_RANKS": "8"},
+)
+BESIDE = replace(
+    SOLVER,
+    resources=Resources(nodes=2, ranks_per_node=4, cores_per_rank=16, gpus_per_node=4, gpu_vendor="nvidia", memory_share=480 * 2**30),
+    attributes=Attributes(name="solver", account="m1234", qos="regular", wall_time_s=3600, constraint="gpu", site_resources=("scratch=1",)),
+    launcher_options=("--gpu-bind=closest",),
+    system=GPUS.model_copy(update={"mandatory_directives": ("--account", "--qos")}),
+    pre=(),
+    post=(),
+)
+WITHOUT_SELECT = replace(
+    BESIDE,
+    launcher="mpirun",
+    launcher_flavour="openmpi",
+    launcher_options=(),
+    attributes=Attributes(
+        name="solver", account="ab1", queue="gpuvolta", wall_time_s=3600, site_resources=("storage=gdata/ab1+scratch/ab1",)
+    ),
+    system=GPUS.model_copy(update={"scheduler": "pbspro", "mandatory_directives": ("-P", "-l wd", "-l storage=")}),
+    resource_directives=("-l ncpus={cpus}", "-l ngpus={gpus}", "-l mem={memory_mib}mb"),
+)
+WHOLE_NODES = replace(
+    BESIDE,
+    launcher="jsrun",
+    launcher_options=(),
+    attributes=Attributes(name="solver", account="guests", queue="pbatch", wall_time_s=3600),
+    system=GPUS.model_copy(update={"scheduler": "lsf", "launcher": "jsrun", "mandatory_directives": ("-G",)}),
+    resource_directives=("-nnodes {nodes}", "-alloc_flags smt4"),
+)
+BY_TYPE = replace(
+    WITHOUT_SELECT,
+    launcher_options=parse("-hostfile ${SGE_JOB_HOSTLIST}", names=("SGE_JOB_HOSTLIST",)),
+    attributes=Attributes(name="solver", account="gaa50000", wall_time_s=3600),
+    system=GPUS.model_copy(
+        update={
+            "scheduler": "gridengine",
+            "mandatory_directives": ("-g",),
+            "modules": ("cuda/12.4",),
+            "module_paths": ("/apps/modules", "/groups/gaa50000/modules"),
+            "module_init": "/etc/profile.d/modules.sh",
+        }
+    ),
+    resource_directives=("-l rt_F={nodes}",),
 )
 BUSY = replace(SOLVER, resources=Resources(nodes=1, ranks_per_node=8, cores_per_rank=1, threads_per_rank=48, oversubscribed=True))
 
@@ -223,6 +267,7 @@ def placed(runtime: str, **more: Any) -> Container:
 
 
 RECIPE = "FROM ubuntu:24.04\nRUN apt-get update && apt-get install -y --no-install-recommends python3\n"
+MADE = BuildSpec(definition=RECIPE, parallelism=64)
 SOURCES = BuildSpec(source="https://example.org/code/solver.git", command="make -j {{BUILD_PARALLELISM}} && make 'install'", parallelism=16)
 
 Written = Callable[[], Script]
@@ -256,11 +301,15 @@ SCRIPTS: Mapping[str, Written] = {
     "gridengine-timer": partial(
         render, replace(LONG, launcher="mpirun", launcher_flavour="mpich", report=None, staging=None), "gridengine"
     ),
+    "slurm-qos-licences-gpu-bind": partial(render, BESIDE, "slurm"),
+    "pbspro-without-select": partial(render, WITHOUT_SELECT, "pbspro"),
+    "lsf-jsrun-whole-nodes": partial(render, WHOLE_NODES, "lsf"),
+    "gridengine-resource-type": partial(render, BY_TYPE, "gridengine"),
     "slurm-oversubscribed": partial(render, BUSY, "slurm"),
     "torque-horovod-singularity": partial(render, HOROVOD, "torque"),
     "pbspro-torchrun-apptainer": partial(
         render,
-        replace(TORCH, launcher_flavour="openmpi", affinity=True, attributes=replace(TORCH.attributes, signal=Signal("TERM", 60))),
+        replace(TORCH, launcher_flavour="openmpi", affinity=True),
         "pbspro",
     ),
     "pbspro-torchrun-pals": partial(
@@ -277,11 +326,13 @@ SCRIPTS: Mapping[str, Written] = {
     "flux-run-apptainer": partial(render, replace(TORCH, launcher="flux", system=None), "flux"),
     "shell": partial(render, JobSpec(parse("./solver --quick"), Resources(), Attributes(name="quick")), "shell"),
     "shell-torchrun-one-node": partial(render, replace(TORCH, resources=replace(TORCH.resources, nodes=1), system=None), "shell"),
-    "build-image-apptainer": partial(render_build, TORCH, BuildSpec(definition="Bootstrap: docker\nFrom: ubuntu:24.04\n"), "slurm"),
-    "build-image-charliecloud": partial(render_build, GAN, BuildSpec(definition=RECIPE), "slurm"),
-    "build-image-podman-hpc": partial(render_build, replace(TORCH, container=placed("podman-hpc")), BuildSpec(definition=RECIPE), "slurm"),
-    "build-image-sarus": partial(render_build, replace(TORCH, container=placed("sarus")), BuildSpec(definition=RECIPE), "slurm"),
-    "build-image-enroot": partial(render_build, replace(TORCH, container=placed("enroot")), BuildSpec(definition=RECIPE), "slurm"),
+    "build-image-apptainer": partial(
+        render_build, TORCH, BuildSpec(definition="Bootstrap: docker\nFrom: ubuntu:24.04\n", parallelism=64), "slurm"
+    ),
+    "build-image-charliecloud": partial(render_build, GAN, BuildSpec(definition=RECIPE, parallelism=48), "slurm"),
+    "build-image-podman-hpc": partial(render_build, replace(TORCH, container=placed("podman-hpc")), MADE, "slurm"),
+    "build-image-sarus": partial(render_build, replace(TORCH, container=placed("sarus")), MADE, "slurm"),
+    "build-image-enroot": partial(render_build, replace(TORCH, container=placed("enroot")), MADE, "slurm"),
     "build-application-torque": partial(render_build, HYBRID, SOURCES, "torque"),
     "build-application-native": partial(
         render_build, SOLVER, replace(SOURCES, source="${HOME}/code/solver-2.1.tar.gz", command="./configure\nmake"), "shell"

@@ -18,30 +18,6 @@ modak_stop() {
     exit "$1"
 }
 
-# at exit, however the job ends
-modak_end() {
-    MODAK_STATUS=$?
-    trap '' TERM # may be sent more than once at the time limit
-    trap - EXIT
-    set +e
-    modak_untimed
-    exit "${MODAK_STATUS}"
-}
-trap modak_end EXIT
-
-# timer: the scheduler does not signal the script before the time limit
-modak_timer() {
-    trap 'kill "${MODAK_NAP}"' TERM
-    sleep "$(($1 - SECONDS))" &
-    MODAK_NAP=$!
-    wait "${MODAK_NAP}" && kill -s "$2" "$$"
-}
-modak_untimed() {
-    test -z "${MODAK_TIMER:-}" || kill "${MODAK_TIMER}" 2>/dev/null
-}
-modak_timer 7140 TERM >/dev/null 2>&1 &
-MODAK_TIMER=$!
-
 # environment
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
@@ -78,27 +54,7 @@ mpirun --hostfile "${PBS_NODEFILE:?}" -n 2 --map-by ppr:1:node --bind-to none -x
     modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
 
 # the run
-modak_checkpoint() {
-    :
-}
-modak_signal() {
-    MODAK_SIGNALLED=1
-    printf 'modak: the time limit is near\n' >&2
-    modak_checkpoint || printf 'modak: the checkpoint failed with status %s\n' "$?" >&2
-}
-modak_wait() {
-    while :; do
-        MODAK_SIGNALLED=''
-        MODAK_STATUS=0
-        wait "${MODAK_RUN}" || MODAK_STATUS=$?
-        test -n "${MODAK_SIGNALLED}" || return "${MODAK_STATUS}"
-    done
-}
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 2 --map-by ppr:1:node --bind-to none -x PATH -x OMP_NUM_THREADS -x PYTHONNOUSERSITE \
     apptainer exec --nv "${MODAK_IMAGE:?}" \
     torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-id="${MODAK_RDZV_ID:?}" \
-        --rdzv-endpoint="${MODAK_RDZV_HOST:?}":"${MODAK_RDZV_PORT:?}" train.py --model resnet50 &
-MODAK_RUN=$!
-trap modak_signal TERM
-modak_wait
-trap : TERM
+        --rdzv-endpoint="${MODAK_RDZV_HOST:?}":"${MODAK_RDZV_PORT:?}" train.py --model resnet50

@@ -41,7 +41,8 @@ modak_report() {
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
-        printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
+        # below 0: the clock was set back
+        test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
     # after a signal, the status is that of the last command: a run that did not finish has failed
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then

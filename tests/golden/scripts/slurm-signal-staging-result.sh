@@ -44,7 +44,8 @@ modak_report() {
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
         took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
-        printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
+        # below 0: the clock was set back
+        test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
     # after a signal, the status is that of the last command: a run that did not finish has failed
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
@@ -136,7 +137,7 @@ modak_tidy() {
 mkdir -m 700 -- "${MODAK_SCRATCH:?}" ||
     modak_stop 79 "the job could not create its directory on the storage: check free space and write permission"
 MODAK_MADE=1
-# for files written from here on
+# on Lustre: how the files that are written from here on are striped
 if command -v lfs >/dev/null 2>&1; then
     lfs setstripe -c 8 "${MODAK_SCRATCH:?}" || :
 fi

@@ -28,8 +28,8 @@ MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-c
 
 # set-up of the launcher
 MODAK_HOSTS="$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")"
-export MODAK_RDZV_HOST="${MODAK_HOSTS%%$'\n'*}"
-export MODAK_RDZV_PORT=$((15000 + ${SLURM_JOB_ID:?} % 15000))
+MODAK_RDZV_HOST="${MODAK_HOSTS%%$'\n'*}"
+MODAK_RDZV_PORT="$((15000 + ${SLURM_JOB_ID:?} % 15000))"
 
 # checks
 srun --help 2>&1 | grep -F -e --container-image >/dev/null ||

@@ -31,7 +31,7 @@ module load singularity ||
 export OMP_NUM_THREADS=5
 export PYTHONNOUSERSITE=1
 export MODAK_STORAGE=/scratch/ssd
-export MODAK_RANKS=1
+export MODAK_RANKS=8
 
 # the container image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/tensorflow_2.1.0-gpu.sif

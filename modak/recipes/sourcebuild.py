@@ -1,4 +1,4 @@
-"""What a source build is asked for: the compiler's flags for the target processor, and what the framework plug-in has to know."""
+"""Source builds: the compiler's flags for the target processor, and what a framework plug-in has to know."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from modak.recipes.plan import Recipe
 
 
 def compiler_flags(made: Recipe, row: Toolchain) -> tuple[str, ...]:
-    """The compiler's flags for the target processor, or for the nearest ancestor that the row's compiler knows."""
+    """The compiler's flags for the target processor, or for its nearest ancestor that the row's compiler knows.
+
+    Raises :class:`modak.errors.RequestError` for a processor that is not of the recipe's architecture.
+    """
     if made.microarchitecture is None or made.variant != "opt-build":
         return ()
     import archspec.cpu
@@ -27,6 +30,6 @@ def compiler_flags(made: Recipe, row: Toolchain) -> tuple[str, ...]:
 
 
 def source_build(made: Recipe, row: Toolchain) -> SourceBuild:
-    """What the framework plug-in is asked to compile."""
+    """What the framework plug-in has to compile."""
     nvidia = made.accelerator == "nvidia"
     return SourceBuild(made.version, row, compiler_flags(made, row), nvidia, made.compute_capability, made.architecture, made.add_ons)

@@ -101,3 +101,11 @@ def test_a_recipe_says_what_its_image_carries(tmp_path: Path) -> None:
     }  # fmt: skip
     with pytest.raises(RequestError, match=r"add modak\.framework"):
         of_text("FROM x\n", "charliecloud", "x", tmp_path)
+
+
+@pytest.mark.parametrize("label", ["modak.version=latest", "modak.mpi=lam", "modak.source=git", "modak.cuda=new"])
+def test_a_label_that_no_image_can_have_is_refused_before_the_build(tmp_path: Path, label: str) -> None:
+    """A build takes long, and its labels are compared at its end."""
+    with pytest.raises(RequestError) as wrong:
+        of_text(f"FROM x\nLABEL modak.framework=pytorch {label}\n", "charliecloud", "x", tmp_path)
+    assert [fault.field for fault in wrong.value.faults] == [label.partition("=")[0]]

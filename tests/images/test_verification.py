@@ -228,6 +228,41 @@ def test_every_mpi_tells_its_version_in_its_own_way(text: str, family: str, vers
     assert read(f"{MARK}{json.dumps(['mpi', text])}\n").mpi == {family: version}
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{MARK}{json.dumps(['framework', {'status': 1, 'out': 'a banner'}])}",
+        f"{MARK}{json.dumps(['framework', {'status': 'bad'}])}",
+        f"{MARK}{json.dumps([['framework'], {'status': 0}])}",
+        f"{MARK}{json.dumps(['python', 3.12])}",
+    ],
+    ids=["output of a failed check", "a status that is no number", "a name that is no text", "a version that is no text"],
+)
+def test_an_image_may_print_anything(line: str) -> None:
+    """What is not of the probe's form says nothing of the image."""
+    found = read(f"{line}\n")
+    assert (found.says, found.python) == ({}, None)
+
+
+def test_what_is_no_version_refutes_none() -> None:
+    """An image may say anything of its Python and CUDA; the labels then leave them out."""
+    claims = {**CLAIMS, "cuda": "12.6"}
+    found = seen(python="three", says={"version": "2.13.0", "cuda": "none (stub)"})
+    assert {name: verdicts(claims, found)[name] for name in ("python", "cuda")} == {"python": "unknown", "cuda": "unknown"}
+    assert (measured(claims, found).python, measured(claims, found).cuda) == (None, None)
+
+
+def test_a_framework_may_print_lines_of_its_own() -> None:
+    """What it says of its build is found between a banner and a last word."""
+    out = f"welcome {MARK}{json.dumps({'version': '2.13.0'})}\ngoodbye\n"
+    assert read(MARK + json.dumps(["framework", {"status": 0, "out": out}])).says == {"version": "2.13.0"}
+
+
+def test_a_fault_in_colour_is_read() -> None:
+    """A compiler's message may hold control characters, which the shell part of the probe does not escape."""
+    assert read(f'{MARK}["exercise", {{"status": 1, "why": "\x1b[31merror"}}]').checks["exercise"].status == 1
+
+
 def test_lines_of_others_are_passed_over() -> None:
     """An image may print what it likes."""
     assert read(f'{MARK}not json\n{MARK}3\nmodak\n{MARK}["ran", true]\n').ran

@@ -1,4 +1,4 @@
-"""Curves of applications that were never run on a system: of one point, told from parameters, with the interval of that."""
+"""Curves of applications that were never run on a system: one point, estimated from parameters, with its interval."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, describe, fit, predict
-from modak.perfmodel.curves import Told
+from modak.perfmodel.curves import Estimated
+from modak.perfmodel.estimated import estimated_curves
 from modak.perfmodel.planning import Run, propose
-from modak.perfmodel.told import told_curves
 
 THROUGHPUT = {"metric": "throughput", "unit": "samples/s"}
 
@@ -28,24 +28,24 @@ def measured(system: str, networks: range, speed: float = 1.0, first: int = 1) -
 
 
 def params(network: int) -> dict[str, str]:
-    """In no simple order."""
+    """Random ones."""
     chance = np.random.default_rng(network)
     return {"gmacs": str(chance.uniform(0.5, 20)), "macts": str(chance.uniform(2, 60)), "img": "224"}
 
 
 def throughput(network: int) -> float:
-    """Samples a second."""
+    """In samples per second."""
     told = {name: float(value) for name, value in params(network).items()}
     return 1 / (told["gmacs"] / 1000 + told["macts"] / 3000)
 
 
 def told(network: int, results: list[Result]) -> tuple[Curve, ...]:
-    """What ``here`` would make of a network."""
-    return told_curves("new", params(network), {"here"}, results)
+    """The estimated curves of a network on the system ``here``."""
+    return estimated_curves("new", params(network), {"here"}, results)
 
 
 def test_the_point_lies_near_what_would_be_measured() -> None:
-    """One curve, of one GPU; as cost, in seconds a sample."""
+    """One curve, of one GPU; its cost is in seconds per sample."""
     (curve,) = told(100, measured("here", range(60)))
     assert (curve.series.application, curve.series.system, curve.scale, curve.sizes) == ("new", "here", "gpus", (1.0,))
     assert curve.costs[0] == pytest.approx(1 / throughput(100), rel=0.2)
@@ -57,41 +57,41 @@ def test_an_answer_says_that_it_was_transferred() -> None:
     (curve,) = told(100, measured("here", range(60)))
     found = predict((curve,), Question({"system": "here"}, Layout(gpus_per_node=1)), [1, 4])
     assert found.basis == ("transferred", "transferred")
-    assert found.spread[1] > found.spread[0] >= curve.told.half_width  # type: ignore[union-attr]
+    assert found.spread[1] > found.spread[0] >= curve.estimated.half_width  # type: ignore[union-attr]
     assert describe(curve) == "3 parameters of 60 runs"
 
 
 def test_a_few_runs_there_and_many_elsewhere_tell_too() -> None:
     """Calibration runs: ten networks were measured here, sixty elsewhere, the one asked for among these."""
-    (curve,) = told_curves("net40", params(40), {"here"}, calibrated())
+    (curve,) = estimated_curves("net40", params(40), {"here"}, calibrated())
     assert curve.costs[0] == pytest.approx(1 / (2 * throughput(40)), rel=0.1)
 
 
 def calibrated() -> list[Result]:
-    """Results 1 to 10 here, 101 to 160 there, 201 to 260 far away; and 301 to 304 where too few networks are shared to be heard."""
+    """Results 1 to 10 here, 101 to 160 there, 201 to 260 far away; and 301 to 304 of too few common networks to be used."""
     there, far = measured("there", range(60), first=101), measured("far", range(60), 0.5, first=201)
     return [*measured("here", range(10), 2.0), *there, *far, *measured("else", range(6, 10), first=301)]
 
 
 def test_the_results_behind_an_answer_have_their_numbers() -> None:
-    """Of the configuration here alone where it has a model of its own; else of all that were heard."""
+    """Those of the configuration here if it has a model of its own; else those of all that were used."""
     (curve,) = told(100, [*measured("here", range(60)), *measured("there", range(60), first=101)])
     assert curve.result_ids == ((1, 60),)
-    (curve,) = told_curves("net40", params(40), {"here"}, calibrated())
+    (curve,) = estimated_curves("net40", params(40), {"here"}, calibrated())
     assert curve.result_ids == ((1, 10), (101, 160), (201, 260))
 
 
 def test_a_result_of_the_application_itself_is_heard_first() -> None:
-    """However many results stand behind what parameters tell."""
+    """However many results are behind the estimate."""
     guess, (own,) = told(100, measured("here", range(60))), fit(measured("here", range(1)))
     found = predict((*guess, own), Question({"system": "here"}, Layout(gpus_per_node=1)), [1])
     assert found.curve == own
 
 
 def test_a_run_at_the_told_size_is_no_repeat() -> None:
-    """Nothing was measured there: the run is worth proposing, and what it shows takes the place of what was told."""
+    """Nothing was measured there: the run is proposed, and its result replaces the estimate."""
     (narrow,) = told(100, measured("here", range(60)))
-    guess = narrow.model_copy(update={"told": Told(model="a wide guess", half_width=0.5)})
+    guess = narrow.model_copy(update={"estimated": Estimated(model="a wide guess", half_width=0.5)})
     run = Run(guess.series, guess.layout, guess.scale, guess.sizes[0], nodes=1, cost=guess.costs[0], spread=0.5, node_hours=0.1)
     asked = Question({"system": "here"}, Layout(gpus_per_node=1))
     (step,) = propose((guess,), [run], lambda curves: float(predict(curves, asked, [1]).spread[0]))
@@ -101,9 +101,9 @@ def test_a_run_at_the_told_size_is_no_repeat() -> None:
 @pytest.mark.parametrize("known", [{}, {"mode": "train"}, {"gmacs": "-1"}])
 def test_without_a_number_nothing_is_told(known: dict[str, str]) -> None:
     """Words belong to the configuration."""
-    assert told_curves("new", known, {"here"}, measured("here", range(60))) == ()
+    assert estimated_curves("new", known, {"here"}, measured("here", range(60))) == ()
 
 
 def test_results_of_another_system_alone_tell_nothing() -> None:
-    """Of a system without any result there is no configuration to tell of."""
+    """A system without any result has no configurations."""
     assert told(100, measured("there", range(60))) == ()

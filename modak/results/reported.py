@@ -1,4 +1,4 @@
-"""The result that a job reports, checked against the plan of the job: nothing else can be loaded in its name."""
+"""Results that a job reports, checked against its plan: nothing else can be loaded in the job's name."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, Final
 from modak.errors import Fault, RequestError
 
 OWN: Final = frozenset(("value", "measured_at"))
-"""What only the run can tell."""
+"""Fields that only the run knows."""
 TIMED: Final = {"metric": "wall_time", "unit": "s"}
 _REPORTS: Final = "\nmodak_report() {\n"
-"""Where what the script notes of its run ends. Below it stand words of the request, which may look like notes."""
+"""End of the script's record of its run. Below it are words of the request, which might look like a record."""
 MOST: Final = 2
-"""The time that the run took, and the metric that it printed."""
+"""Results of one report: the time of the run, and the metric that it printed."""
 
 
 def results_of(document: object, plan_id: str, job_script: str) -> tuple[Mapping[str, Any], ...]:
-    """The results in a report; none where the run failed or measured nothing.
+    """The results in a report; empty if the run failed or measured nothing.
 
     Raises :class:`~modak.errors.RequestError` for a report of another plan, and for results that the plan's script cannot have written.
     """
@@ -52,7 +52,7 @@ def _differences(result: object, expected: Mapping[str, Any], at: str) -> list[F
 
 
 def _recorded(job_script: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What the script will say that it ran, and the metric that it will look for in its output."""
+    """The run as the script records it, and the metric that the script reads from its output."""
     recorded, printed = _members(job_script, "MODAK_RECORD"), _members(job_script, "MODAK_METRIC")
     if not recorded:
         raise RequestError("the plan says nothing of an application, so nothing can be learnt from it", field="results")
@@ -60,7 +60,7 @@ def _recorded(job_script: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _members(job_script: str, name: str) -> dict[str, Any]:
-    """The JSON members that a script assigns to a variable; none where it does not."""
+    """The JSON members that a script assigns to a variable; empty if it does not."""
     notes = job_script.partition(_REPORTS)[0].split("\n")
     line = next((line for line in notes if line.startswith(f"{name}=")), f"{name}=")
     members: dict[str, Any] = json.loads(f"{{{shlex.split(line)[0].partition('=')[2]}}}")

@@ -1,32 +1,35 @@
-"""A recipe of the user's own: which kind it is, and, for the other runtime, its translation."""
+"""Recipes of users: their form, and their translation for a runtime that builds from the other form."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Final
 
-from modak.builds.order import BUILDERS, Runtime, builder_of
+from modak.builds.order import RUNTIMES, Runtime, builder_of
 from modak.errors import RequestError
 from modak.recipes.forms import Form, form_of
 
-LARGEST: int = 1 << 20
+LARGEST: Final = 1 << 20
 
 
-def readable(file: Path, runtime: str | None) -> tuple[str, Runtime]:
-    """The text that the runtime's tool builds from, and the runtime: where none is asked for, the one of the recipe's kind.
+def read_recipe(file: Path, runtime: str | None) -> tuple[str, Runtime]:
+    """The text that the runtime's tool builds from, and the runtime; ``None``: the one that builds from the recipe's form.
 
     Raises :class:`modak.errors.RequestError` for a file that is no recipe.
     """
     try:
-        text = file.read_bytes()[: LARGEST + 1].decode("utf-8")
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise RequestError("is no recipe: it is larger than 1 MiB", field=str(file))
+        text = content.decode("utf-8")
     except OSError as error:
         raise RequestError(f"cannot be read: {error.strerror}", field=str(file)) from None
     except UnicodeDecodeError:
         raise RequestError("is no text", field=str(file)) from None
-    if len(text) > LARGEST:
-        raise RequestError("is no recipe: it is larger than 1 MiB", field=str(file))
     form = kind(text, str(file))
-    wanted = builder_of(runtime) if runtime else next(each for each in BUILDERS if form_of(each) == form)
+    wanted = builder_of(runtime) if runtime else next(each for each in RUNTIMES if form_of(each) == form)
     if form_of(wanted) != form:
         from modak.builds.conversion import converted
 
@@ -35,7 +38,7 @@ def readable(file: Path, runtime: str | None) -> tuple[str, Runtime]:
 
 
 def kind(text: str, name: str) -> Form:
-    """Definition file or Dockerfile, by its first line that says something."""
+    """Definition file or Dockerfile, by its first line that is not empty or a comment."""
     for line in text.splitlines():
         if re.match(r"\s*bootstrap\s*:", line, re.IGNORECASE):
             return "definition"

@@ -1,6 +1,6 @@
-"""Curves of an application that was never run on a system, predicted from its parameters.
+"""Curves of an application that was never run on a system, estimated from its parameters.
 
-Each curve has one size: the prediction for a configuration on which many other applications were measured
+Each curve has one size: the estimate for a configuration in which many other applications were measured
 (:mod:`modak.perfmodel.unseen`), with its interval. They are used together with fitted curves.
 """
 
@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from modak.facts import Layout, Result, parameter
-from modak.perfmodel.curves import Curve, Told, fit
-from modak.perfmodel.matching import same_name
+from modak.facts import Layout, Result, parameter, same_name
+from modak.perfmodel.curves import Curve, Estimated, fit
 from modak.perfmodel.unseen import Configuration, Guess, guesses, numbers_of, run_of
 from modak.results.metrics import metric
 
 
-def told_curves(
+def estimated_curves(
     application: str, params: Mapping[str, Any], systems: Collection[str], results: Sequence[Result], batch: int | None = None
 ) -> tuple[Curve, ...]:
-    """A curve for each configuration of ``systems`` (names as :func:`~modak.perfmodel.matching.same_name` folds them) that tells something.
+    """A curve for each configuration of ``systems`` (names as :func:`~modak.facts.same_name` spells them) with enough results.
 
-    ``params`` are what is known of the application; without a positive number among them nothing is told. ``results`` are those of
-    other applications there, and elsewhere, where only a few were measured there. ``batch``: of each rank or GPU, where it is known.
+    ``params``: parameters of the application; without a positive number among them there are no curves. ``results``: those of other
+    applications there, and also elsewhere if only few were measured there. ``batch``: batch size of each rank or GPU, if known.
     """
     known = numbers_of(params)
     if not known:
@@ -53,5 +52,5 @@ def _curve(application: str, params: Mapping[str, Any], example: Result, guess: 
     )
     layout = example.layout.model_copy(update={"batch_size": None})
     (curve,) = fit([Result(series=series, layout=layout, value=value)])
-    told = Told(model=guess.model, half_width=guess.half_width)
-    return curve.model_copy(update={"repeats": (guess.results_used,), "result_ids": guess.result_ids, "told": told})
+    estimated = Estimated(model=guess.model, half_width=guess.half_width)
+    return curve.model_copy(update={"repeats": (guess.results_used,), "result_ids": guess.result_ids, "estimated": estimated})

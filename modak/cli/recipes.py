@@ -1,0 +1,101 @@
+"""``modak images recipe``: what would be built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from modak.cli import common, show
+from modak.errors import NotFound, RequestError
+
+if TYPE_CHECKING:
+    from modak.recipes.plan import Device, Recipe
+
+Offline = Annotated[
+    bool,
+    typer.Option(
+        "--offline", help="Use the site's base images, wheels, sources or package index (see the settings) instead of the internet."
+    ),
+]
+Gpu = Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for CPUs only.")]
+Rocm = Annotated[bool, typer.Option("--rocm", help="For AMD GPUs.")]
+Variant = Literal["hub", "pip", "opt-build"]
+Runtime = Literal["apptainer", "singularity", "charliecloud", "podman-hpc"]
+Distribution = Literal["horovod"]
+Mpi = Literal["openmpi", "mpich", "intel-mpi"]
+
+
+def recipe(
+    framework: Annotated[str, typer.Argument(metavar="FRAMEWORK", help="For instance tensorflow or pytorch.")],
+    version: Annotated[str | None, typer.Option(help="Version, or range such as 2.*; default: the newest.")] = None,
+    variant: Annotated[Variant, typer.Option(help="Use the official image, install packages, or compile from source.")] = "hub",
+    gpu: Gpu = False,
+    rocm: Rocm = False,
+    runtime: Annotated[Runtime, typer.Option(help="Container runtime: decides between definition file and Dockerfile.")] = "apptainer",
+    target: Annotated[str | None, typer.Option(help="Microarchitecture for a source build, by its archspec name.")] = None,
+    distribution: Annotated[Distribution | None, typer.Option(help="Add Horovod.")] = None,
+    mpi: Annotated[Mpi | None, typer.Option(help="Add this MPI library.")] = None,
+    offline: Offline = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the recipe to this file.")] = None,
+) -> None:
+    """Print the recipe of an image without building it."""
+    made = planned(framework, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
+    text, _ = made.text(runtime)
+    show.warn({"message": line} for line in made.cautions(runtime))
+    if offline:
+        from modak.builds.order import builder_of
+        from modak.builds.service import site
+        from modak.recipes.forms import form_of
+        from modak.recipes.offline import hosts
+        from modak.recipes.offline import offline as without_internet
+
+        kind = builder_of(runtime)
+        text = without_internet(text, form_of(kind), site(common.settings()).mirrors(text, kind))
+        show.warn({"message": f"a step still fetches from {host}: the base image has to bring what it is for"} for host in hosts(text))
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        from modak.cli.files import write_all
+
+        write_all({output: text})
+
+
+def device(*, gpu: bool, rocm: bool) -> Device:
+    """The kind of device that an image is for. Raises :class:`~modak.errors.RequestError` if both options are given."""
+    if gpu and rocm:
+        raise RequestError("--gpu means NVIDIA's and --rocm AMD's; an image is for one of them", field="rocm")
+    return "nvidia" if gpu else "amd" if rocm else "none"
+
+
+def planned(
+    framework: str,
+    version: str | None,
+    variant: Variant,
+    accelerator: Device,
+    *,
+    target: str | None,
+    distribution: str | None,
+    mpi: str | None,
+) -> Recipe:
+    """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
+    from modak.recipes import plan as recipes
+    from modak.text.grammar import version_range
+
+    try:
+        version_range("0" if version is None else version)
+    except ValueError as wrong:
+        raise RequestError(str(wrong), field="version") from None
+    hardware = recipes.Hardware(accelerator=accelerator, microarchitecture=target)
+    made = recipes.plan(framework, version, variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
+    if made is None:
+        if framework == mpi:
+            raise RequestError(f"{framework} is an MPI library itself", field="mpi")
+        known = ", ".join(recipes.versions(framework, variant, accelerator, distribution)) or "none"
+        where = {"nvidia": " for GPUs of NVIDIA", "amd": " for GPUs of AMD"}.get(accelerator, "")
+        extra = f" with {distribution}" if distribution else ""
+        raise NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}{extra}: {known}", field="version")
+    if target and not made.microarchitecture:
+        raise RequestError("no build for that processor: it takes a name of archspec's and --variant opt-build", field="target")
+    return made

@@ -1,0 +1,173 @@
+"""From cells of text to typed columns, for all formats: every cell is checked here.
+
+Each distinct text of a column is read once, however many rows hold it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+
+from modak.errors import DataError, Fault
+from modak.facts import Layout, SeriesKey
+from modak.ingest.columns import SERIES
+from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw
+from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, is_placeholder, quoted, reader
+from modak.results import metrics
+
+
+def batch(raw: Raw, name: str, now: datetime) -> Batch:
+    """Checked and typed rows. Raises :class:`modak.errors.DataError` with the faults of all columns, by line."""
+    table = _Table(raw, name, now, MEANINGFUL)
+    values = table.typed("value", math.nan, np.float64, required=True)
+    numbers = {column: table.typed(column, UNKNOWN, np.int32) for column in COUNTS}
+    measured_at = table.typed("measured_at", UNKNOWN, np.int64)
+    sources, suspects = table.texts("source"), table.texts("suspect")
+    series, series_of, values = _series(table, values)
+    table.check()
+    return Batch(series, series_of, numbers, values, measured_at, sources, suspects, raw.lines, (*raw.notes, *table.notes()))
+
+
+def points(raw: Raw, asked: Raw, name: str, now: datetime) -> list[Point]:
+    """Rows that ask for a value; ``asked`` holds the same rows under the file's own names. Raises as :func:`batch` does."""
+    table = _Table(raw, name, now, {**MEANINGFUL, "compiler": ("none",)})
+    numbers = {column: table.typed(column, UNKNOWN, np.int32) for column in LAYOUT}
+    series, series_of, _ = _series(table, np.ones(len(raw.lines)))
+    table.check()
+    unit = table.cells("unit")
+    return [
+        Point(
+            cells={column: cells[row] for column, cells in asked.columns.items()},
+            series=series[series_of[row]],
+            layout=Layout(**{key: int(column[row]) for key, column in numbers.items() if column[row] != UNKNOWN}),
+            unit=unit[row].strip() or None,
+        )
+        for row in range(len(raw.lines))
+    ]
+
+
+class _Table:
+    """The columns of one part of a file. Faults are collected; :meth:`check` raises them."""
+
+    def __init__(self, raw: Raw, name: str, now: datetime, meaningful: Mapping[str, tuple[str, ...]]) -> None:
+        self.raw = raw
+        self.name = name
+        self._now = now
+        self._meaningful = meaningful
+        self._faults: list[tuple[int, str]] = []
+        self._placeholders: dict[str, list[str]] = {}
+
+    def cells(self, column: str) -> Cells:
+        """A column as text; a missing one is empty."""
+        return self.raw.columns.get(column) or Cells.constant("", len(self.raw.lines))
+
+    def typed(self, column: str, empty: Any, kind: type[Any], *, required: bool = False) -> Any:
+        """A column as an array of one value a row, ``empty`` where the cell is empty."""
+        cells = self.raw.columns.get(column)
+        if cells is None:
+            return np.full(len(self.raw.lines), empty, dtype=kind)
+        return np.array(self.read(column, empty, required=required), dtype=kind)[cells.codes]
+
+    def texts(self, column: str) -> Cells:
+        """A column of text, checked and stripped."""
+        return Cells(self.cells(column).codes, self.read(column, ""))
+
+    def read(self, column: str, empty: Any = None, *, required: bool = False) -> list[Any]:
+        """The value of each distinct text of a column. A text with a fault gets ``empty``; the fault is noted at each of its lines."""
+        cells, read = self.cells(column), reader(column, self._now)
+        found = []
+        for code, text in enumerate(map(str.strip, cells.texts)):
+            value = empty
+            try:
+                if is_placeholder(column, text, self._meaningful):
+                    self._placeholders.setdefault(column, []).append(text)
+                elif text:
+                    value = read(text)
+                elif required:
+                    raise ValueError("empty; every row needs one")
+            except ValueError as wrong:
+                self.fault(f"column {column!r}: {quoted(text)}: {wrong}" if text else f"column {column!r}: {wrong}", cells.codes == code)
+            found.append(value)
+        return found
+
+    def notes(self) -> Iterator[str]:
+        """For each column the placeholders that were read as empty."""
+        for column, texts in self._placeholders.items():
+            yield f"{self.name}: column {column!r}: {', '.join(map(ascii, texts))} is a placeholder; the cell counts as empty"
+
+    def fault(self, message: str, rows: Any) -> None:
+        """Note a fault in each of ``rows`` (a mask), up to :data:`MOST_FAULTS`."""
+        self._faults += [(int(line), message) for line in self.raw.lines[rows][:MOST_FAULTS]]
+
+    def check(self) -> None:
+        """Raise the faults, in order of lines."""
+        if self._faults:
+            raise DataError(faults=[Fault(f"{self.name}:{line}", message) for line, message in sorted(self._faults)])
+
+
+def _series(table: _Table, values: Float64) -> tuple[tuple[SeriesKey, ...], Int32, Float64]:
+    """The distinct series, the series of each row, and the values in the base units of their metrics."""
+    columns = table.raw.columns
+    names = [name for name in columns if name in SERIES or name.startswith("params.")]
+    read = {name: table.read(name, required=name == "application") for name in names}
+    metric_of, kinds, values = _metrics(table, values)
+    first, series_of = distinct([*(columns[name].codes for name in names), metric_of], [*map(len, read.values()), len(kinds)])
+    found = []
+    for row in first:
+        key = {name: read[name][columns[name].codes[row]] for name in names}
+        metric = kinds[metric_of[row]]
+        if metric is None or not key.get("application"):
+            found.append(_NO_SERIES)
+            continue
+        params = {name.removeprefix("params."): value for name, value in sorted(key.items()) if name.startswith("params.") and value}
+        plain = {name: value for name, value in key.items() if not name.startswith("params.")}
+        found.append(SeriesKey(**plain, params=params, metric=metric.name, unit=metric.unit))
+    return tuple(found), series_of, values
+
+
+_NO_SERIES: Final = SeriesKey(application="-", metric="-", unit="-")
+"""The series of rows with a fault, until the faults are raised."""
+
+
+def _metrics(table: _Table, values: Float64) -> tuple[Int32, list[metrics.Metric | None], Float64]:
+    """For each row the number of its pair of metric and unit, the metric of each pair, and the values in base units."""
+    name, unit = table.cells("metric"), table.cells("unit")
+    names, units = table.read("metric", required=True), table.read("unit")
+    first, pair_of = distinct([name.codes, unit.codes], [len(names), len(units)])
+    found: list[metrics.Metric | None] = []
+    based = values.copy()
+    for pair, row in enumerate(first):
+        metric, of, rows = names[name.codes[row]], units[unit.codes[row]], pair_of == pair
+        found.append(None)
+        if metric is not None:
+            try:
+                known = metrics.metric(metric, of)
+                based[rows] = metrics.to_base(values[rows], of, known)
+                found[-1] = known
+            except DataError as wrong:
+                table.fault(f"column {wrong.faults[0].field!r}: {wrong.faults[0].message}", rows)
+    beyond = np.isfinite(values) & ~((based > 0) & (based < LARGEST_VALUE))
+    if beyond.any():
+        table.fault("column 'value': out of range in its base unit", beyond)
+    return pair_of, found, based
+
+
+def distinct(columns: Sequence[Int32], sizes: Sequence[int]) -> tuple[Int64, Int32]:
+    """The first row of each distinct combination of codes, and for each row the number of its combination.
+
+    A column of size ``s`` holds codes below ``s``. Together they are the digits of one number, which is renumbered before it overflows.
+    """
+    combined = np.zeros(len(columns[0]), dtype=np.int64)
+    reach = 1
+    for codes, size in zip(columns, sizes, strict=True):
+        if reach * size > 2**62:
+            kinds, combined = np.unique(combined, return_inverse=True)
+            reach = len(kinds)
+        combined = combined * max(size, 1) + codes
+        reach *= max(size, 1)
+    _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+    return first, inverse.astype(np.int32)

@@ -1,0 +1,155 @@
+"""What a cell of the results table may hold: text to value and back, column by column.
+
+A fault in a cell says what is allowed there and, where that can be guessed, how to write what was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from modak.ingest.table import LAYOUT
+
+Reader = Callable[[str], Any]
+"""Text, stripped and not empty, to its value. Raises ``ValueError`` that says what is allowed."""
+
+COUNTS: Final = (*LAYOUT, "repeat")
+"""Columns of whole numbers that are stored as such."""
+PLACEHOLDERS: Final = frozenset(
+    ("none", "null", "nil", "nan", "na", "n/a", "#n/a", "n.a.", "-", "--", "–", "—", "?", "unknown", "not available")
+)
+"""What people write, in any case, into a cell for which they have no value."""
+LITERAL: Final = ("application", "metric", "value", "source")
+"""Columns without placeholders: such a word is a name there, or a fault."""
+MEANINGFUL: Final[Mapping[str, tuple[str, ...]]] = {"runtime": ("none",), "suspect": ("?", "unknown")}
+"""Placeholders that are values in a column: no container, a doubt without a reason. In a parameter, ``none`` is one."""
+DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]{1,4})?")
+
+_LONGEST_TEXT: Final = 200
+_LARGEST_COUNT: Final = 10_000_000
+LARGEST_VALUE: Final = 1e300
+_WHOLE: Final = re.compile(r"(0|[1-9][0-9]{0,9})(\.0{1,3})?")
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+_INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)")
+_THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,.'’_\u00a0\u2009\u202f][0-9]{3})+([.,][0-9]+)?")
+_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
+_LONGEST_UNIT: Final = 20
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def reader(column: str, now: datetime) -> Reader:
+    """What reads the cells of a column; ``now`` bounds ``measured_at``."""
+    if column == "measured_at":
+        return lambda text: _instant(text, now)
+    return _READERS.get(column, _text(_LONGEST_TEXT))
+
+
+def cell(value: Any) -> str:
+    """A value as it is written: nothing for what is unknown, numbers in full, instants in ISO 8601.
+
+    >>> cell(None), cell(True), cell(0.1)
+    ('', 'true', '0.1')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def is_placeholder(column: str, text: str, meaningful: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether a cell says that its value is unknown; ``meaningful`` as :data:`MEANINGFUL`."""
+    word = text.lower()
+    if word not in PLACEHOLDERS or column in LITERAL:
+        return False
+    return word not in meaningful.get(column, ("none",) if column.startswith("params.") else ())
+
+
+def quoted(text: str) -> str:
+    """A cell as a message shows it: in quotes, control characters escaped, at most 60 characters."""
+    return ascii(text) if len(text) <= 60 else f"{text[:60]!a}…"
+
+
+def _text(longest: int) -> Reader:
+    def read(text: str) -> str:
+        if len(text) > longest:
+            raise ValueError(f"longer than {longest} characters")
+        if not text.isprintable():
+            raise ValueError("contains an unprintable character")
+        return text
+
+    return read
+
+
+def _whole(least: int) -> Reader:
+    def read(text: str) -> int:
+        found = _WHOLE.fullmatch(text)
+        if not found or not least <= int(found[1]) <= _LARGEST_COUNT:
+            hint = _hint(text) if _THOUSANDS.fullmatch(text) else ""
+            raise ValueError(f"allowed: a whole number from {least} to {_LARGEST_COUNT}{hint}")
+        return int(found[1])
+
+    return read
+
+
+def _value(text: str) -> float:
+    if not _DECIMAL.fullmatch(text):
+        raise ValueError(f"allowed: a finite positive number such as 12.5 or 1.25e1{_hint(text)}")
+    value = float(text)
+    if not 0 < value < LARGEST_VALUE:
+        raise ValueError("allowed: a finite positive number")
+    return value
+
+
+def _hint(text: str) -> str:
+    """How to write what is not a plain number; empty where that cannot be told."""
+    if text.lower() in PLACEHOLDERS:
+        return "; omit rows without a measurement"
+    if DECIMAL_COMMA.fullmatch(text):
+        return "; with a decimal point, and without a sign between thousands"
+    if _THOUSANDS.fullmatch(text):
+        return "; without a sign between thousands"
+    if clock := _CLOCK.fullmatch(text):
+        days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        return f"; in seconds, {((days * 24 + hours) * 60 + minutes) * 60 + seconds:g}"
+    number = _DECIMAL.match(text)
+    unit = text[number.end() :].strip() if number else ""
+    return f"; its unit goes into the column 'unit': {number[0]} and {unit}" if number and len(unit) < _LONGEST_UNIT else ""
+
+
+def _instant(text: str, now: datetime) -> int:
+    """Microseconds since 1970 in UTC."""
+    if not _INSTANT.fullmatch(text):
+        raise ValueError("allowed: ISO 8601 with an offset, such as 2026-03-01T12:00:00+01:00 or 2026-03-01T11:00:00Z")
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError as wrong:
+        raise ValueError(f"no date: {wrong}") from None
+    if not _EARLIEST <= instant <= now + timedelta(days=1):
+        raise ValueError("allowed: from the year 2000 to now")
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("allowed: true, false")
+    return text.lower() == "true"
+
+
+def _mpi_from(text: str) -> str:
+    if text not in ("host", "container"):
+        raise ValueError("allowed: host, container")
+    return text
+
+
+_READERS: Final[Mapping[str, Reader]] = {
+    **{name: _whole(0 if name in ("gpus_per_node", "repeat") else 1) for name in (*COUNTS, "numa_mode")},
+    "hyperthreads": _boolean,
+    "mpi_from": _mpi_from,
+    "value": _value,
+    "source": _text(1000),
+    "suspect": _text(500),
+}
+"""Of the columns that are not a text of ordinary length."""

@@ -1,0 +1,46 @@
+"""What has to be built before a job can run: its image, its application, or both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from modak.choosing.software import Software
+from modak.dsl import Request
+from modak.jobs.spec import BuildSpec, JobSpec
+from modak.target import Target
+
+BUILD_TIME_S: Final = 2 * 3600
+"""Shortest wall time of a build, if the queue allows it."""
+
+
+def build_of(request: Request, target: Target, spec: JobSpec, definition: str) -> BuildSpec | None:
+    """What is made before the job can run: the image of a recipe, the application of given sources; ``None``: nothing."""
+    build = request.application.build
+    if not definition and (build is None or not (build.src or build.build_command)):
+        return None
+    wanted, place = max(BUILD_TIME_S, spec.attributes.wall_time_s or 0), _on_one_node(target)
+    return BuildSpec(
+        definition=definition,
+        source=build.src if build else None,
+        command=(build.build_command if build else None) or "",
+        parallelism=(build.build_parallelism if build else None) or spec.resources.cores_per_node,
+        queue=place.asks_for(1, wanted),
+        qos=place.qos_for(1, wanted),
+        wall_time_s=min(wanted, place.longest(1) or wanted),
+    )
+
+
+def definition_of(software: Software, target: Target) -> tuple[str, str]:
+    """Text and file name of the plan's recipe; empty if the image exists."""
+    if software.recipe is None or target.runtime is None:
+        return "", ""
+    return software.recipe.text(target.runtime.name)
+
+
+def _on_one_node(target: Target) -> Target:
+    """The target without the queue or quality of service that the request names, if that takes larger jobs only."""
+    larger = [queue for queue in (target.partition.queues if target.partition else ()) if queue.min_nodes > 1]
+    if target.scheduler_partition in [queue.name for queue in larger]:
+        target = replace(target, scheduler_partition=None)
+    return replace(target, qos=None) if target.qos in [queue.qos for queue in larger] else target

@@ -1,0 +1,47 @@
+"""The wall time that a job asks for."""
+
+from __future__ import annotations
+
+import math
+
+from modak.choosing.decision import Decision
+from modak.dsl import Notice, Request
+from modak.text.amounts import counted
+from modak.text.units import clock
+
+START_UP_S = 120
+"""Added to the wall time if the system's file does not give its start-up time: measured times begin with the run, after the script has done
+its checks, copied files and unpacked images."""
+WALL_TIME_STEP_S = 300
+
+
+def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:
+    """The wall time in seconds, and why: the request's, else the prediction's upper bound plus start-up, within the partition's limit."""
+    partition = decision.target.partition
+    asked = request.job_options.wall_time_limit
+    if asked:
+        return asked, (f"wall time: {clock(asked)}, as requested",)
+    upper = decision.evidence.upper(decision.scored, decision.best)
+    if upper is None:
+        default = partition.default_wall_time_s if partition else None
+        taken = f"{clock(default)}, the partition's default" if default else "left to the scheduler"
+        return default, (f"wall time: {taken}, because there is no prediction",)
+    known = decision.target.system is not None and decision.target.system.start_up_s is not None
+    wanted = math.ceil((upper + (0 if known else START_UP_S)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
+    limit = decision.target.longest(decision.nodes)
+    if limit and wanted > limit:
+        return limit, (
+            f"wall time: {clock(limit)}, the partition's limit; the upper bound of the prediction plus start-up is {clock(wanted)}",
+        )
+    return wanted, (f"wall time: {clock(wanted)}, the upper bound of the prediction plus start-up",)
+
+
+def beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:
+    """A warning if the requested wall time is more than the scheduler allows."""
+    target, asked = decision.target, request.job_options.wall_time_limit
+    limit = target.longest(decision.nodes) if asked else None
+    if not (asked and limit and asked > limit):
+        return ()
+    where = f"{target.title}, queue {target.scheduler_partition}" if target.scheduler_partition else target.title
+    text = f"{clock(asked)} requested, but a job of {counted(decision.nodes, 'node')} on {where} may run for at most {clock(limit)}"
+    return (Notice(field="job_options.wall_time_limit", message=text),)

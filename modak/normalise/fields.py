@@ -1,0 +1,165 @@
+"""Readers of particular fields of a job: events, times, signals, dependencies, names of variables and resources, commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from modak.errors import Fault, ModakError, RequestError
+from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, items, left_out, noted, shown, text, wrong
+from modak.text import words
+
+_LETTERS: Final[Mapping[str, tuple[str, ...]]] = {"a": ("fail",), "b": ("begin",), "e": ("end",), "n": ("none",)}
+_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{name: (name,) for name in ("begin", "end", "fail", "requeue", "time_limit", "array_tasks", "none")},
+    "abort": ("fail",),
+    "all": ("begin", "end", "fail", "requeue"),
+    **{f"time_limit_{percent}": ("time_limit",) for percent in (50, 80, 90)},
+}
+
+
+def events(value: Any, path: str) -> Read:
+    """Events for notification: Torque's letters (``abe``, ``n``) or Slurm's words, as text or list."""
+    entries = items(value)
+    found: list[str] = []
+    for entry in [None] if entries is None else entries:
+        said = fold(entry) if isinstance(entry, str) else ""
+        if said in _EVENTS:
+            found += _EVENTS[said]
+        elif said and set(said) <= set(_LETTERS):
+            found += [event for letter in said for event in _LETTERS[letter]]
+        else:
+            return wrong(path, f"Torque's letters a, b, e, n together, or words: {', '.join(name.upper() for name in _EVENTS)}")
+    events_ = tuple(dict.fromkeys(found))
+    if "none" in events_ and len(events_) > 1:
+        events_ = tuple(event for event in events_ if event != "none")
+        return noted(path, events_, "'none' is ignored, because other events are given")
+    return Read(events_)
+
+
+def email(value: Any, path: str) -> Read:
+    """One address. An object is a template that was not filled in (``get_input``), and left out."""
+    if isinstance(value, Mapping):
+        return left_out(path, "the address is an unfilled template; ignored")
+    return text(value, path)
+
+
+def host_list(value: Any, path: str) -> Read:
+    """Host names in a text, or as a list."""
+    if isinstance(value, list | tuple) and all(isinstance(entry, str) for entry in value):
+        return noted(path, ",".join(value), "the list is joined with commas") if value else Read(LEFT_OUT)
+    return text(value, path)
+
+
+def begin(value: Any, path: str) -> Read:
+    """When a job may start; ``2026-01-31 14:00`` and Torque's ``202601311400`` become ``2026-01-31T14:00``."""
+    got = text(value, path)
+    if not isinstance(got.value, str):
+        return got
+    found = re.fullmatch(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})[ T]?([0-9]{2}):?([0-9]{2})(?:[:.]([0-9]{2}))?", got.value, re.ASCII)
+    if found:
+        said = f"{found[1]}-{found[2]}-{found[3]}T{found[4]}:{found[5]}" + (f":{found[6]}" if found[6] else "")
+        return Read(said) if said == value else noted(path, said, f"read as {said}")
+    singular = re.sub(r"(minute|hour|day)$", r"\1s", got.value)
+    return got if singular == value else noted(path, singular, f"read as {shown(singular)}")
+
+
+_SIGNAL: Final = re.compile(r"(?:B:)?(?:SIG)?([A-Z][A-Z0-9]{2,4})(?:@([0-9]{1,5}))?", re.ASCII)
+
+
+def signal(value: Any, path: str) -> Read:
+    """``{"name": "USR1", "seconds": 120}``, or Slurm's ``USR1@120`` (``B:USR1@120``, ``SIGUSR1@120``)."""
+    if isinstance(value, Mapping):
+        known = {"name": value.get("name"), "seconds": value.get("seconds")}
+        given = {key: each for key, each in known.items() if each is not None}
+        return Read(given) if value.keys() <= known.keys() else wrong(path, "an object with name and seconds, or USR1@120")
+    found = _SIGNAL.fullmatch(value.strip().upper()) if isinstance(value, str) else None
+    if not found:
+        return wrong(path, "NAME@SECONDS before the limit, for instance USR1@120")
+    said = {"name": found[1], **({"seconds": int(found[2])} if found[2] else {})}
+    return Read(said)
+
+
+def dependency(value: Any, path: str) -> Read:
+    """``TYPE:JOB``; a job number alone means ``afterok``."""
+    got = text(value, path)
+    if isinstance(got.value, str) and re.fullmatch(r"[0-9]+(\.[A-Za-z0-9.-]+)?", got.value):
+        return noted(path, f"afterok:{got.value}", "read as 'afterok': start after that job has succeeded")
+    return got
+
+
+def variables(value: Any, path: str) -> Read:
+    """Names of environment variables, in text with commas or blanks, or in a list. A value (``NAME=…``) is refused."""
+    entries = items(value)
+    if entries is None or not all(isinstance(entry, str) for entry in entries):
+        return wrong(path, "names of variables: text with commas between them, or a list")
+    if any("=" in entry for entry in entries):
+        return wrong(path, "names alone: NAME, not NAME=value; the value comes from the submitter's environment")
+    return Read(tuple(dict.fromkeys(entry.strip() for entry in entries)))
+
+
+def resources(value: Any, path: str) -> Read:
+    """``NAME=VALUE`` in a list, or in text with commas or blanks; objects and Slurm's licences (``matlab:2``, ``matlab``) are read so."""
+    if isinstance(value, Mapping):
+        return noted(path, tuple(f"{name}={said}" for name, said in value.items()), "the object is read as a list of NAME=VALUE")
+    entries = items(value)
+    if entries is None or not all(isinstance(entry, str) for entry in entries):
+        return wrong(path, "NAME=VALUE: text with commas between them, or a list")
+    read = tuple(
+        entry if "=" in entry else re.sub(r"^([^:]+)(?::([0-9]+))?$", lambda at: f"{at[1]}={at[2] or 1}", entry) for entry in entries
+    )
+    return Read(read) if list(read) == entries else noted(path, read, f"read as {shown(', '.join(read))}")
+
+
+def command_line(names: Collection[str], *, program: bool) -> Reader:
+    """A reader of commands: text is split into words as in bash; the entries of a list are literal words."""
+
+    def read(value: Any, path: str) -> Read:
+        try:
+            found, notes = _command_words(value, path, names)
+            if program and found:
+                words.check_program(found, field=path)
+        except ModakError as fault:
+            return Read(LEFT_OUT, faults=fault.faults)
+        if program and not found:
+            return wrong(path, "a program's name")
+        return Read(found, notes)
+
+    return read
+
+
+def one_word(names: Collection[str]) -> Reader:
+    """A reader of paths: one word, which may contain ``${NAME}``, and is not an option."""
+
+    def read(value: Any, path: str) -> Read:
+        got = command_line(names, program=False)(value if isinstance(value, str) else None, path)
+        if got.faults or (len(got.value) == 1 and not words.lead(got.value[0]).startswith("-")):
+            return got if got.faults else Read(got.value[0], got.notes)
+        return wrong(path, "one path; put quotes around blanks")
+
+    return read
+
+
+def _command_words(value: Any, path: str, names: Collection[str]) -> tuple[tuple[words.Word, ...], tuple[Fault, ...]]:
+    if isinstance(value, str):
+        return words.parse(value, field=path, names=names), ()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (str(value),), (Fault(path, "the number is read as text"),)
+    if not isinstance(value, list | tuple) or not all(isinstance(entry, str) for entry in value):
+        raise RequestError("a command line as text, or a list of texts", field=path)
+    if len(value) > words.MOST_WORDS:
+        raise RequestError(f"at most {words.MOST_WORDS} words", field=path)
+    if any("${" in entry for entry in value):
+        return tuple(value), (Fault(path, "words of a list are taken literally; write the command as one text to expand ${NAME}"),)
+    return tuple(value), ()
+
+
+def source(value: Any, path: str) -> Read:
+    """Where an application's sources are; ``$HOME/app`` becomes ``${HOME}/app``."""
+    got = text(value, path)
+    if not isinstance(got.value, str):
+        return got
+    braced = re.sub(r"^(?:~(?=/)|\$HOME\b|\$\{HOME\})", "${HOME}", got.value)
+    braced = re.sub(r"^\$([A-Z_][A-Z0-9_]*)", r"${\1}", braced)
+    return got if braced == value else noted(path, braced, f"read as {shown(braced)}")

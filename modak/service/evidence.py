@@ -1,0 +1,56 @@
+"""The facts that a request is answered with: what is known, the models of its application, and what other results tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final
+
+from modak.cache import Cache
+from modak.choosing.switching import left_open
+from modak.dsl import Request
+from modak.facts import parameter
+from modak.prepared import Prepared
+from modak.service import parameters
+from modak.store import Store
+from modak.store.newest import Newest, Switches
+
+MOST_TOLD: Final = 32
+"""Questions about applications that never ran on their target, whose answers from parameters are kept."""
+SWITCHES: Final = ("compiler", "precision", "params.build")
+"""Columns of results that tell how switches were set."""
+
+
+class Evidence:
+    """Facts for requests, from memory where they are there. Every method may be called from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._newest = store, Newest(store)
+        self._told: Cache[Hashable, Prepared] = Cache(MOST_TOLD)
+
+    def facts(self, application: str | None) -> Prepared:
+        """The newest facts, with the models of one application."""
+        return self._newest.facts(application)
+
+    def ready(self, request: Request) -> Prepared | None:
+        """The facts for a request if they are in memory and the newest; ``None``: they have to be read, or told from parameters."""
+        facts = self._newest.ready(request.workload_name, _left(request))
+        return None if facts is None or parameters.untried(request, facts) else facts
+
+    def facts_for(self, request: Request, *, everywhere: bool = False) -> Prepared:
+        """The facts for a request: with what other applications tell of the switches that it leaves open, and, where its application never
+        ran on its target, with what its parameters tell of it (``everywhere``: of every known system, where the request names none).
+        """
+        left = _left(request)
+        facts = self._newest.facts(request.workload_name, left)
+        places = parameters.untried(request, facts, everywhere=everywhere)
+        if not places:
+            return facts
+        said = tuple(sorted((name, parameter(value)) for name, value in request.optimisation.workload.params.items()))
+        key = (facts.version, request.workload_name, places, left, said, request.optimisation.workload.batch_size)
+        return self._told.get(key, lambda: parameters.with_parameters(self._store, request, facts, places))
+
+
+def _left(request: Request) -> Switches:
+    """The switches that a request leaves to the evidence, as the store takes them; ``()``: none."""
+    left = left_open(request)
+    return tuple(tuple(each.on for each in left if each.column == column) for column in SWITCHES) if left else ()

@@ -1,0 +1,36 @@
+"""Predictions for the rows of a result table that has no values."""
+
+from __future__ import annotations
+
+from modak.choosing.nodes import node_gpus, node_kinds, node_power
+from modak.choosing.wishes import graph_compilers
+from modak.prepared import Prepared
+from modak.service import parameters, records
+from modak.service.records import Json
+from modak.store import Store
+
+
+def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, level: float) -> Json:
+    """``rows``: those of the table, in their order, with predictions at this interval ``level``; and ``warnings``.
+
+    ``name`` is what faults call the table. Raises :class:`~modak.errors.DataError`: faults ``name:LINE``, or more than ``most`` rows.
+    """
+    from modak.ingest.reading import points
+    from modak.ingest.sources import from_bytes
+    from modak.perfmodel.rows import ADDED, gpus_meant, improve_rows, of_several, predict_rows
+
+    asked = points(from_bytes(content, name), most)
+    curves = {application: store.models(application) for application in sorted({point.series.application for point in asked})}
+    questions = [records.columns_of(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
+    there = node_gpus(facts)
+    gpus = [gpus_meant(one, curves[one["application"]], there(one["system"], one["partition"])) for one in questions]
+    questions = [{**one, "gpus_per_node": count} if count else one for one, count in zip(questions, gpus, strict=True)]
+    answered = predict_rows(questions, curves, level, node_power(facts), graph_compilers(), node_kinds(facts))
+    answered = improve_rows(questions, answered, parameters.for_rows(store, questions, answered), level, graph_compilers())
+    rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
+    warnings = [
+        *records.weak_bases(rows),
+        *records.open_data_sets(of_several(questions, curves), len(rows)),
+        *records.counted_gpus(gpus),
+    ]
+    return {"rows": rows, "level": level, "warnings": warnings}

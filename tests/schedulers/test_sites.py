@@ -1,0 +1,199 @@
+"""What sites ask of a header beyond their scheduler's usual words, as system files say it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from modak import plugins
+from modak.facts import Node, Partition, Source, System
+from modak.jobs.spec import Attributes, JobSpec, Resources
+from modak.schedulers import Scheduler
+
+SITE = System(
+    name="site",
+    title="a site",
+    site="somewhere",
+    partitions=(Partition(name="main", nodes=100, node=Node(processor="xeon", sockets=2, cores=48, threads_per_core=2)),),
+    sources=(Source(fields=("*",), citation="made for these tests"),),
+)
+JOB = JobSpec(
+    ("./solver",),
+    Resources(
+        nodes=2, ranks_per_node=4, cores_per_rank=6, threads_per_rank=6, threads_per_core=2, gpus_per_node=4, memory_share=48 * 2**30
+    ),
+    Attributes(name="solver"),
+    system=SITE,
+)
+MEMORY = {"memory_per_node": 8 * 2**30}
+
+
+def wrote(scheduler: str, job: JobSpec = JOB, **said: Any) -> tuple[list[str], list[str]]:
+    """The header's options, and the fields that warnings name."""
+    found: Scheduler = plugins.find("schedulers", scheduler)
+    header = found.directives(replace(job, attributes=replace(job.attributes, **said)))
+    return [" ".join(option) for option in header.options], [warning.field.removeprefix("job_options.") for warning in header.warnings]
+
+
+def wanting(*directives: str) -> JobSpec:
+    """The job at a site that wants these options in every job."""
+    return replace(JOB, system=SITE.model_copy(update={"mandatory_directives": directives}))
+
+
+def asking(*directives: str, **resources: Any) -> JobSpec:
+    """The job in a partition that is asked for nodes by these options."""
+    return replace(JOB, resource_directives=directives, resources=replace(JOB.resources, **resources))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "directives", "options"),
+    [
+        (
+            "slurm",
+            ("--nodes={nodes}", "--ntasks={ranks}", "--gres=gpu:a100:{gpus_per_node}"),
+            ["--nodes=2", "--ntasks=8", "--gres=gpu:a100:4"],
+        ),
+        ("pbspro", ("-l select={nodes}:system=polaris", "-l place=scatter"), ["-l select=2:system=polaris", "-l place=scatter"]),
+        ("torque", ("-l nodes={nodes}:ppn={cpus_per_node}:a100",), ["-l nodes=2:ppn=24:a100"]),
+        ("lsf", ("-nnodes {nodes}", "-alloc_flags smt4"), ["-nnodes 2", "-alloc_flags smt4"]),
+        ("gridengine", ("-l rt_F={nodes}",), ["-l rt_F=2"]),
+        ("flux", ("--nodes={nodes}", "--exclusive"), ["--nodes=2", "--exclusive"]),
+    ],
+)
+def test_a_partition_is_asked_for_nodes_in_the_sites_words(scheduler: str, directives: tuple[str, ...], options: list[str]) -> None:
+    """They stand in the place of all usual options for nodes, and of nothing else."""
+    usual, _ = wrote(scheduler)
+    found, warned = wrote(scheduler, asking(*directives))
+    added, gone = [option for option in found if option not in usual], [option for option in usual if option not in found]
+    rest = [option for option in usual if option in found and option not in options]
+    assert (sorted({*added, *options}), warned) == (sorted(options), [])
+    assert gone
+    assert all("name" in option or option[:2] in ("-S", "-N", "-J", "-o") or option == "-cwd" for option in rest)
+
+
+def test_placeholders_are_totals_or_of_one_node() -> None:
+    """Cores are the job's, CPUs what the scheduler counts."""
+    names = "{ranks_per_node}.{threads_per_rank}.{cores}.{cores_per_node}.{cores_per_rank}.{cpus}.{gpus}.{memory_mib_per_node}"
+    job = replace(asking(f"-l x={names}"), system=SITE.model_copy(update={"cpu_unit": "thread"}))
+    assert "-l x=4.6.48.24.6.96.8.49152" in wrote("pbspro", job)[0]
+
+
+def test_what_a_job_does_not_ask_for_is_not_asked_for() -> None:
+    """A job without GPUs, in words for jobs with and without."""
+    job = asking("-l ncpus={cpus}", "-l ngpus={gpus}", "-l mem={memory_mib}mb", gpus_per_node=0, memory_share=None)
+    assert [option for option in wrote("pbspro", job)[0] if option.startswith("-l")] == ["-l ncpus=48"]
+
+
+@pytest.mark.parametrize(("said", "memory"), [({}, 2 * 48 * 1024), (MEMORY, 2 * 8 * 1024)])
+def test_memory_is_the_requests_or_the_part_of_the_jobs_cores(said: dict[str, int], memory: int) -> None:
+    """Sites that ask for memory in each job have a small default."""
+    assert f"-l mem={memory}mb" in wrote("pbspro", asking("-l mem={memory_mib}mb", **said))[0]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "said", "field"),
+    [
+        ("pbspro", {"node_list": "n[1-2]"}, "request_specific_nodes"),
+        ("pbspro", {"exclusive": True}, "node_exclusive"),
+        ("torque", {"constraint": "ssd"}, "architecture_constraint"),
+    ],
+)
+def test_a_wish_that_only_the_usual_options_hold_is_answered(scheduler: str, said: dict[str, Any], field: str) -> None:
+    """Not lost without a word."""
+    assert wrote(scheduler, asking("-l ncpus={cpus}"), **said)[1] == [field]
+    assert wrote("slurm", asking("--nodes={nodes}"), **said)[1] == []
+
+
+def test_memory_without_a_place_is_answered() -> None:
+    """The request wants it, the site's words do not have it."""
+    assert wrote("slurm", asking("--nodes={nodes}", **MEMORY))[1] == ["memory_limit"]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "usual", "wanted", "option"),
+    [
+        ("pbspro", "-A mine", "-P", "-P mine"),
+        ("pbspro", "-A mine", "-W group_list=", "-W group_list=mine"),
+        ("torque", "-A mine", "-W group_list", "-W group_list=mine"),
+        ("gridengine", "-P mine", "-g", "-g mine"),
+        ("lsf", "-P mine", "-G", "-G mine"),
+        ("slurm", "--account=mine", "--account", "--account=mine"),
+        ("flux", "--bank=mine", "--bank", "--bank=mine"),
+    ],
+)
+def test_the_account_stands_under_the_name_that_the_site_wants(scheduler: str, usual: str, wanted: str, option: str) -> None:
+    """In place of the scheduler's usual one; if the request names none, it is told to."""
+    found, warned = wrote(scheduler, wanting(wanted), account="mine")
+    assert (option in found, usual in found, warned) == (True, usual == option, wrote(scheduler)[1])
+    without, missing = wrote(scheduler, wanting(wanted))
+    assert ([each for each in without if each.startswith(wanted.removesuffix("="))], missing) == ([], [*wrote(scheduler)[1], "account"])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "wanted", "said", "option", "field"),
+    [
+        ("slurm", "--qos", {"qos": "debug"}, "--qos=debug", "qos"),
+        ("slurm", "-q", {"qos": "debug"}, "--qos=debug", "qos"),
+        ("slurm", "--time", {"wall_time_s": 60}, "--time=00:01:00", "wall_time_limit"),
+        ("pbspro", "-l filesystems=", {"site_resources": ("filesystems=home",)}, "-l filesystems=home", "site_resources"),
+        ("pbspro", "-l walltime=", {"wall_time_s": 60}, "-l walltime=00:01:00", "wall_time_limit"),
+    ],
+)
+def test_a_value_that_the_site_wants_is_the_requests(scheduler: str, wanted: str, said: dict[str, Any], option: str, field: str) -> None:
+    """An option without its value would be refused: the request gives it, or is told to."""
+    found, warned = wrote(scheduler, wanting(wanted), **said)
+    assert (found.count(option), warned) == (1, [])
+    assert wrote(scheduler, wanting(wanted))[1] == [field]
+    assert not any(each.split("=")[0] == wanted.split("=")[0] for each in wrote(scheduler, wanting(wanted))[0])
+
+
+def test_an_option_that_needs_no_value_stands_as_it_is() -> None:
+    """``-l wd`` of one site is complete."""
+    assert "-l wd" in wrote("pbspro", wanting("-l wd"))[0]
+
+
+WORDS: list[tuple[dict[str, Any], dict[str, str | None]]] = [
+    ({"qos": "debug"}, {"slurm": "--qos=debug", "torque": None, "pbspro": None, "lsf": None, "gridengine": None, "flux": None}),
+    (
+        {"reservation": "course"},
+        {
+            "slurm": "--reservation=course",
+            "torque": None,
+            "pbspro": "-q course",
+            "lsf": "-U course",
+            "gridengine": "-ar course",
+            "flux": None,
+        },
+    ),
+    (
+        {"site_resources": ("matlab=2",)},
+        {
+            **{"slurm": "--licenses=matlab:2", "torque": "-l matlab=2", "pbspro": "-l matlab=2"},
+            **{"lsf": "-R rusage[matlab=2]", "gridengine": "-l matlab=2", "flux": None},
+        },
+    ),
+    (
+        {"site_resources": ("storage=gdata/ab1+scratch/ab1",)},
+        {
+            **{"slurm": None, "lsf": None, "flux": None},
+            **dict.fromkeys(("torque", "pbspro", "gridengine"), "-l storage=gdata/ab1+scratch/ab1"),
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "scheduler", "option"), [(said, *each) for said, words in WORDS for each in words.items()])
+def test_what_users_choose_job_by_job_is_in_each_schedulers_words(said: dict[str, Any], scheduler: str, option: str | None) -> None:
+    """Or a warning names the field."""
+    found, warned = wrote(scheduler, **said)
+    new = [each for each in found if each not in wrote(scheduler)[0]]
+    fields = [field for field in warned if field in said]
+    assert (new, fields) == (([option], []) if option else ([], list(said)))
+
+
+def test_a_reservation_is_a_queue_of_pbs_pro() -> None:
+    """It has one queue: the other is named in a warning."""
+    found, warned = wrote("pbspro", reservation="R7", queue="normal")
+    assert ("-q R7" in found, "-q normal" in found, warned) == (True, False, ["reservation"])

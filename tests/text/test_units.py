@@ -1,0 +1,57 @@
+"""Lengths of time and sizes of memory: what is read, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.text import units
+
+DURATIONS = [
+    ("12:00:00", 43_200),
+    ("30:00:00", 108_000),
+    ("1-06:00:00", 108_000),
+    ("1:00:00 ", 3600),
+    ("1:30", 5400),
+    ("90", 90),
+    ("26 h", 93_600),
+    ("90 min", 5400),
+    ("1.5h", 5400),
+    ("2d", 172_800),
+]
+
+
+@pytest.mark.parametrize(("text", "seconds"), DURATIONS)
+def test_durations(text: str, seconds: int) -> None:
+    """Every documented way to write a duration."""
+    assert units.duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "1 day, 2:00:00", "-1:00", "1:60:00", "1:00:00:00", "nan", "1e3", "٣:00", "1 week", "x" * 10_000])
+def test_what_is_no_duration(text: str) -> None:
+    """Everything else is refused, with a short message."""
+    with pytest.raises(ValueError, match="not a duration") as caught:
+        units.duration(text)
+    assert len(str(caught.value)) < 200
+
+
+@given(st.integers(0, 365 * 86_400))
+def test_a_clock_reads_back(seconds: int) -> None:
+    """What is printed for a scheduler is read as the same number of seconds."""
+    assert units.duration(units.clock(seconds)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("10 GB", 10**10), ("10G", 10**10), ("512MiB", 2**29), ("1.5 GB", 1_500_000_000), ("2gib", 2**31), ("1T", 10**12)]
+)
+def test_memory(text: str, size: int) -> None:
+    """Units without an ``i`` are powers of ten."""
+    assert units.memory(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1 GB", "1e3 GB", "10 XB", "10 GB x", "1i"])
+def test_what_is_no_memory(text: str) -> None:
+    """Everything else is refused."""
+    with pytest.raises(ValueError, match="not a memory size"):
+        units.memory(text)

@@ -1,0 +1,73 @@
+"""Slurm's commands while its controller is out of reach, and jobs on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from modak.errors import Unavailable
+from modak.tuner.runners import Here, Slurm
+
+CLIENT = """#!/bin/sh
+echo call >>calls
+[ $(wc -l <calls) -gt 2 ] || {{ echo 'slurm: error: {says}' >&2; exit 1; }}
+echo {answers}
+"""
+"""A client of Slurm whose controller is away for two calls."""
+
+
+@pytest.mark.parametrize(
+    ("program", "says", "answers"),
+    [
+        ("sbatch", "Batch job submission failed: Unable to contact slurm controller (connect failure)", "7"),
+        ("squeue", "Unable to contact slurm controller (connect failure)", "RUNNING"),
+        ("squeue", "slurm_load_jobs error: Socket timed out on send/recv operation", "RUNNING"),
+    ],
+)
+def test_a_controller_that_is_restarted_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, says: str, answers: str
+) -> None:
+    """A trial that could not be handed over then is no setting that cannot run."""
+    client(tmp_path, monkeypatch, program, says, answers)
+    slurm = Slurm(pause_s=0.01)
+    assert (slurm.start(Path("job.sh"), None) if program == "sbatch" else slurm.state("7")) == answers.lower()
+
+
+@pytest.mark.parametrize("says", ["Unable to contact slurm controller (connect failure)", "Socket timed out on send/recv operation"])
+def test_what_may_have_been_submitted_is_not_submitted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    """Nor is a controller waited for that stays away: the search ends, and its trial has not begun."""
+    client(tmp_path, monkeypatch, "sbatch", says, "7")
+    with pytest.raises(Unavailable, match="the same command goes on"):
+        Slurm(patience_s=0).start(Path("job.sh"), None)
+    assert (tmp_path / "calls").read_text() == "call\n"
+
+
+def client(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str, says: str, answers: str) -> None:
+    """Make that client, the only one that is found."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    (folder / program).write_text(CLIENT.format(says=says, answers=answers))
+    (folder / program).chmod(0o755)
+
+
+def test_a_job_keeps_its_limit_when_another_process_goes_on_with_the_search(tmp_path: Path) -> None:
+    """A plain shell ends no job; without the limit a job that hangs would never let the search end."""
+    script = tmp_path / "job.sh"
+    script.write_text("sleep 100\n")
+    first = Here()
+    job = first.start(script, 0.01)
+    try:
+        later = Here()
+        deadline = time.monotonic() + 20
+        while later.state(job) == "running":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert first.state(job) == "over"
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(int(job.partition("@")[0].partition(":")[0]), signal.SIGKILL)

@@ -1,0 +1,133 @@
+"""Searches in a plain shell."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.cli import main
+from modak.tuner.study import Run
+from tests.tuning.requests import document
+
+PROGRAM = """#!/bin/bash
+test "${LEVEL}" != 4 || exit 3
+echo "rate: $((100 * LEVEL + $2))"
+sleep 0.01
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path, own_database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to submit from, and a database."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
+    (tmp_path / "program.sh").write_text(PROGRAM)
+    (tmp_path / "program.sh").chmod(0o755)
+    return tmp_path
+
+
+def tuned(capsys: pytest.CaptureFixture[str], job: dict[str, Any], *words: str) -> Any:
+    """What ``modak tune`` finds."""
+    Path("job.json").write_text(json.dumps(job))
+    assert main(["tune", "job.json", "--json", *words]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_small_space_is_tried_whole_and_going_on_runs_nothing_again(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each setting once, the best wins, what fails is no result, and the second call only tells."""
+    job = document(space={"environment": {"LEVEL": [1, 4, 3]}, "options": {"-n": [5, 7]}})
+    found = tuned(capsys, job, "--confirm", "1", "--gain", "0")
+    ran = [one for one in found["trials"] if one["job"]]
+    assert sorted((one["setting"]["LEVEL"], one["setting"]["-n"], one["value"] or 0, one["state"]) for one in ran) == [
+        (1, 5, 105, "complete"),
+        (1, 7, 107, "complete"),
+        (3, 5, 305, "complete"),
+        (3, 7, 307, "complete"),
+        (4, 5, 0, "failed"),
+        (4, 7, 0, "failed"),
+    ]
+    assert (found["best"]["setting"], found["setting"]["environment"]) == ({"LEVEL": 3, "-n": 7}, {"LEVEL": 3})
+    assert "every setting was tried" in found["stopped"]
+    again = tuned(capsys, job, "--confirm", "1", "--gain", "0")
+    assert again["trials"] == found["trials"]
+
+
+def test_a_database_that_was_away_has_every_run_in_the_end(
+    work: Path, own_database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search does not stop for it, and says so; the same command, which runs nothing again, stores what is missing."""
+    monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)
+    with closing(sqlite3.connect(own_database)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        found = tuned(capsys, document(), "--confirm", "0", "--gain", "0")
+    assert found["notes"] == ["not every run is in the database: the same command stores those that are missing"]
+    assert tuned(capsys, document(), "--confirm", "0", "--gain", "0")["notes"] == []
+    assert main(["results", "list", "--application", "toy", "--metric", "throughput", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["items"]) == len([one for one in found["trials"] if one["job"]])
+
+
+def test_a_budget_ends_a_search(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A minute of a node is the least that a trial is reckoned with: what is left must hold one."""
+    (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "sleep 0.7"))
+    found = tuned(capsys, document(), "--budget", "0.017", "--confirm", "0")
+    assert len(found["trials"]) <= 2
+    assert "the budget of 0.017 node-hours is used" in found["stopped"]
+    assert found["node_hours"] <= 0.017
+
+
+def test_no_trial_may_run_into_what_is_kept_for_the_comparison(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of half an hour of a node two minutes are: the first trial is ended before."""
+    tuned(capsys, document(), "--budget", "0.5", "--confirm", "1", "--trials", "1")
+    assert Run.read(work / "tuning-job" / "trial-0000").limit_s == pytest.approx(1680)
+
+
+@pytest.mark.parametrize(("budget", "nodes", "need"), [("0", 1, "0.05"), ("0.06", 2, "0.1")])
+def test_a_budget_that_holds_no_trial_runs_nothing(
+    work: Path, capsys: pytest.CaptureFixture[str], budget: str, nodes: int, need: str
+) -> None:
+    """A trial and a run of each for the comparison are three minutes of the job's nodes; no budget is no licence to run."""
+    job = document()
+    job["job"]["job_options"] = {"node_count": nodes}
+    Path("job.json").write_text(json.dumps(job))
+    assert main(["tune", "job.json", "--budget", budget, "--confirm", "1"]) == 4
+    assert f"{budget} node-hours are not enough" in (told := capsys.readouterr().err)
+    assert f"{need} node-hours in all" in told
+    assert not [*work.glob("tuning-job/trial-*")]
+
+
+def test_a_job_that_fails_with_its_own_setting_is_not_tuned(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, with where its output is."""
+    Path("job.json").write_text(json.dumps(document(space={"environment": {"LEVEL": [4, 1]}, "options": {"-n": [5]}})))
+    assert main(["tune", "job.json"]) == 1
+    assert "the job fails with its own setting: the run ended with status 3" in capsys.readouterr().err
+
+
+def test_scripts_of_a_scheduler_run_in_this_place(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Inside an allocation: they begin where a submission would have begun, and write into the search's folder."""
+    job = document(space={"environment": {"LEVEL": [2]}})
+    job["job"]["application"]["arguments"] = "-n 1"
+    job["job"]["target"]["job_scheduler_type"] = "slurm"
+    found = tuned(capsys, job, "--here", "-o", "searches/first")
+    assert [one["value"] for one in found["trials"]] == [201]
+    assert (work / "searches/first/job.sh").read_text().startswith("#!/bin/bash\n#SBATCH")
+
+
+def test_a_queue_that_is_not_known_here_is_refused(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the way that there is."""
+    job = document()
+    job["job"]["target"]["job_scheduler_type"] = "lsf"
+    Path("job.json").write_text(json.dumps(job))
+    assert main(["tune", "job.json"]) == 1
+    assert "--here" in capsys.readouterr().err
+
+
+def test_a_folder_elsewhere_is_refused(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Jobs start here and write there."""
+    Path("job.json").write_text(json.dumps(document()))
+    assert main(["tune", "job.json", "-o", "/tmp/elsewhere"]) == 1
+    assert "a folder below this one" in capsys.readouterr().err

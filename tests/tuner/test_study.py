@@ -1,0 +1,48 @@
+"""Studies and runs in their folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from modak.errors import Conflict, DataError
+from modak.tuner.study import Run, opened
+from modak.tuning.asked import grid_of
+from modak.tuning.start import Start
+from modak.tuning.trial import identity
+from tests.tuning.requests import based, request_of
+
+
+def test_a_folder_serves_one_request_and_one_process(tmp_path: Path) -> None:
+    """Another space is refused, and so is a second process."""
+    base = based(request_of())
+    space = grid_of(base)
+    with opened(tmp_path, space, identity(base), [Start(space.default, "first")]) as study:
+        assert study.ask()[1:] == (space.default, "first")
+        with pytest.raises(Conflict, match="another modak tune"), opened(tmp_path, space, identity(base), ()):
+            pass
+    with pytest.raises(DataError, match="another request"), opened(tmp_path, space, "another", ()):
+        pass
+
+
+def test_a_line_that_was_cut_short_is_forgotten(tmp_path: Path) -> None:
+    """What a killed process did not finish writing; all before it is there."""
+    base = based(request_of())
+    space = grid_of(base)
+    with opened(tmp_path, space, identity(base), ()) as study:
+        number, _, _ = study.ask()
+        study.tell(number, 2.0)
+    with (tmp_path / "study.journal").open("a") as journal:
+        journal.write('{"op_code": 4, "trial')
+    with opened(tmp_path, space, identity(base), ()) as study:
+        assert [trial.cost for trial in study.trials()] == [2.0]
+        study.tell(study.ask()[0], 1.0)
+        assert [trial.cost for trial in study.trials()] == [2.0, 1.0]
+
+
+def test_a_trials_folder_says_what_a_run_took(tmp_path: Path) -> None:
+    """Node-hours from nodes and seconds; what was written is read again."""
+    run = Run(why="x", nodes=4).update(tmp_path, seconds=1800.0)
+    assert (Run.read(tmp_path), run.node_hours) == (run, 2.0)
+    assert Run.read(tmp_path / "nowhere") == Run()
