@@ -50,7 +50,7 @@ Files = Annotated[int, Field(ge=1, le=10**12, strict=True)]
 Seconds = Annotated[int, Field(ge=60, le=365 * 86400, strict=True)]
 Bytes = Annotated[int, Field(ge=1_000_000, le=10**16, strict=True)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-Amount = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=1e-30, le=1e15, allow_inf_nan=False)]
 Prose = Annotated[SoundText, Field(max_length=500)]
 MOST_RESOURCES: Final = 20
 MOST_SET: Final = 100

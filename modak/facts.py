@@ -13,7 +13,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from modak.text.grammar import (
     AbsolutePath,
@@ -30,9 +30,12 @@ from modak.text.grammar import (
 )
 
 Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(ge=1e-9, le=1e12, allow_inf_nan=False)]
+"""A figure of hardware, or a price: within what products and quotients of a few of them can be computed for."""
 Prose = Annotated[str, Field(min_length=1, max_length=2000)]
 Vendor = Literal["nvidia", "amd"]
+MOST_DIRECTIVES: Final = 16
+"""Options of a site's own for all jobs, or for their nodes: with MODAK's own they fit into a script's header."""
 StorageClass = Literal["default-common", "default-high", "default-ssd", "default-ultra_high"]
 
 
@@ -53,7 +56,8 @@ class Processor(Fact):
     """A processor type; figures are per socket."""
 
     name: Name
-    vendor: Literal["intel", "amd", "arm", "ibm"]
+    vendor: Literal["intel", "amd", "arm", "ibm"] | None = None
+    """Not given: unknown; no rule for a vendor applies."""
     model: Prose
     microarchitecture: Name
     """The archspec target, for instance ``skylake_avx512``."""
@@ -112,7 +116,7 @@ class Node(Fact):
     usable_memory_gb: Positive | None = None
     """What a job may use; beyond it the job (at some sites the node) dies."""
     accelerator: Name | None = None
-    accelerators: Annotated[int, Field(ge=0)] = 0
+    accelerators: Annotated[int, Field(ge=0, le=1000)] = 0
     driver_cuda: VersionText | None = None
     """The newest CUDA that the driver of its GPUs takes, as ``nvidia-smi`` prints it; not given: unknown, any image is taken to run."""
     local_storage_gb: Positive | None = None
@@ -180,9 +184,9 @@ class Partition(Fact):
     qos: Name | None = None
     """The quality of service for jobs that name none."""
     constraint: Constraint | None = None
-    resource_directives: tuple[ResourceText, ...] = ()
-    """What asks for a job's nodes here, in place of MODAK's own options: ``-l select={nodes}:system=polaris``. An option with a placeholder
-    for something that the job does not ask for is left out."""
+    resource_directives: Annotated[tuple[ResourceText, ...], Field(max_length=MOST_DIRECTIVES)] = ()
+    """What asks for a job's nodes here, in place of MODAK's own options: ``-l select={nodes}:system=polaris``. What the job does not ask
+    for is left out: a part ``:NAME={…}`` of an option, else the option."""
     price_per_node_hour: Positive | None = None
 
     @property
@@ -228,6 +232,11 @@ class RuntimePolicy(Fact):
     driver's libraries into the container."""
 
 
+def _offered_pmi(value: object) -> object:
+    """Databases may hold ``pmi1``, which earlier versions accepted: ``srun`` has no such value, and uses it by default."""
+    return None if value == "pmi1" else value
+
+
 class HostMpi(Fact):
     """An MPI library that the system provides, and how a container is made to use it."""
 
@@ -235,7 +244,7 @@ class HostMpi(Fact):
     version: VersionText | None = None
     default: bool = False
     module: ModuleName | None = None
-    pmi: Literal["pmi2", "pmix", "cray_shasta"] | None = None
+    pmi: Annotated[Literal["pmi2", "pmix", "cray_shasta"] | None, BeforeValidator(_offered_pmi)] = None
     """What ``srun --mpi=`` is given; not given: the site's default."""
     pmi_library: AbsolutePath | None = None
     """``I_MPI_PMI_LIBRARY`` for Intel MPI under srun."""
@@ -330,7 +339,7 @@ class System(Fact):
     """Whether scripts name their partition or queue; not given: those for another one than the default. ``always``: the scheduler has no
     default; ``never``: it finds the nodes by the job's quality of service, features or resources."""
     gpu_directive: Literal["gres", "gpus-per-node", "gpus-property"] | None = None
-    mandatory_directives: tuple[DirectiveText, ...] = ()
+    mandatory_directives: Annotated[tuple[DirectiveText, ...], Field(max_length=MOST_DIRECTIVES)] = ()
     """Options that every job here must carry, in the scheduler's words, for instance ``--get-user-env``. Without a value (``--account``,
     ``--qos``, ``-l filesystems=``) the request has to give it."""
     modules: tuple[ModuleName, ...] = ()
@@ -338,7 +347,7 @@ class System(Fact):
     """Directories of modules that ``module use`` has to add before the first is loaded."""
     module_init: AbsolutePath | None = None
     """A file to source before ``module`` exists in a batch shell."""
-    start_up_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    start_up_s: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] | None = None
     """Time from job start to the first step, where somebody measured it."""
     notes: tuple[Prose, ...] = ()
     sources: tuple[Source, ...] = Field(min_length=1)
@@ -393,6 +402,8 @@ class Image(Fact):
 
     reference: ImageReference
     labels: ImageLabels
+    opt_dsl_code: Name | None = None
+    """The name of its container mapping, for callers of the published service."""
     digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
     size_gb: Positive | None = None
     verified_on: date | None = None
@@ -455,7 +466,7 @@ class Rule(Fact):
     launcher_options: tuple[LauncherOption, ...] = ()
     """Options behind the launcher's own, for instance ``--gpu-bind=closest``, where it starts the ranks itself."""
     stage: Literal["environment", "before", "after", "staging"] = "environment"
-    script: Annotated[str, Field(max_length=20_000)] | None = None
+    script: Annotated[str, StringConstraints(max_length=20_000, strip_whitespace=False)] | None = None
     advice: Prose | None = None
     """A sentence for the answer, where the rule holds."""
     source: Prose
@@ -521,7 +532,7 @@ class Result(Fact):
 
     series: SeriesKey
     layout: Layout
-    value: Positive
+    value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     repeat: Annotated[int, Field(ge=0)] | None = None
     measured_at: datetime | None = None
     source: str | None = None

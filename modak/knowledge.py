@@ -193,9 +193,12 @@ def _load(path: Path) -> dict[str, Any]:
         raise DataError(wrong.faults[0].message, field=str(path)) from None
     except UnicodeDecodeError as wrong:
         raise DataError(f"byte {wrong.start + 1}: not valid UTF-8", field=str(path)) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        what = "nested too deep" if isinstance(error, RecursionError) else error
-        raise DataError(f"is not a TOML document: {what}", field=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"is not a TOML document: {error}", field=str(path)) from None
+    except RecursionError:
+        raise DataError("is not a TOML document: nested too deep", field=str(path)) from None
+    except ValueError:  # Python's own, which tomllib does not catch
+        raise DataError(f"is not a TOML document: a number has more than {sys.get_int_max_str_digits()} digits", field=str(path)) from None
     if not isinstance(document, dict):
         raise DataError("holds no table of keys and values", field=str(path))
     return document

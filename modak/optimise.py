@@ -24,7 +24,7 @@ from modak.choosing.objective import Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Columns, columns, score
 from modak.choosing.software import Software, choose_software
 from modak.choosing.switching import with_switches
-from modak.choosing.workload import nearest_lengths, unsaid, with_problem
+from modak.choosing.workload import amounts_needed, nearest_lengths, with_problem
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Infeasible, UnknownName
 from modak.facts import Facts
@@ -122,7 +122,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             decision.candidates.warnings,
             _without_figures(request, target),
             beyond_limit(request, decision),
-            decision.unsaid,
+            decision.amounts_needed,
             decision.relaxed,
             software.warnings,
             job.warnings,
@@ -186,7 +186,7 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
         raise UnknownName("system", target.name, facts.systems, field="target.name")
     first = (decision.best, *best_of_other_shapes(decision))
     choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *pareto_front(decision, MOST_ON_FRONT))))
-    figures = (*_without_figures(request, target), *decision.unsaid, *decision.relaxed)
+    figures = (*_without_figures(request, target), *decision.amounts_needed, *decision.relaxed)
     warnings = _each_once(target.warnings, decision.candidates.warnings, figures)
     counsel = (*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]]))
     return Recommendation(choices, warnings, (*target.decisions, *why(request, decision)), counsel)
@@ -204,7 +204,7 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     )
     scored, evidence = score(request, target, predicted)
     ranking, relaxed = _ranking(request, scored, ranked)
-    missing = () if evidence.known else unsaid(request, known.needing_more)
+    missing = () if evidence.known else amounts_needed(request, known.needing_more)
     return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing, relaxed)
 
 
@@ -274,9 +274,9 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
     prediction = decision.evidence.prediction(decision.scored, decision.best)
     found = decision.predictions_at(decision.best)
     unlike = tuple(name for name in found.differences if name in SPREAD)
-    unsaid = bool(decision.unsaid)
+    needs_amount = bool(decision.amounts_needed)
     image, version = (software.reference, software.framework_version) if software else (None, None)
-    return Chosen(request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike, image, version, unsaid)
+    return Chosen(request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike, image, version, needs_amount)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:

@@ -45,9 +45,10 @@ def locations(address: str, plan_id: str, *, built: bool) -> Json:
 
 
 def with_image(document: Mapping[str, Any], image: str | None) -> tuple[str, Json]:
-    """Key and content of the document's job, with ``application.container_runtime`` set if an image is given."""
+    """Key and content of the document's job, with ``application.container_runtime`` set if an image is given. An ``application`` that was
+    sent as text or ``null`` is an object in it."""
     top, job = job_of(document)
-    if image:
+    if image or _key(job, "application") in job:
         _fill(job, "application", {"container_runtime": image})
     return top, job
 

@@ -41,6 +41,9 @@ class Situation:
     application_version: str | None = None
     app_type: str | None = None
     framework: str | None = None
+    """The framework of the image."""
+    front_end: str | None = None
+    """The framework that the request names, which may run on another one: Keras on TensorFlow."""
     framework_version: str | None = None
     """The version inside the image."""
     compilers: tuple[str, ...] = ()
@@ -170,15 +173,19 @@ def _wanted(when: Condition) -> Mapping[str, frozenset[str]]:
 
 
 def _known(situation: Situation) -> Mapping[str, frozenset[str]]:
-    """The names in a situation, folded, by key of a condition; several for compilers, and for a system with aliases."""
-    several = {"compiler": situation.compilers, "system": (situation.system, *situation.system_aliases) if situation.system else ()}
+    """The names in a situation, folded, by key of a condition; several for compilers, a framework on another, a system with aliases."""
+    several = {
+        "compiler": situation.compilers,
+        "framework": (situation.framework, situation.front_end),
+        "system": (situation.system, *situation.system_aliases) if situation.system else (),
+    }
     return {key: frozenset(_folded(name) for name in several.get(key) or (getattr(situation, key, None),) if name) for key in NAMES}
 
 
 def check(rule: Rule) -> tuple[Fault, ...]:
     """Faults of a rule that its schema does not find: variables that scripts may not set, text that is not bash, no effect."""
     found = [*_bad_variables(rule.environment), *_bad_script(rule.script)]
-    if not (rule.environment or rule.modules or rule.launcher_options or rule.script or rule.advice):
+    if not (rule.environment or rule.modules or rule.launcher_options or (rule.script or "").strip() or rule.advice):
         found.append(Fault("", "the rule adds nothing: give environment, modules, launcher_options, script or advice"))
     return tuple(found)
 

@@ -112,8 +112,8 @@ class Target:
 def place_of(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     """What the target of a request depends on, beside what is known of systems: the same for requests that have one target."""
     options = request.job_options
-    asked = (request.target, options.partition, options.queue, options.qos, options.request_gpus, request.optimisation.opt_build.acc_type)
-    return *asked, prepared(facts).ran_on_gpus
+    named = (options.partition, options.queue, options.qos, options.architecture_constraint)
+    return request.target, *named, options.request_gpus, request.optimisation.opt_build.acc_type, prepared(facts).ran_on_gpus
 
 
 def resolve(request: Request, facts: Facts) -> Target:
@@ -199,16 +199,24 @@ def _partition(request: Request, system: System, facts: Facts, notes: list[Notic
         if asked in [queue.name for queue in partition.queues]:
             return partition, asked, ()
     default = system.default_partition
-    known = ", ".join(queue.name for partition in system.partitions for queue in (partition.queues or (partition,)))
+    queues = [queue for partition in system.partitions for queue in (partition.queues or (partition,))]
+    known = ", ".join(dict.fromkeys(queue.name for queue in queues))
     missing = f"no partition {asked!r} is recorded for {system.name} (known: {known})"
-    message = f"{missing}; the script requests it as given, with the limits of {default.name!r}"
+    meant = "; its quality of service of that name is requested by job_options.qos" if asked in [queue.qos for queue in queues] else ""
+    message = f"{missing}; the script requests it as given, with the limits of {default.name!r}{meant}"
     notes.append(Notice(field=field_name, message=message))
     return default, asked, ()
 
 
 def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
-    """The default partition, as :func:`_partition` gives it; where that has too few GPUs for the job, the one that has them."""
+    """The default partition, as :func:`_partition` gives it; instead, the one whose node features the request names, or the one with enough
+    GPUs if the default has too few."""
     default = system.default_partition
+    features = node_features(request.job_options.architecture_constraint)
+    if features and not node_features(default.constraint) & features:
+        meant = [one for one in system.partitions if one.constraint and node_features(one.constraint) <= features]
+        if meant:
+            return meant[0], _called(meant[0]), (f"partition: {meant[0].name}, whose nodes have the requested features",)
     asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
     measured = _ran_on_gpus(system, facts)
     wanted = asked if asked is not None else int(kind in ("nvidia", "amd") if kind else bool(measured))
@@ -223,6 +231,11 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     gpus_there = counted(default.node.accelerators, "GPU")
     why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
     return found, _called(found), (why,)
+
+
+def node_features(constraint: str | None) -> frozenset[str]:
+    """The features that a node must have by a constraint; none if it leaves a choice (``|``)."""
+    return frozenset(constraint.split("&")) if constraint and "|" not in constraint else frozenset()
 
 
 def _called(partition: Partition) -> str | None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from modak import plugins
+from modak.facts import Node, Partition, Source, System
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
@@ -75,13 +76,22 @@ SAID: Final = Attributes(
 )
 """All attributes of a job."""
 
+SITE: Final = System(
+    name="site",
+    title="A site that requires an option",
+    site="anywhere",
+    partitions=(Partition(name="main", nodes=4, node=Node(processor="any", sockets=1, cores=8)),),
+    sources=(Source(fields=("*",), citation="made for the contract"),),
+    mandatory_directives=("--required=yes",),
+)
+_ASKED: Final = "--nodes-of-the-site"
 _SIZES: Final[Mapping[str, Any]] = {"memory_per_node": 10**10, "memory_per_core": 10**9, "gpus_per_node": 2, "nodes": 3}
 _SPARED: Final = {"wall_time_s", "name"}
 """Fields that every plan sets: a plain shell does not warn about them."""
 
 
 def check_scheduler(scheduler: Scheduler) -> None:
-    """A header consists of whole words; every field of a job gives an option, or a warning that names it."""
+    """A header consists of whole words and has the site's options; every field of a job gives an option, or a warning that names it."""
     _check_names(scheduler)
     _claim(bool(scheduler.submit), "submit holds the command that takes a script")
     _claim(not scheduler.prefix or scheduler.prefix.startswith("#"), "a header line is a comment of the shell")
@@ -95,9 +105,10 @@ def check_scheduler(scheduler: Scheduler) -> None:
             line = " ".join(option)
             _claim(option != () and option[0].startswith("-"), f"{line!r} begins with an option's name")
             _claim(shlex.split(line, comments=True) == list(option), f"{line!r} is read as the words that it was made of")
-    for field in FIELDS:
-        if field not in _SPARED:
-            _check_field(scheduler, field)
+    _check_site(scheduler)
+    lost = [FIELDS[field] for field in FIELDS if field not in _SPARED and not _answers(scheduler, field)]
+    how = "directives has to give an option for each, or a warning: modak.schedulers.header.note(FIELD, MESSAGE)"
+    _claim(not lost, f"{scheduler.name} drops {', '.join(lost)} of job_options; {how}")
 
 
 def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
@@ -167,15 +178,29 @@ def _check_names(variant: Scheduler | Launcher | Runtime | Any) -> None:
         _claim(bool(re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", name)), f"{name!r} is a name of lower-case letters, digits and _.-")
 
 
-def _check_field(scheduler: Scheduler, field: str) -> None:
-    """The field alone changes the header or gives a warning that names it. A plain shell needs neither for what it does anyway."""
+def _check_site(scheduler: Scheduler) -> None:
+    """The site's options are in the header, and its resource directives replace the usual options for nodes."""
+    if not scheduler.prefix:
+        return
+    how = "directives has to end in modak.schedulers.header.with_site"
+    required = replace(ONE, system=SITE)
+    _claim(("--required=yes",) in scheduler.directives(required).options, f"{scheduler.name} drops mandatory_directives; {how}")
+    ours = replace(ONE, resource_directives=(f"{_ASKED}={{nodes}}",))
+    few, many = (scheduler.directives(replace(ours, resources=Resources(nodes=nodes))).options for nodes in (1, 4))
+    _claim((f"{_ASKED}=4",) in many, f"{scheduler.name} drops resource_directives; {how}")
+    rest = [option for option in many if option not in few and option != (f"{_ASKED}=4",)]
+    names = ", ".join(" ".join(option) for option in rest)
+    _claim(not rest, f"{scheduler.name} asks for nodes beside resource_directives: {names}; name such options in with_site(…, asking=…)")
+
+
+def _answers(scheduler: Scheduler, field: str) -> bool:
+    """Whether the field alone changes the header or gives a warning that names it. A plain shell needs neither for what it does anyway."""
     bare = replace(ONE, attributes=Attributes(name="contract"))
     without = scheduler.directives(bare)
     headers = [scheduler.directives(said) for said in _with_field(bare, field)]
     noted = any(warning.field == f"job_options.{FIELDS[field]}" for header in headers for warning in header.warnings)
     needless = not scheduler.prefix and field in {"copy_environment", "gpus_per_node"}
-    said = any(header.options != without.options for header in headers)
-    _claim(said or noted or needless, f"{scheduler.name} neither says nor warns about {FIELDS[field]}")
+    return noted or needless or any(header.options != without.options for header in headers)
 
 
 def _with_field(bare: JobSpec, field: str) -> list[JobSpec]:

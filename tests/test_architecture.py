@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -65,8 +66,8 @@ for found in pkgutil.walk_packages(modak.__path__, "modak."):
 def modules(*, core_only: bool) -> tuple[tuple[str, ast.Module], ...]:
     """The modules of MODAK, or of its core, as (path, syntax tree)."""
     package = ROOT / "modak"
-    rooms = {file: file.relative_to(package).parts[0].removesuffix(".py") for file in sorted(package.rglob("*.py"))}
-    files = [file for file, room in rooms.items() if not core_only or room not in SHELL]
+    tops = {file: file.relative_to(package).parts[0].removesuffix(".py") for file in sorted(package.rglob("*.py"))}
+    files = [file for file, top in tops.items() if not core_only or top not in SHELL]
     return tuple((str(file.relative_to(ROOT)), ast.parse(file.read_text())) for file in files)
 
 
@@ -106,23 +107,44 @@ def test_every_module_has_its_place_in_the_architecture() -> None:
     """A newcomer finds each module and package of ``modak`` named on one page."""
     page = (ROOT / "docs" / "architecture.md").read_text()
     present = {file.stem for file in (ROOT / "modak").iterdir() if file.suffix == ".py" or (file / "__init__.py").exists()}
-    assert sorted(name for name in present - {"__init__", "__main__"} if f"`{name}`" not in page and f"`{name}/`" not in page) == []
+    missing = sorted(name for name in present - {"__init__", "__main__"} if f"`{name}`" not in page and f"`{name}/`" not in page)
+    assert missing == [], "name these in docs/architecture.md"
+
+
+@pytest.mark.parametrize("package", ["text", "results", "perfmodel", "choosing", "images", "jobs", "advice"])
+def test_every_module_of_a_large_question_has_its_place_in_the_architecture(package: str) -> None:
+    """Their names alone do not say where to begin."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    present = sorted(file.stem for file in (ROOT / "modak" / package).glob("*.py") if file.stem != "__init__")
+    missing = [name for name in present if f"`{name}`" not in page and f"`{package}/{name}`" not in page]
+    assert missing == [], f"say in docs/architecture.md what these modules of {package}/ are for"
+
+
+def test_the_architecture_names_what_exists() -> None:
+    """A module that was renamed or moved leaves no name behind."""
+    names = re.findall(r"`([a-z_]+(?:/[a-z_]*)?)`", (ROOT / "docs" / "architecture.md").read_text())
+    files = {str(file.relative_to(ROOT / "modak").with_suffix("")) for file in (ROOT / "modak").rglob("*.py")}
+    known = {part for file in files for part in file.removesuffix("/__init__").split("/")}
+    places = (ROOT, ROOT / "modak")
+    lost = [name for name in names if name not in known | files and not any((place / name).is_dir() for place in places)]
+    assert lost == [], "no module or package has these names"
 
 
 def test_the_shell_is_made_of_modules_that_exist() -> None:
     """A name left behind would excuse a module that comes later."""
-    assert sorted(name for name in SHELL if not list((ROOT / "modak").glob(f"{name}*"))) == []
+    assert sorted(name for name in SHELL if not list((ROOT / "modak").glob(f"{name}*"))) == [], "take these out of SHELL, above"
 
 
 def test_the_core_imports_nothing_that_touches_the_world() -> None:
     """No files, processes, network, clock, log, chance, database or web framework."""
-    assert [(place, name) for place, name in imports() if within(name, WORLD)] == []
+    found = [(place, name) for place, name in imports() if within(name, WORLD)]
+    assert found == [], "pass the values in, or do this in a module of the shell (SHELL, above)"
 
 
 def test_the_core_imports_no_module_of_the_shell() -> None:
     """The shell calls the core, never the other way round."""
-    rooms = {f"modak.{room}" for room in SHELL}
-    assert [(place, name) for place, name in imports() if within(name, rooms)] == []
+    shell = {f"modak.{name}" for name in SHELL}
+    assert [(place, name) for place, name in imports() if within(name, shell)] == []
 
 
 def test_the_core_opens_prints_and_asks_for_nothing() -> None:
@@ -145,7 +167,8 @@ def test_no_function_of_the_core_keeps_state_in_its_module() -> None:
 def test_modules_only_define_things_when_they_are_imported() -> None:
     """At a module's own level stand imports, definitions and constants: no loop, no condition, no statement that does something."""
     statements = ((path, node) for path, tree in modules(core_only=False) for node in tree.body)
-    assert [f"{path}:{node.lineno} {ast.unparse(node)[:60]}" for path, node in statements if not defines(node)] == []
+    acting = [f"{path}:{node.lineno} {ast.unparse(node)[:60]}" for path, node in statements if not defines(node)]
+    assert acting == [], "do this in a function"
 
 
 def defines(node: ast.stmt) -> bool:

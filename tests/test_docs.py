@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,14 +39,16 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 def test_every_command_and_option_is_documented() -> None:
     """By its full name, for instance ``modak systems add``; its options by theirs."""
-    assert [f"{name} {o}".strip() for name, options in commands() for o in ["", *options] if not written(o or name)] == []
+    unwritten = [f"{name} {o}".strip() for name, options in commands() for o in ["", *options] if not written(o or name)]
+    assert unwritten == [], "describe these in docs/cli.md"
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
     """Name and default value."""
     from modak.settings import table
 
-    assert [row for row in table() if not written(row[0]) or (row[1] and row[1] not in DOCS)] == []
+    unwritten = [row for row in table() if not written(row[0]) or (row[1] and row[1] not in DOCS)]
+    assert unwritten == [], "describe these with their defaults in docs/cli.md or docs/service.md"
 
 
 def test_every_endpoint_is_documented() -> None:
@@ -55,13 +58,14 @@ def test_every_endpoint_is_documented() -> None:
 
     paths = create_app(read_settings({"MODAK_DATABASE_URL": "sqlite:///nowhere.db"})).openapi()["paths"]
     assert paths
-    assert [path for path in paths if path not in DOCS] == []
+    assert [path for path in paths if path not in DOCS] == [], "describe these in docs/http.md"
 
 
 @pytest.mark.parametrize("kind", ["schedulers", "launchers", "runtimes", "frameworks", "ingest"])
 def test_every_plug_in_is_documented(kind: str) -> None:
     """Every built-in variant by the name that requests and files use."""
-    assert [one.name for one in importlib.import_module(f"modak.{kind}").BUILTIN if not written(one.name)] == []
+    unwritten = [one.name for one in importlib.import_module(f"modak.{kind}").BUILTIN if not written(one.name)]
+    assert unwritten == [], "name these in the table 'Supported schedulers, …' of README.md, and on their page in docs/"
 
 
 def with_examples() -> list[str]:
@@ -78,8 +82,32 @@ def test_examples_in_docstrings_are_true(name: str) -> None:
     assert not ran.failed
 
 
+def found(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one: a function, a class, a field of a class."""
+    try:
+        pkgutil.resolve_name(name)
+    except ImportError:
+        return False
+    except AttributeError:
+        owner, _, field = name.rpartition(".")
+        return found(owner) and field in getattr(pkgutil.resolve_name(owner), "__annotations__", {})
+    return True
+
+
+def test_docstrings_refer_to_what_exists() -> None:
+    """A module or function that was renamed or moved leaves no name behind."""
+    said = [
+        (str(file.relative_to(ROOT)), name)
+        for file in sorted((ROOT / "modak").rglob("*.py"))
+        for name in re.findall(r":[a-z]+:`~?(modak\.[\w.]+)`", file.read_text())
+    ]
+    assert len(said) > 100
+    assert [(file, name) for file, name in said if not found(name)] == [], "nothing has these names"
+
+
 def test_links_between_documents_lead_somewhere() -> None:
     """Every relative link of README.md and docs/ names a file of the repository."""
     files = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
     links = ((file, link) for file in files for link in re.findall(r"\]\(([^)#\s]+)", file.read_text()))
-    assert [f"{file.name}: {link}" for file, link in links if "://" not in link and not (file.parent / link).exists()] == []
+    lost = [f"{file.name}: {link}" for file, link in links if "://" not in link and not (file.parent / link).exists()]
+    assert lost == [], "nothing is there"

@@ -8,10 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from modak import knowledge
 from modak.errors import DataError
-from modak.facts import Processor, System
+from modak.facts import Fact, HostMpi, Node, Partition, Processor, System
 from modak.knowledge import (
     Knowledge,
     packaged_root,
@@ -440,11 +441,29 @@ def test_faults_of_arrays(tmp_path: Path, read: object, text: str, old: str, new
 
 
 @pytest.mark.parametrize(
+    ("of", "field", "value"),
+    [
+        *((Partition, "price_per_node_hour", value) for value in (1e308, 5e-324)),
+        *((Node, "power_w", value) for value in (1e308, 5e-324)),
+        (Node, "accelerators", 10**18),
+        (System, "start_up_s", 1e308),
+    ],
+)
+def test_a_figure_can_be_computed_with(packaged: Knowledge, of: type[Fact], field: str, value: float) -> None:
+    """One that nothing has would make every request for the system fail."""
+    system = packaged.systems[0]
+    entries: dict[type[Fact], Fact] = {System: system, Partition: system.partitions[0], Node: system.partitions[0].node}
+    with pytest.raises(ValidationError, match=field):
+        of.model_validate({**entries[of].model_dump(), field: value})
+
+
+@pytest.mark.parametrize(
     ("name", "data", "start"),
     [
         ("broken.toml", b"name = ", "is not a TOML document: "),
         ("broken.json", b"{", "line 1, column 2: not valid JSON: "),
         ("latin.toml", b'name = "\xe9"', "byte 9: not valid UTF-8"),
+        ("long.toml", b"a = " + b"1" * 5000, "is not a TOML document: a number has more than 4300 digits"),
         ("list.json", b"[1]", "holds no table of keys and values"),
         ("deep.json", b"[" * 100_000, "more than 64 levels"),
     ],
@@ -543,3 +562,8 @@ def test_the_packaged_root_is_found_in_an_installed_package(tmp_path: Path, monk
     assert packaged_root() == tmp_path / "benchmarks_db"
     (tmp_path / "modak" / "_data" / "benchmarks_db" / "systems").mkdir(parents=True)
     assert packaged_root() == tmp_path / "modak" / "_data" / "benchmarks_db"
+
+
+def test_a_value_that_earlier_versions_accepted_is_still_read() -> None:
+    """A database that holds it must stay readable: `srun` has no value `pmi1`, its default is what was meant."""
+    assert HostMpi.model_validate({"family": "mpich", "pmi": "pmi1"}).pmi is None

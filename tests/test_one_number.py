@@ -41,8 +41,13 @@ net,imagenet,zenith,tensorflow,xla,fp32,2,1,,4,throughput,2500,images/s
 net,imagenet,zenith,tensorflow,,fp32,1,1,,1,throughput,300,images/s
 net,imagenet,zenith,tensorflow,,fp32,1,1,,2,throughput,580,images/s
 net,cifar10,zenith,tensorflow,xla,amp,1,1,,4,throughput,9000,images/s
+old,,supermuc-ng,,,,1,,,,wall_time,1100,s
+old,,supermuc-ng,,,,2,,,,wall_time,600,s
+old,,supermuc-ng,,,,4,,,,wall_time,350,s
+old,,supermuc-ng,,,,8,,,,wall_time,225,s
+old,,supermuc-ng,,,,4,48,1,,wall_time,400,s
 """
-"""Builds beside results that name none, graph compilers beside none, several data sets, GPUs, short series."""
+"""Builds beside results that name none, graph compilers beside none, several data sets, GPUs, short series, a table without layouts."""
 AMOUNT = 1000
 """What a request has to do, of what a rate counts."""
 
@@ -134,6 +139,23 @@ def test_what_parameters_tell_is_one_number(service: Service) -> None:
             numbers = [choice["prediction"][name] for name in ("value", "lower", "upper")]
             assert answer["basis"] == "transferred"
             assert _as_time(kind, answer) == pytest.approx(numbers)
+
+
+def test_a_whole_run_of_known_length_is_one_number(service: Service) -> None:
+    """Whole runs of ten epochs that printed the time of an epoch; 25 epochs are asked for."""
+    told = {"application": "trained", "system": "supermuc-ng", "ranks_per_node": 48, "unit": "s", "params.epochs": 10}
+    measured = [(1, 50.0, 540.0), (2, 26.0, 290.0), (4, 14.0, 185.0)]
+    whole = [{**told, "nodes": nodes, "metric": "wall_time", "value": time} for nodes, _, time in measured]
+    epochs = [{**told, "nodes": nodes, "metric": "epoch_time", "value": time} for nodes, time, _ in measured]
+    service.load(incoming(["-"], PLAIN, io.BytesIO(_table([*whole, *epochs]))))
+    kind = SeriesKey(application="trained", system="supermuc-ng", metric="wall_time", unit="s")
+    request = _request(kind)
+    request["job"]["optimisation"]["workload"]["epochs"] = 25
+    choices = service.recommend(request)["choices"]
+    rows = [{**_row(kind, choice["configuration"]), "params.epochs": 25} for choice in choices]
+    for choice, answer in zip(choices, service.predict(_table(rows), "rows.csv")["rows"], strict=True):
+        numbers = [choice["prediction"][name] for name in ("value", "lower", "upper")]
+        assert _as_time(kind, answer) == pytest.approx(numbers)
 
 
 def test_without_a_compiler_is_not_with_any(service: Service) -> None:

@@ -51,10 +51,11 @@ class Oar:
     def directives(self, job):
         has, says = job.resources, job.attributes
         options = [("-n", says.name), ("-l", f"nodes={has.nodes}/core={has.ranks_per_node * has.cores_per_rank}")]
+        nodes = {"-l nodes"}
         left = [name for name in FIELDS if name not in ("name", "nodes") and getattr(says, name, None) not in (None, (), False)]
         left += [name for name in ("memory_per_node", "memory_per_core", "gpus_per_node") if getattr(has, name)]
         warnings = [note(name, "OAR is not told") for name in left if name != "wall_time_s"]
-        return with_site(job, options, (*warnings, *self._unsaid(job)))
+        return with_site(job, options, (*warnings, *self._unsaid(job)), asking=nodes)
 
     def _unsaid(self, job):
         return (note("join", "OAR keeps two files"),) if job.attributes.join is False else ()
@@ -193,6 +194,29 @@ def test_a_variant_that_breaks_its_contract_is_told(installed: Path, tmp_path: P
     )
     done = python(installed, tmp_path, "-c", broken)
     assert "broken: submit holds the command that takes a script" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("Directives((('-n', 'x'),))", "oar drops mandatory_directives; directives has to end in modak.schedulers.header.with_site"),
+        ("with_site(job, [('-l', f'nodes={job.resources.nodes}')])", "oar asks for nodes beside resource_directives: -l nodes=4"),
+        ("with_site(job, [('-l', f'nodes={job.resources.nodes}')], asking=['-l nodes'])", "oar drops account, queue, partition, qos,"),
+    ],
+)
+def test_a_scheduler_that_drops_something_is_told_what_and_how_to_keep_it(installed: Path, tmp_path: Path, header: str, told: str) -> None:
+    """What the site requires, what it asks for nodes with, and all fields of the request that are lost."""
+    broken = f"""
+from modak import testing
+from modak.schedulers.header import Directives, with_site
+import modak_oar
+class Careless(modak_oar.Oar):
+    def directives(self, job):
+        return {header}
+testing.check_scheduler(Careless())
+"""
+    done = python(installed, tmp_path, "-c", broken)
+    assert f"broken: {told}" in done.stderr
 
 
 def test_a_system_and_a_request_can_name_them(installed: Path, tmp_path: Path) -> None:

@@ -327,3 +327,17 @@ def test_packaged_rules_never_bind_threads_twice(
     here = replace(HERE, framework=framework, accelerator=accelerator, launcher=launcher, mpi=mpi[0], mpi_version=mpi[1], threaded=threaded)
     found = apply(rulebook(PACKAGED), here).environment
     assert sum(any(name in found for name in family) for family in EXCLUSIVE) <= 1
+
+
+@pytest.mark.parametrize(("named", "held"), [("keras", True), ("tensorflow", True), ("jax", False)])
+def test_a_framework_on_another_is_both(named: str, held: bool) -> None:
+    """A Keras job runs in an image of TensorFlow: rules for either hold."""
+    assert holds(Condition(framework=(named,)), Situation(framework="tensorflow", front_end="keras")) == held
+
+
+def test_the_rules_of_tensorflow_are_not_for_keras_on_jax(packaged: tuple[Rule, ...]) -> None:
+    """They follow the backend."""
+    situation = replace(HERE, framework="jax", front_end="keras", compilers=(), framework_version=None)
+    names = apply(rulebook(packaged), situation).names
+    assert "keras-front-end" in names
+    assert not [name for name in names if name.startswith("tensorflow")]

@@ -56,6 +56,17 @@ def test_an_unknown_partition_is_asked_for_as_given(known: Known) -> None:
     assert "no partition 'special' is recorded" in messages(found)["job_options.partition"]
 
 
+def test_a_queue_that_is_a_quality_of_service_names_its_field(known: Known) -> None:
+    """Sites call both queues. Each name that is known is listed once."""
+    facts = known(None)
+    queues = tuple(Queue(name="main", qos=name, max_nodes=8) for name in ("regular", "debug"))
+    partition = ONE.model_copy(update={"default": True, "queues": queues})
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": (partition,)})
+    for asked, hint in (("debug", True), ("elsewhere", False)):
+        said = messages(place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, queue=asked))["job_options.queue"]
+        assert ("(known: main)" in said, "job_options.qos" in said) == (True, hint)
+
+
 @pytest.mark.parametrize(("nodes", "queue"), [(1, "micro"), (16, "micro"), (17, "general"), (768, "general"), (769, "large")])
 def test_queues_follow_the_size_of_the_job(nodes: int, queue: str, known: Known) -> None:
     """The first queue that takes the job."""
@@ -100,6 +111,23 @@ def test_the_site_decides_whether_partitions_are_named(known: Known, policy: str
     system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions, "partition_directive": policy})
     found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, partition=asked)
     assert (found.asks_for(4), found.partition and found.partition.name) == (named, "gpu" if asked == "gpu" else "cpu")
+
+
+@pytest.mark.parametrize(
+    ("features", "partition"),
+    [("gpu", "gpu"), ("gpu&hbm80g", "gpu"), ("cpu&ssd", "cpu"), ("hbm80g", "cpu"), ("gpu|cpu", "cpu"), (None, "cpu")],
+)
+def test_features_of_a_partition_choose_it(known: Known, features: str | None, partition: str) -> None:
+    """At sites where features decide, a request that names them means these nodes; a choice of features does not."""
+    facts = known(None)
+    kinds = (
+        ONE.model_copy(update={"name": "cpu", "default": True, "constraint": "cpu"}),
+        ONE.model_copy(update={"name": "gpu", "constraint": "gpu"}),
+    )
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": kinds})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, architecture_constraint=features)
+    assert found.partition is not None
+    assert found.partition.name == partition
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Advice that the script does not carry out."""
+"""What the user of a plan should know or change, because the script does not do it."""

@@ -89,7 +89,7 @@ def _told(rule: Rule, chosen: Chosen) -> str | None:
 
 def _pilot(chosen: Chosen) -> str | None:
     name = chosen.request.workload_name
-    if chosen.prediction.basis != "none" or name is None or chosen.unsaid:
+    if chosen.prediction.basis != "none" or name is None or chosen.needs_amount:
         return None
     if chosen.target.name is None:
         return f"name the system (target.name, or --system): without it, results of {name!r} cannot be used"
@@ -168,9 +168,11 @@ def _assumed(chosen: Chosen) -> str | None:
     if shape.origin != ASSUMED or chosen.prediction.basis == "none":
         return None
     layout = f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')}"
-    unsaid = f"the results behind the time do not state ranks_per_node: it is that of their own layout, and {layout} is a guess"
-    how = "give process_count_per_node and threads, or load them again with 'modak load --set ranks_per_node=… --set threads_per_rank=…'"
-    return f"{unsaid}; {how}"
+    asked = chosen.request.job_options.process_count_per_node or chosen.request.application.mpi_ranks
+    doubt = f"which may not be the requested {layout}" if asked else f"and {layout} is a guess"
+    unsaid = f"the results behind the time do not state ranks_per_node: it is that of their own layout, {doubt}"
+    how = "load them again with 'modak load --set ranks_per_node=… --set threads_per_rank=…'"
+    return f"{unsaid}; {how}" if asked else f"{unsaid}; give process_count_per_node and threads, or {how}"
 
 
 def _image(chosen: Chosen) -> str | None:

@@ -33,13 +33,19 @@ _ASKING: Final = frozenset(
     ("/optimise", "/recommendations", "/predictions", "/sizings", "/get_image", "/get_build", "/get_optimisation", "/get_job_content")
 )
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+_READABLE: Final = {
+    *("systems", "images", "rules", "models", "results", "plans", "builds", "schema", "openapi.json", "metrics"),
+    *("infrastructures", "scripts", "scaling_models", "container_mappings"),
+}
+"""What may be read, with everything below it: the first part of an address."""
 
 
 def scope_of(method: str, path: str) -> str | None:
     """The scope that a request needs; ``None`` if it needs none."""
     if method in _READING:
-        logged = path == "/audit" or (path.startswith("/builds/") and path.endswith("/log"))
-        return None if path in _ALWAYS else "admin" if logged else "read"
+        logged = path.startswith("/builds/") and path.endswith("/log")
+        known = path in _ASKING or path.removeprefix("/").partition("/")[0] in _READABLE
+        return None if path in _ALWAYS else "read" if known and not logged else "admin"
     if method == "POST":
         if path in _ASKING:
             return "optimise"

@@ -214,12 +214,20 @@ INFRASTRUCTURE: Final = _object(
     ),
 )
 SCRIPT: Final = _object(
-    ("id", "description", "conditions", "data"),
+    ("id", "conditions", "data"),
     id=_ID,
-    description=_text("the rule's title"),
+    description=_text("the rule's title; left out if it was sent without one"),
     conditions=_object(
         (),
-        application=_object((), name=_text("of a framework or application"), feature={"type": "object", "description": "what is on"}),
+        application=_object(
+            ("name", "feature"),
+            name=_text("of a framework, an MPI library or an application"),
+            feature={
+                "type": "object",
+                "description": "what must be on: graph compilers, distribution, version",
+                "additionalProperties": {"type": ["boolean", "string"]},
+            },
+        ),
         infrastructure=_object((), name=_text("of a system"), storage_class=_text("kind of storage")),
     ),
     data=_object(("stage", "raw"), stage={"enum": ["pre", "post"], "description": "before or after the run"}, raw=_text("shell text")),
@@ -242,5 +250,5 @@ CONTAINER_MAPPING: Final = _object(
     selectors=_ON,
     container_name=_text("repository/name:tag"),
     container_type={"enum": ["docker", "shub"]},
-    container_registry=_text("host of the registry"),
+    container_registry=_text("host of the registry, or library"),
 )

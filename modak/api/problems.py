@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -87,7 +87,16 @@ def _http(request: Request, error: Exception) -> Response:
     headers = error.headers
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the router names those of the first route that has the address
         headers = {"Allow": ", ".join(_methods(request))}
+        detail = _INSTEAD.get((request.method, request.scope["path"]), detail)
     return problem(error.status_code, phrase, [Fault("", detail)], headers)
+
+
+_INSTEAD: Final = {
+    ("POST", "/scaling_models"): "models are not sent, they are fitted to results: load times that were measured at several sizes "
+    "(POST /results, or 'modak load'), then application.minimal_efficiency limits the ranks; without results, "
+    "optimisation.objective.max_nodes does"
+}
+"""What to do at an address instead of what it does not allow."""
 
 
 def _methods(request: Request) -> list[str]:

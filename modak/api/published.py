@@ -3,30 +3,33 @@
 `/get_image`, `/get_build`, `/get_optimisation` and `/get_job_content` answer the request's own document with one thing
 filled in; what is absent is left out. A caller that treats everything but 200 as no script gets its warnings inside 200,
 as `job.warnings`. The four lists (`/infrastructures`, `/scripts`, `/scaling_models`, `/container_mappings`) are views of
-the systems, rules, models and images that are known; they are written under MODAK's own addresses.
+the systems, rules, models and images that are known. What is sent to three of them is added to these; models are fitted to
+results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
-from modak.api import shapes
-from modak.api.answers import ref
-from modak.api.bodies import document, read
+from modak.api import posted, postedsystems, shapes
+from modak.api.access import actor_of
+from modak.api.answers import ref, told
+from modak.api.bodies import Body, document, read
 from modak.api.direct import SHORT, add_direct, is_open, one_at_a_time
-from modak.api.native import Strict, Wanted, described, service_of
-from modak.api.problems import answer_document
+from modak.api.native import Strict, Wanted, address, described, service_of
+from modak.api.problems import answer, answer_document
 from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
 from modak.dsl import Texts
-from modak.errors import NotFound
+from modak.errors import Conflict, NotFound
+from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
 from modak.response import with_image
-from modak.service import Service
+from modak.service import Known, Service
 
 TAG: Final = TOLERANT
 ANSWERED: Final[dict[int | str, dict[str, Any]]] = {
@@ -78,7 +81,10 @@ def add_routes(app: FastAPI) -> None:
     add_list(app, "/infrastructures", "infrastructure", infrastructures)
     add_list(app, "/scripts", "script", scripts)
     add_list(app, "/scaling_models", "scaling model", scaling_models)
-    add_list(app, "/container_mappings", "container mapping", container_mappings)
+    add_list(app, "/container_mappings", "container mapping", container_mappings, keys=("id", "opt_dsl_code"))
+    add_creating(app, "/infrastructures", "infrastructure", postedsystems.infrastructure)
+    add_creating(app, "/scripts", "script", posted.script)
+    add_creating(app, "/container_mappings", "container mapping", posted.container_mapping)
 
 
 async def get_image(request: Request, strict: Strict = False) -> Response:
@@ -99,11 +105,11 @@ async def get_optimisation(request: Request, strict: Strict = False) -> Response
 def infrastructures(service: Service) -> list[dict[str, Any]]:
     """Systems."""
     facts = service.facts()
-    return [shapes.infrastructure(system, facts) for system in facts.systems.values()]
+    return [shapes.infrastructure(system, facts.processors, facts.accelerators) for system in facts.systems.values()]
 
 
 def scripts(service: Service) -> list[dict[str, Any]]:
-    """Rules."""
+    """Rules whose conditions the published shape can express."""
     return [entry for rule in service.facts().rules for entry in shapes.scripts(rule)]
 
 
@@ -113,30 +119,69 @@ def scaling_models(service: Service) -> list[dict[str, Any]]:
 
 
 def container_mappings(service: Service) -> list[dict[str, Any]]:
-    """Images of the two kinds that the published shape has."""
-    return [shapes.container_mapping(image) for image in service.facts().images if image.reference.startswith(("docker://", "shub://"))]
+    """Images from the registries that the published shape has; first those that were given a name, by which others may be shown, too."""
+    shown = (image for image in service.facts().images if image.reference.partition(":")[0] in shapes.REGISTRIES)
+    return [shapes.container_mapping(image) for image in sorted(shown, key=lambda image: image.opt_dsl_code is None)]
 
 
-def add_list(app: FastAPI, path: str, what: str, find: Callable[[Service], list[dict[str, Any]]]) -> None:
-    """Add reading of one list and of its items."""
+def add_list(app: FastAPI, path: str, what: str, find: Callable[[Service], list[dict[str, Any]]], keys: tuple[str, ...] = ("id",)) -> None:
+    """Add reading of one list and of its items, by any of the ``keys``."""
 
     def every(request: Request) -> Response:
         """All of them, as one list."""
         return unless_known(request, find)
 
     def one(request: Request, id: Wanted) -> Response:
-        """One of them by its `id`."""
+        """One of them by its `id` (container mappings: also by `opt_dsl_code`)."""
         return unless_known(request, lambda service: found(service, id))
 
     def found(service: Service, id: str) -> dict[str, Any]:
-        for item in find(service):
-            if item["id"] == id:
-                return item
+        items = find(service)
+        for key in keys:
+            for item in items:
+                if item[key] == id:
+                    return item
         raise NotFound(f"no {what} has that id", field="id")
 
     add, shown = app.add_api_route, ref(what.replace(" ", "_"))
     add(path, every, methods=["GET"], tags=[TAG], summary=f"Every {what}", name=path, responses=tagged({"type": "array", "items": shown}))
     add(f"{path}/{{id}}", one, methods=["GET"], tags=[TAG], summary=f"One {what}", name=f"one of {path}", responses=tagged(shown))
+
+
+def add_creating(app: FastAPI, path: str, what: str, read_posted: Callable[[Any, Facts], Sequence[Known]]) -> None:
+    """Add creating one item. Unlike elsewhere at the published addresses, unknown query parameters are refused: data is changed."""
+
+    def create(request: Request, body: Body) -> Response:
+        """Adds what is sent, in the name of the caller. `Location` is its URL; 409 if it, or another of its name, is there already."""
+        service = service_of(request)
+        facts = service.facts()
+        values = read_posted(document(body), facts)
+        item = _shown(values, facts)
+        if not service.add(values, actor=actor_of(request)):
+            raise Conflict(f"this {what} is there already: {path}/{item['id']}")
+        return answer(item, status=201, headers={"Location": f"{address(request)}{path}/{item['id']}"})
+
+    name = what.replace(" ", "_")
+    body = {"required": True, "content": {"application/json": {"schema": ref(f"posted_{name}")}}}
+    where = {"Location": {"description": "where it can be read", "schema": {"type": "string"}}}
+    app.add_api_route(
+        path, create, methods=["POST"], tags=["change"], summary=f"Add one {what}", name=f"create {path}", status_code=201,
+        responses=told(ref(name), "What was added", status=201, headers=where), openapi_extra={"requestBody": body},
+    )  # fmt: skip
+
+
+def _shown(values: Sequence[Known], facts: Facts) -> dict[str, Any]:
+    """The published shape of what the values of one body describe."""
+    match values[0]:
+        case System() as system:
+            processors = {one.name: one for one in values if isinstance(one, Processor)}
+            accelerators = {one.name: one for one in values if isinstance(one, Accelerator)}
+            return shapes.infrastructure(system, {**processors, **facts.processors}, {**accelerators, **facts.accelerators})
+        case Rule() as rule:
+            return next(shapes.scripts(rule))
+        case Image() as image:
+            return shapes.container_mapping(image)
+    raise TypeError(f"no published shape shows {type(values[0]).__name__}")
 
 
 async def _only(request: Request, strict: bool, name: str = "", text: Callable[[Texts], str] = lambda texts: "") -> Response:

@@ -1,28 +1,45 @@
-"""Systems, rules, models and images in the shapes of the published addresses. Pure: values in, JSON values out."""
+"""Systems, rules, models and images in the shapes of the published addresses. Pure: values in, JSON values out.
+
+:mod:`modak.api.posted` is the other direction.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
-from modak.facts import Facts, FileSystem, Image, Partition, Rule, System
+from pydantic import ValidationError
+
+from modak.api.posted import DOCKER_HUB, SINGULARITY_HUB, UNTITLED, PostedConditions, condition
+from modak.errors import RequestError
+from modak.facts import Accelerator, Condition, FileSystem, Image, Partition, Processor, Rule, System
 from modak.perfmodel import Curve
 
 Json = dict[str, Any]
-ARCHITECTURES: Final = {"intel": "x86_64", "amd": "x86_64", "arm": "aarch64", "ibm": "ppc64le"}
 GENERIC_CPU: Final = {"x86_64": "x86", "aarch64": "arm", "ppc64le": "power"}
+REGISTRIES: Final = {"docker": DOCKER_HUB, "shub": SINGULARITY_HUB, "library": "library"}
+"""Where images of each scheme are, if their name has no host. The published shape has no others."""
+MOST_ENTRIES: Final = 1000
+"""Entries for one rule; a rule that would need more is not shown."""
 
 
-def infrastructure(system: System, facts: Facts) -> Json:
+def infrastructure(system: System, processors: Mapping[str, Processor], accelerators: Mapping[str, Accelerator]) -> Json:
     """A system. Memory is in bytes, cores are per socket, threads per core."""
     configuration = {
         "scheduler": system.scheduler,
         "storage": {_location(fs): {"storage_class": fs.storage_class} for fs in system.filesystems if fs.storage_class},
         "partitions": {
-            partition.name: _partition(partition, partition is system.default_partition, facts) for partition in system.partitions
+            partition.name: _partition(
+                partition,
+                partition is system.default_partition,
+                processors.get(partition.node.processor),
+                accelerators.get(partition.node.accelerator or ""),
+            )
+            for partition in system.partitions
         },
     }
     return {
@@ -34,26 +51,44 @@ def infrastructure(system: System, facts: Facts) -> Json:
 
 
 def scripts(rule: Rule) -> Iterator[Json]:
-    """A rule that adds shell text or variables: one entry for each application, system and storage class that it names."""
+    """A rule of shell text or variables alone: one entry for each application, graph compiler, system and storage class that it names.
+
+    The shape has fewer conditions than rules have. What it does not say reads as "always", so an entry is there only if reading it gives
+    the rule's own condition.
+    """
     raw = "\n".join(
         [*(shlex.join(["export", f"{name}={value}"]) for name, value in rule.environment.items()), *filter(None, [rule.script])]
     )
     when = rule.when
-    for name, system, storage in product(
-        (*when.framework, *when.application) or (None,), when.system or (None,), when.storage_class or (None,)
-    ):
-        if not raw:
-            return
-        conditions = {
-            "application": _given({"name": name, "feature": dict.fromkeys(when.compiler, True)}) if name or when.compiler else None,
-            "infrastructure": _given({"name": system, "storage_class": storage}) if system or storage else None,
+    programs = (*when.framework, *when.application, *when.mpi)
+    lists = [names or (None,) for names in (programs, when.compiler, when.system, when.storage_class)]
+    if not raw or rule.modules or rule.launcher_options or prod(map(len, lists)) > MOST_ENTRIES:
+        return
+    for name, compiler, system, storage in product(*lists):
+        feature = {
+            **({compiler: True} if compiler else {}),
+            "distribution": when.distribution[0] if when.distribution else None,
+            "version": when.framework_version or when.application_version or when.mpi_version,
         }
-        yield {
-            "id": _id("script", rule.name, name, system, storage),
-            "description": rule.title,
-            "conditions": _given(conditions),
-            "data": {"stage": "post" if rule.stage == "after" else "pre", "raw": raw},
-        }
+        place = _given({"name": system, "storage_class": storage})
+        conditions = _given({"application": {"name": name, "feature": _given(feature)} if name else None, "infrastructure": place})
+        if _says(conditions, when, {"compiler": compiler, "system": system, "storage_class": storage}, name):
+            yield {
+                "id": _id("script", rule.name, name, compiler, system, storage),
+                **({"description": rule.title} if rule.title != UNTITLED else {}),
+                "conditions": conditions,
+                "data": {"stage": "post" if rule.stage == "after" else "pre", "raw": raw},
+            }
+
+
+def _says(shown: Json, when: Condition, one: Mapping[str, str | None], name: str | None) -> bool:
+    """Whether these conditions are the rule's, where of each list one word is looked at."""
+    words = {key: (word,) for key, word in one.items() if word}
+    words |= {key: (name,) for key in ("framework", "application", "mpi") if name and getattr(when, key)}
+    try:
+        return condition(PostedConditions.model_validate(shown)) == when.model_copy(update=words)
+    except (ValidationError, RequestError):
+        return False
 
 
 def scaling_model(curve: Curve) -> Json | None:
@@ -72,36 +107,35 @@ def scaling_model(curve: Curve) -> Json | None:
 
 
 def container_mapping(image: Image) -> Json:
-    """A catalogue entry of Docker Hub or Singularity Hub, which are the types that the published shape has."""
+    """A catalogue entry whose reference has one of the schemes of :data:`REGISTRIES`."""
     labels = image.labels
-    kind, _, name = image.reference.partition("://")
+    scheme, _, name = image.reference.partition("://")
     code = "_".join(
         [labels.framework, labels.version, *labels.compilers, labels.source, "cpu" if labels.accelerator == "none" else labels.accelerator]
     )
     return {
         "id": _id("container_mapping", image.reference),
-        "opt_dsl_code": code,
+        "opt_dsl_code": image.opt_dsl_code or code,
         "app_name": labels.framework,
         "version": labels.version,
         "enable_opt_build": labels.source == "opt-build",
         "target": {"cpu_type": GENERIC_CPU.get(labels.architecture, labels.architecture), "acc_type": labels.accelerator},
         "selectors": dict.fromkeys((*labels.compilers, *labels.distribution), True),
         "container_name": name,
-        "container_type": kind,
-        "container_registry": _registry(kind, name),
+        "container_type": "docker" if scheme == "docker" else "shub",
+        "container_registry": _host(name) or REGISTRIES[scheme],
     }
 
 
-def _partition(partition: Partition, default: bool, facts: Facts) -> Json:
+def _partition(partition: Partition, default: bool, processor: Processor | None, accelerator: Accelerator | None) -> Json:
     node = partition.node
-    processor = facts.processors.get(node.processor)
-    accelerator = facts.accelerators.get(node.accelerator or "")
+    arch = _architecture(processor) if processor else None
     described = {
         "ncpus": node.sockets,
         "cpu": _given(
             {
-                "arch": ARCHITECTURES[processor.vendor] if processor else None,
-                "microarch": processor.microarchitecture if processor else None,
+                "arch": arch,
+                "microarch": processor.microarchitecture if processor and processor.microarchitecture != arch else None,
                 "ncores": node.cores // node.sockets,
                 "nthreads": node.threads_per_core,
             }
@@ -113,13 +147,22 @@ def _partition(partition: Partition, default: bool, facts: Facts) -> Json:
     return {"nnodes": partition.nodes, "default": default, "node": _given(described)}
 
 
+def _architecture(processor: Processor) -> str | None:
+    """The family of a processor's microarchitecture; ``None`` for one that archspec does not know."""
+    import archspec.cpu
+
+    known = archspec.cpu.TARGETS.get(processor.microarchitecture)
+    return known.family.name if known else None
+
+
 def _location(fs: FileSystem) -> str:
     return f"file://{fs.path}" if fs.path else f"file://${fs.path_variable or fs.name}"
 
 
-def _registry(kind: str, name: str) -> str:
-    host = name.split("/")[0]
-    return host if "." in host or ":" in host else {"docker": "docker.io", "shub": "singularity-hub.org"}.get(kind, "")
+def _host(name: str) -> str:
+    """The registry's host at the beginning of an image's name; empty: it has none."""
+    host, slash, _ = name.partition("/")
+    return host if slash and ("." in host or ":" in host) else ""
 
 
 def _id(*parts: str | None) -> str:

@@ -1,1 +1,1 @@
-"""From a target to the choice: the configurations that can run there, how long each takes, and which is best."""
+"""Which configurations of a job can run on a target, how long each takes, and which of them is best."""

@@ -27,7 +27,7 @@ class Chosen:
     """The image that the job runs in; ``None``: no container, or not chosen yet."""
     framework_version: str | None = None
     """The framework's version in the image; ``None``: unknown."""
-    unsaid: bool = False
+    needs_amount: bool = False
     """Whether results would give a time if the request stated its amount of work."""
 
     @property

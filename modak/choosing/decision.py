@@ -31,7 +31,7 @@ class Decision:
     ranking: Ranking
     asked: tuple[Hashable, ...] = ()
     """A cache key: equal for requests with the same target whose essence differs only in counts."""
-    unsaid: tuple[Notice, ...] = ()
+    amounts_needed: tuple[Notice, ...] = ()
     """If results exist but give no time: what the request would have to state."""
     relaxed: tuple[Notice, ...] = ()
     """Constraints that the counts of the request do not meet, and that do not bind it."""

@@ -28,7 +28,7 @@ from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.perfmodel import Curve, Power, Predictions, Question, describe, predict
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.matching import NORMAL
+from modak.perfmodel.predict import of_whole_time
 from modak.perfmodel.startup import is_whole, of_start
 from modak.prepared import prepared
 from modak.target import Target
@@ -261,9 +261,8 @@ def _with_start(predicted: Columns, start_up: Floats, time: Floats) -> tuple[Flo
     """``(spread, below)`` of the whole time: those of work and of a measured start-up, each by its share."""
     if predicted.starting is None:
         return predicted.spread, predicted.below
-    of_work = np.where(predicted.starting.own[predicted.shape], 1 - start_up[predicted.shape] / time, 1.0)
-    of_start = NORMAL * predicted.starting.doubt[predicted.shape] / time
-    return np.hypot(predicted.spread * of_work, of_start), np.hypot(predicted.below * of_work, of_start)
+    each = (start_up[predicted.shape], predicted.starting.doubt[predicted.shape], predicted.starting.own[predicted.shape])
+    return of_whole_time(predicted.spread, time, *each), of_whole_time(predicted.below, time, *each)
 
 
 def _of_length(predicted: Columns, scale: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
@@ -314,7 +313,7 @@ def _smallest(found: Predictions, nodes: Ints, predicted: Callable[[npt.ArrayLik
     curve = found.curve
     if curve is None or curve.scale != "nodes":
         return nodes.astype(np.float64), found.value
-    smallest = curve.sizes[0]
+    smallest = found.smallest
     here = np.flatnonzero(nodes == smallest)
     cost = found.value[here[0]] if here.size else predicted([smallest]).value[0]
     return np.full(len(nodes), smallest), np.full(len(nodes), cost)

@@ -219,7 +219,7 @@ def with_problem(request: Request, problem: Problem) -> Request:
     return request.model_copy(update={"optimisation": request.optimisation.model_copy(update={"workload": work})})
 
 
-def unsaid(request: Request, measured: Sequence[Metric]) -> tuple[Notice, ...]:
+def amounts_needed(request: Request, measured: Sequence[Metric]) -> tuple[Notice, ...]:
     """What the request would have to state so that results of these metrics give a time."""
     work = request.optimisation.workload
     per_sample = [f"{one.name} in {one.unit}" for one in measured if one.per == "sample"]

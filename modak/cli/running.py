@@ -9,17 +9,19 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from modak.cli import common, show
 from modak.errors import Fault, Unavailable
-from modak.interrupts import ignore_further
 from modak.text.amounts import counted
 
 if TYPE_CHECKING:
     from modak.settings import Settings
+
+ENDING: Final = (signal.SIGTERM, signal.SIGINT)
+"""The signals that end a service."""
 
 db = typer.Typer(help="Maintain the database.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -40,7 +42,8 @@ def serve(
 
     from modak.api import logs
 
-    signal.signal(signal.SIGTERM, _end)  # the server, when it has ended well, sends itself once more what ended it
+    for ending in ENDING:
+        signal.signal(ending, _end)  # the server, when it has ended well, sends itself once more what ended it
     with _counted_together(workers):
         uvicorn.run(
             "modak.api:app_from_environment",
@@ -57,14 +60,18 @@ def serve(
             limit_concurrency=now.max_connections,
             proxy_headers=False,  # the application itself believes those proxies that the settings name
         )
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        ignore_further()
+        _ignore_further()
 
 
 def _end(*_: object) -> None:
     """End with status 0; further signals are ignored."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _ignore_further()
     sys.exit()
+
+
+def _ignore_further() -> None:
+    for ending in ENDING:
+        signal.signal(ending, signal.SIG_IGN)
 
 
 def _warn(host: str, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""A system file from the output of commands on the machine. :mod:`modak.detect` runs the commands.
+"""What the output of commands says about a machine, as a system file. :mod:`modak.detect` runs the commands.
 
 Nothing is invented: what no command prints is left out, and a note says so. Every figure cites its command.
 """

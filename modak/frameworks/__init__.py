@@ -1,4 +1,4 @@
-"""Frameworks: one small file for each.
+"""Frameworks: each knows its options, its distribution layers, and how images of it are labelled and built.
 
 A variant is a frozen dataclass that implements :class:`Framework`, with an entry in ``BUILTIN``.
 """

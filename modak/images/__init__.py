@@ -1,1 +1,1 @@
-"""From labels that are wanted to an image that has them, and what an image really contains."""
+"""Which image has the labels that a request wants, and what an image really contains."""

@@ -16,7 +16,7 @@ from modak.errors import DataError, Fault
 from modak.facts import Layout, SeriesKey
 from modak.ingest.columns import SERIES
 from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw
-from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, is_placeholder, quoted, reader
+from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, SMALLEST_VALUE, is_placeholder, quoted, reader
 from modak.results import metrics
 
 
@@ -150,7 +150,7 @@ def _metrics(table: _Table, values: Float64) -> tuple[Int32, list[metrics.Metric
                 found[-1] = known
             except DataError as wrong:
                 table.fault(f"column {wrong.faults[0].field!r}: {wrong.faults[0].message}", rows)
-    beyond = np.isfinite(values) & ~((based > 0) & (based < LARGEST_VALUE))
+    beyond = np.isfinite(values) & ~((based >= SMALLEST_VALUE) & (based <= LARGEST_VALUE))
     if beyond.any():
         table.fault("column 'value': out of range in its base unit", beyond)
     return pair_of, found, based

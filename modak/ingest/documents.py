@@ -1,4 +1,4 @@
-"""What formats of other tools share: JSON whose objects know their line, rows with notes, and the fields that several tools have.
+"""What formats share: the text of a file, JSON whose objects know their line, rows with notes, and fields that several tools have.
 
 Numbers stay text in the spelling of the file, so that they are checked like those of a CSV file.
 """

@@ -29,7 +29,8 @@ DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]{1,4})?")
 
 _LONGEST_TEXT: Final = 200
 _LARGEST_COUNT: Final = 10_000_000
-LARGEST_VALUE: Final = 1e300
+SMALLEST_VALUE, LARGEST_VALUE = 1e-30, 1e30
+"""Beyond what anything measures; products and quotients of such numbers can be computed."""
 _WHOLE: Final = re.compile(r"(0|[1-9][0-9]{0,9})(\.0{1,3})?")
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)")
@@ -98,8 +99,8 @@ def _value(text: str) -> float:
     if not _DECIMAL.fullmatch(text):
         raise ValueError(f"allowed: a finite positive number such as 12.5 or 1.25e1{_hint(text)}")
     value = float(text)
-    if not 0 < value < LARGEST_VALUE:
-        raise ValueError("allowed: a finite positive number")
+    if not SMALLEST_VALUE <= value <= LARGEST_VALUE:
+        raise ValueError(f"allowed: a finite positive number, from {SMALLEST_VALUE:g} to {LARGEST_VALUE:g}")
     return value
 
 

@@ -1,1 +1,1 @@
-"""A job, independent of any scheduler: what it is, how it is put together, and where its data is."""
+"""What the job is, independent of any scheduler: its resources, its command, its data, and what has to be built before it."""

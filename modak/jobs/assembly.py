@@ -157,7 +157,6 @@ def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Re
         numa_constraint=mode.constraint if mode and not mode.standard else None,
         memory_per_node=options.memory_limit,
         memory_per_core=options.minimum_memory_per_processor,
-        whole_node=bool(node) and shape.ranks_per_node * cores == (node.cores if node else 0),
         oversubscribed=_oversubscribed(target, shape),
         node_cores=node.cores if node else None,
         total_ranks=total_ranks(request, shape, nodes),
@@ -207,6 +206,13 @@ def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, t
     return None, (Notice(field="job_options.signal", message=why),)
 
 
+def _constraint(asked: str | None, partition: str | None) -> str | None:
+    """The node features of a job: those that the request names and those of the partition. A choice (``|``) replaces the partition's."""
+    if not asked or not partition or "|" in asked + partition:
+        return asked or partition
+    return "&".join(dict.fromkeys((*asked.split("&"), *partition.split("&"))))
+
+
 def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int | None, signal: Signal | None) -> Attributes:
     options, application = request.job_options, request.application
     named = target.system is not None
@@ -220,7 +226,7 @@ def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int |
         reservation=options.reservation,
         site_resources=options.site_resources,
         wall_time_s=wall_time_s,
-        constraint=options.architecture_constraint or (target.partition.constraint if target.partition else None),
+        constraint=_constraint(options.architecture_constraint, target.partition.constraint if target.partition else None),
         node_list=options.request_specific_nodes,
         array=options.job_array,
         output=options.standard_output_file,

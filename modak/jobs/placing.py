@@ -35,13 +35,15 @@ class Storage:
 def storage(request: Request, target: Target, software: Software) -> Storage:
     """The storage of the class that the request prefers, else the image; of the common class if only the variable is used."""
     asked, wanted = request.application.storage_class_pref, preferred_storage(request, software)
-    if not (wanted or _asked_for(request, software)):
+    named = "MODAK_STORAGE" in variables(request.application.words)
+    if not (wanted or named or _in_rules(software)):
         return Storage()
     found = _of_class(target, wanted or COMMON) or (None if asked else _of_class(target, COMMON))
     if found is None:
         known = sorted({fs.storage_class for fs in (target.system.filesystems if target.system else ()) if fs.storage_class})
         text = f"no storage of class {wanted or COMMON} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
-        return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),) if asked else ())
+        text += "; ${MODAK_STORAGE} has no value: the job will stop there" if named else ""
+        return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),) if asked or named else ())
     common = "the common class, because no other is requested" if not wanted else f"the common class, because the system has no {wanted}"
     why = "as requested" if asked else f"as {software.reference} requires" if found.storage_class == wanted else common
     return Storage(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
@@ -110,9 +112,8 @@ def _amount(workload: Workload) -> str | None:
     return workload.amount if rate else None
 
 
-def _asked_for(request: Request, software: Software) -> bool:
-    named = any(name in text.script for text in software.rules.texts for name in ("MODAK_STORAGE", "preferred_storage_location"))
-    return named or "MODAK_STORAGE" in variables(request.application.words)
+def _in_rules(software: Software) -> bool:
+    return any(name in text.script for text in software.rules.texts for name in ("MODAK_STORAGE", "preferred_storage_location"))
 
 
 def _of_class(target: Target, wanted: str | None) -> FileSystem | None:

@@ -31,8 +31,6 @@ class Resources:
     numa_constraint: str | None = None
     memory_per_node: int | None = None
     memory_per_core: int | None = None
-    whole_node: bool = False
-    """The layout uses every core of its nodes."""
     oversubscribed: bool = False
     """The ranks of a node have more threads than it has hardware threads, or need more cores than it has if the scheduler counts cores."""
     unbound: bool = False
@@ -230,7 +228,18 @@ class JobSpec:
     @property
     def cpus_per_core(self) -> int:
         """CPUs of a core as the scheduler counts them."""
-        return self.resources.threads_per_core if self.system and self.system.cpu_unit == "thread" else 1
+        return self.resources.threads_per_core if self.counts_threads else 1
+
+    @property
+    def cpus_per_task(self) -> int:
+        """CPUs of a rank for Slurm: hardware threads if it counts those and the job uses them, else cores."""
+        has = self.resources
+        return has.threads_per_rank if has.hyperthreads and self.counts_threads else has.cores_per_rank
+
+    @property
+    def counts_threads(self) -> bool:
+        """Whether the scheduler counts hardware threads as CPUs."""
+        return self.system is not None and self.system.cpu_unit == "thread"
 
     @property
     def all_modules(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Launchers: each gives the words that start a command on all ranks, and the lines that it needs in the script.
+"""Launchers: each says how a command is started on all ranks, and which lines of the script that needs.
 
 A variant is a frozen dataclass that implements :class:`Launcher`. Its words are outside the container (followed by the runtime's
 words and the command), except for those that :meth:`Launcher.inside` puts in front of the command.

@@ -10,7 +10,7 @@ from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.family import OTHER_MPI, pmi
 from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
-from modak.schedulers.slurm import cpus_per_task, hint
+from modak.schedulers.slurm import hint
 from modak.script.bash import Line, holds, need, run
 from modak.text.words import Word
 
@@ -64,7 +64,7 @@ def step(job: JobSpec, has: Resources) -> tuple[Word, ...]:
         f"--nodes={has.nodes}",
         f"--ntasks={has.ranks}",
         f"--ntasks-per-node={has.ranks_per_node}",
-        f"--cpus-per-task={cpus_per_task(job) * (job.resources.ranks_per_node // has.ranks_per_node)}",
+        f"--cpus-per-task={job.cpus_per_task * (job.resources.ranks_per_node // has.ranks_per_node)}",
         f"--hint={single}" if single else "--cpu-bind=none" if has.oversubscribed else "--cpu-bind=cores",
         *((f"--mpi={pmi(job)}",) if pmi(job) else ()),
         *(("--overcommit",) if has.oversubscribed else ()),

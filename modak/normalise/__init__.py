@@ -1,4 +1,4 @@
-"""Every accepted spelling of a request -> the canonical one, and a warning for each change.
+"""What a request means, however it is spelt: every accepted spelling becomes the canonical one, with a warning for each change.
 
 No other part of the program is tolerant. Other spellings are read, unknown keys and values are left out, and each such change is a
 warning; ``strict`` turns warnings into faults. What cannot be expressed safely is always a fault. All faults are reported together.

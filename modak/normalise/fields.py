@@ -102,6 +102,8 @@ def variables(value: Any, path: str) -> Read:
 def resources(value: Any, path: str) -> Read:
     """``NAME=VALUE`` in a list, or in text with commas or blanks; objects and Slurm's licences (``matlab:2``, ``matlab``) are read so."""
     if isinstance(value, Mapping):
+        if not all(isinstance(said, str | int) and not isinstance(said, bool) for said in value.values()):
+            return wrong(path, "an object with a text or a count for each name, or a list of NAME=VALUE")
         return noted(path, tuple(f"{name}={said}" for name, said in value.items()), "the object is read as a list of NAME=VALUE")
     entries = items(value)
     if entries is None or not all(isinstance(entry, str) for entry in entries):

@@ -1,4 +1,4 @@
-"""Performance models: linear in their features, fitted to the relative error, with prediction intervals.
+"""How long a run takes, and how sure that is: models that are fitted to measured results, with prediction intervals.
 
 ``fit`` turns results into curves (coefficients, storable as JSON); ``predict`` predicts many sizes in one vectorised call;
 ``predict_rows`` completes a table without values. Costs are times in seconds, or the inverse of a throughput.

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from modak.facts import Fact, Layout, Result, SeriesKey
-from modak.perfmodel import scaling, startup, unsaid
+from modak.perfmodel import merging, scaling, startup
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Mixture
 from modak.perfmodel.startup import StartUp
@@ -149,13 +149,13 @@ def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
 
 
 def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
-    """The cells, with series that describe the same run :func:`merged <modak.perfmodel.unsaid.together>`: one per series and layout."""
+    """The cells, with series of the same run merged (:mod:`modak.perfmodel.merging`): one per series and layout."""
     given = tuple(cells)
-    places = unsaid.together({cell.series.model_dump_json(): cell.series for cell in given}.values())
-    by_series: dict[str, list[tuple[Cell, unsaid.Place]]] = defaultdict(list)
+    destinations = merging.destinations({cell.series.model_dump_json(): cell.series for cell in given}.values())
+    by_series: dict[str, list[tuple[Cell, merging.Destination]]] = defaultdict(list)
     for cell in _with_start(given):
-        for place in places[cell.series.model_dump_json()]:
-            by_series[place.series.model_dump_json()].append((cell, place))
+        for to in destinations[cell.series.model_dump_json()]:
+            by_series[to.series.model_dump_json()].append((cell, to))
     return tuple(one for members in by_series.values() for one in _gathered(members))
 
 
@@ -173,17 +173,17 @@ def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
     return (cell for of in by_series.values() for cell in of.values())
 
 
-def _gathered(members: Sequence[tuple[Cell, unsaid.Place]]) -> Iterable[Cell]:
+def _gathered(members: Sequence[tuple[Cell, merging.Destination]]) -> Iterable[Cell]:
     series, alone = members[0][1].series, members[0][0].series
-    of_one = unsaid.layouts(cell.layout for cell, _ in members)
-    as_given = all(cell.series == alone and place.factor == 1 and of_one[cell.layout] == cell.layout for cell, place in members)
+    of_one = merging.completed(cell.layout for cell, _ in members)
+    as_given = all(cell.series == alone and to.factor == 1 and of_one[cell.layout] == cell.layout for cell, to in members)
     if as_given:
         return [cell if cell.series == series else replace(cell, series=series) for cell, _ in members]
     found: dict[Layout, Cell] = {}
-    for cell, place in members:
+    for cell, to in members:
         layout = of_one[cell.layout]
-        one = found.setdefault(layout, Cell(place.series, layout))
-        one.values.extend(value * place.factor for value in cell.values)
+        one = found.setdefault(layout, Cell(to.series, layout))
+        one.values.extend(value * to.factor for value in cell.values)
         one.ids.extend(cell.ids)
         one.starting.extend(cell.starting)
     return found.values()

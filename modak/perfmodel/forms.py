@@ -8,6 +8,7 @@ perfect scaling. ``L`` is the number of doublings of ``p``. Arrays are ``[fold, 
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -79,6 +80,11 @@ FORMS: tuple[Form, ...] = (
     Line("perfect scaling from the last size", recency=30.0, ridge=1e6, least=1),
 )
 """The library. It and the constants above were chosen by comparing variants on public series (see docs/model-quality.md)."""
+
+
+def fingerprint(library: Sequence[Form]) -> str:
+    """Eight hexadecimal digits that tell one library from another: coefficients belong to the library that they were fitted with."""
+    return f"{zlib.crc32(repr((tuple(library), NOISE, WIDE)).encode()):08x}"
 
 
 def fit(form: Form, p: Array, y: Array, use: Array) -> Array:

@@ -50,6 +50,8 @@ class Predictions:
     """Attributes in which the curve differs from the question."""
     others: tuple[scaling.Series, ...] = ()
     """The measured values of other curves that contributed."""
+    smallest: int = 1
+    """The smallest measured number of nodes."""
 
     @property
     def half_width(self) -> Array:
@@ -65,6 +67,16 @@ def bound(value: Array, spread: Array, below: Array, probability: float) -> Arra
     """The value that is not exceeded with a probability in (0, 1); ``spread`` and ``below`` as in :class:`Predictions`."""
     reach = intervals.stretch(abs(2 * probability - 1))
     return np.asarray(value * np.exp(reach * spread if probability > 0.5 else -reach * below))
+
+
+def of_whole_time(half_width: Array, time: Array, start_up: npt.ArrayLike, doubt: npt.ArrayLike, own: npt.ArrayLike) -> Array:
+    """Half-width of the interval of the log of a whole ``time``, from that of its work.
+
+    ``start_up`` seconds of the time, with a standard deviation ``doubt``, are start-up. ``own``: whether that was measured in the
+    configuration in question; else the half-width of the work applies to the whole time.
+    """
+    of_work = np.where(own, 1 - np.asarray(start_up) / time, 1.0)
+    return np.hypot(half_width * of_work, NORMAL * np.asarray(doubt) / time)
 
 
 def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> Predictions:
@@ -93,24 +105,85 @@ class Foretold(NamedTuple):
     kin: Sequence[relatives.Kin]
     noise: float
     """See :func:`noise`; the intervals are at least this wide."""
+    smallest: int
+    """The smallest measured number of nodes."""
 
 
 def foretell(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float = 0.9) -> Foretold:
     """The curve's own forecast at ``sizes`` on ``nodes``, pooled with its kin where these were measured; intervals at ``level``.
 
-    ``curves``: those of the application, among which kin are searched.
+    ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
+    says nothing of how the run scales. A curve on few numbers of nodes is predicted from results of the same run that do not state their
+    layout, if these are on more (:func:`_moved`).
     """
-    own, kin = scaling.evaluate(curve.mixture, sizes, nodes if curve.scale != "nodes" else None), _kin_of(curve, curves)
-    width, few = intervals.half_widths(own, level), len(curve.sizes) <= FEW_SIZES
+    if (whole := _without_layout(curve, curves)) is not None:
+        return _moved(curve, whole, [one for one in curves if one is not curve], sizes, nodes, level)
+    beside = None if curve.scale == "nodes" else nodes
+    own, kin = scaling.evaluate(curve.mixture, sizes, beside), _kin_of(curve, curves)
+    few, last = len(curve.sizes) <= FEW_SIZES, curve.sizes[-1]
+    told = own.log_value, intervals.half_widths(own, level)
     heard = ((own.doublings > 0) | few) & relatives.reached(kin, sizes)
-    value = own.log_value
     if heard.any():
-        pooled = relatives.pool(own, curve.sizes[-1], kin, sizes)
-        value = np.where(heard, pooled.log_value, value)
-        sides = zip(intervals.half_widths(pooled, level), width, strict=True)
-        width = intervals.Sides(*(np.where(heard, together, alone) for together, alone in sides))
+        told = _where(heard, relatives.pool(own, last, kin, sizes), told, level)
+    far = (own.doublings > 0) & ~heard
+    if kin and len(curve.sizes) == 1 and far.any():
+        continued = _forecasts_of(kin, curve, curves, sizes, beside)
+        told = _where(far, replace(relatives.pool(own, last, kin, sizes, continued), relatives=0), told, level)
+        heard |= far
+    value, width = told
     of_repeats = noise(curve, curves)
-    return Foretold(value, at_least(width, of_repeats, level), own.doublings, heard, kin, of_repeats)
+    doublings = own.doublings if curve.scale == "nodes" else np.maximum(own.doublings, np.log2(nodes / max(curve.nodes)))
+    return Foretold(value, at_least(width, of_repeats, level), doublings, heard, kin, of_repeats, min(curve.nodes))
+
+
+def _without_layout(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
+    """The curve of the same run without a layout, if ``curve`` has one and was measured on few, and on fewer, numbers of nodes.
+
+    Few are :data:`FEW_SIZES`, and one for a curve over ranks or GPUs.
+    """
+    measured = len(set(curve.nodes))
+    if measured > (FEW_SIZES if curve.scale == "nodes" else 1) or _silent(curve):
+        return None
+    silent = (one for one in curves if _silent(one) and one.series == curve.series)
+    return next((one for one in silent if one.layout.batch_size == curve.layout.batch_size and len(one.sizes) > measured), None)
+
+
+def _silent(curve: Curve) -> bool:
+    """Whether the results of a curve do not state their layout."""
+    layout = curve.layout
+    return curve.scale == "nodes" and not (layout.ranks_per_node or layout.threads_per_rank or layout.gpus_per_node)
+
+
+def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> Foretold:
+    """The forecast of ``whole``, times the ratio of the costs of ``curve`` to its costs on the same nodes.
+
+    Along nodes the ratio is fitted, as for other kin. A curve over ranks or GPUs gives it on its one number of nodes, at the layout in
+    question. The interval widens with the distance from the nodes of ``curve``.
+    """
+    here = np.unique(np.array(curve.nodes, dtype=np.float64))
+    told, there = (foretell(whole, others, at, at, level) for at in (nodes, here))
+    if curve.scale == "nodes":
+        kin = relatives.moved(curve.measured, whole.measured, there.log_value)
+        ratio, doublings = kin.level + kin.slope * np.log2(nodes / here[-1]), np.zeros(nodes.shape)
+        doubts = intervals.Sides(doublings, doublings)
+    else:
+        alone = [one for one in others if one is not whole]
+        own = foretell(curve, alone, sizes / nodes * here, np.broadcast_to(here, nodes.shape), level)
+        kin = relatives.Kin(whole.measured, level=0.0, slope=0.0, unlikeness=relatives.UNKNOWN_LIKENESS)
+        ratio, doubts, doublings = own.log_value - there.log_value, own.width, own.doublings
+    away = np.abs(np.log2(nodes[..., None] / here)).min(axis=-1)
+    unlike = NORMAL * intervals.stretch(level) * kin.unlikeness * away
+    width = intervals.Sides(*(np.hypot(np.hypot(side, doubt), unlike) for side, doubt in zip(told.width, doubts, strict=True)))
+    beyond = np.where((nodes < here[0]) | (nodes > here[-1]), np.minimum(told.doublings, away), 0.0)
+    return Foretold(
+        told.log_value + ratio,
+        at_least(width, of_repeats := noise(curve, others), level),
+        np.maximum(doublings, beyond),
+        np.ones(nodes.shape, dtype=bool),
+        (kin, *(told.kin if told.heard.any() else ())),
+        of_repeats,
+        min(*curve.nodes, *whole.nodes),
+    )
 
 
 def at_least(width: intervals.Sides, of_repeats: float, level: float) -> intervals.Sides:
@@ -118,11 +191,28 @@ def at_least(width: intervals.Sides, of_repeats: float, level: float) -> interva
     return intervals.Sides(*(np.maximum(side, of_repeats * intervals.stretch(level)) for side in width))
 
 
+def _where(
+    at: npt.NDArray[np.bool_], pooled: scaling.Forecast, told: tuple[Array, intervals.Sides], level: float
+) -> tuple[Array, intervals.Sides]:
+    """Log costs and half-widths: those of ``pooled`` where ``at`` is true, elsewhere those that were ``told``."""
+    value, width = told
+    sides = zip(intervals.half_widths(pooled, level), width, strict=True)
+    return np.where(at, pooled.log_value, value), intervals.Sides(*(np.where(at, together, alone) for together, alone in sides))
+
+
 def _kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
     """Comparable curves of the same application that share a measured size with ``curve``, the most alike first."""
     comparable = [one for one in curves if one is not curve and _comparable(one, curve)]
     same, others = ([one.measured for one in comparable if _other_program(curve, one) == apart] for apart in (False, True))
     return relatives.compare(curve.measured, same, others)
+
+
+def _forecasts_of(
+    kin: Sequence[relatives.Kin], curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array | None
+) -> list[scaling.Forecast]:
+    """The forecasts of the kin of ``curve``, each by itself."""
+    fits = {one.measured: one.mixture for one in curves if one is not curve and _comparable(one, curve)}
+    return [scaling.evaluate(fits[one.relative], sizes, nodes) for one in kin]
 
 
 def _comparable(one: Curve, other: Curve) -> bool:
@@ -147,11 +237,10 @@ def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve])
     at_measured = 0.0 if curve.estimated else NOISE  # the interval of an estimate is that of the next run already
     there = (np.where(measured, np.maximum(np.minimum(side, at_measured), told.noise), side) for side in told.width)
     below, spread = (np.hypot(side, doubt) for side in there)
-    doublings = told.doublings if curve.scale == "nodes" else np.maximum(told.doublings, np.log2(nodes / max(curve.nodes)))
-    kinds = zip(measured.ravel(), (doublings > 0).ravel(), told.heard.ravel(), strict=True)
+    kinds = zip(measured.ravel(), (told.doublings > 0).ravel(), told.heard.ravel(), strict=True)
     basis = tuple(_basis(match, few, bool(m), bool(d), bool(h)) for m, d, h in kinds)
     others = tuple(one.relative for one in told.kin) if told.heard.any() else ()
-    return Predictions(value, spread, below, basis, doublings, curve, match.differences, others)
+    return Predictions(value, spread, below, basis, told.doublings, curve, match.differences, others, told.smallest)
 
 
 def noise(curve: Curve, curves: Sequence[Curve]) -> float:

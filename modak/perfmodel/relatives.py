@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -68,26 +68,35 @@ def reached(kin: Sequence[Kin], sizes: Array) -> npt.NDArray[np.bool_]:
     return np.asarray(np.any(within, axis=0))
 
 
-def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike) -> Forecast:
+def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike, forecasts: Sequence[Forecast] = ()) -> Forecast:
     """The forecast ``own`` (at ``sizes``) pooled with ``kin``; unchanged where none of them was measured.
 
     ``last`` is the target's largest measured size. Each forecast has the weight ``(error + FLOOR)^-POWER``; the total weight of relatives
     grows only with the square root of their number, since their errors are alike. ``relatives`` of the result counts the contributors.
+    ``forecasts`` of the kin at ``sizes`` count where these were not measured, with their own errors; without them, nothing does.
     """
     if not kin:
         return own
     p = np.asarray(sizes, dtype=np.float64).ravel()
-    rows = np.array([_log_cost(one.relative, p) + one.level + one.slope * np.log2(p / last) for one in kin])
-    unlike = np.array([one.unlikeness for one in kin])
+    rows = np.array([_log_cost(one.relative, p) for one in kin])
+    unlike = np.broadcast_to(np.array([one.unlikeness for one in kin])[:, None], rows.shape)
+    doubt = np.zeros(rows.shape)
+    if forecasts:
+        told = np.isnan(rows)
+        unlike = np.where(told, np.hypot(unlike, [_error(one) for one in forecasts]), unlike)
+        doubt = np.where(told, [one.disagreement.ravel() for one in forecasts], doubt)
+        rows = np.where(told, [one.log_value.ravel() for one in forecasts], rows)
+    rows += np.array([one.level + one.slope * np.log2(p / last) for one in kin])
     heard = np.isfinite(rows)
-    error = np.where(np.isnan(own.error.ravel()), UNKNOWN_ERROR, own.error.ravel())
+    error = _error(own)
     own_weight = (error + FLOOR) ** -POWER
-    weights = np.vstack([own_weight, heard * (unlike[:, None] + FLOOR) ** -POWER / np.sqrt(len(kin))])
+    weights = np.vstack([own_weight, heard * (unlike + FLOOR) ** -POWER / np.sqrt(len(kin))])
     weights /= weights.sum(axis=0)
     logs = np.vstack([own.log_value.ravel(), np.where(heard, rows, 0.0)])
     middle = (weights * logs).sum(axis=0)
-    spread = np.sqrt((weights * (logs - middle) ** 2).sum(axis=0) + weights[0] * own.disagreement.ravel() ** 2)
-    pooled_error = weights[0] * error + (weights[1:] * unlike[:, None]).sum(axis=0)
+    doubts = np.vstack([own.disagreement.ravel(), doubt])
+    spread = np.sqrt((weights * ((logs - middle) ** 2 + doubts**2)).sum(axis=0))
+    pooled_error = weights[0] * error + (weights[1:] * unlike).sum(axis=0)
     shape = own.log_value.shape
     return Forecast(
         middle.reshape(shape),
@@ -102,18 +111,30 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike) -
     )
 
 
+def _error(forecast: Forecast) -> Array:
+    """The validation errors of a forecast, flat; :data:`UNKNOWN_ERROR` where there are none."""
+    return np.where(np.isnan(forecast.error.ravel()), UNKNOWN_ERROR, forecast.error.ravel())
+
+
 def _compare(series: Series, relative: Series, apart: float) -> Kin | None:
-    sizes = np.array(series.sizes)
-    ratio = np.log(np.array(series.costs)) - _log_cost(relative, sizes)
-    common = np.isfinite(ratio)
-    if not common.any():
+    log_costs = _log_cost(relative, np.array(series.sizes))
+    if not np.isfinite(log_costs).any():
         return None
+    kin = moved(series, relative, log_costs)
+    return replace(kin, unlikeness=math.hypot(kin.unlikeness, apart))
+
+
+def moved(series: Series, relative: Series, log_costs: Array) -> Kin:
+    """``relative`` moved to the ``series``, at whose sizes it has these ``log_costs`` (NaN: unknown; at least one is known)."""
+    ratio = np.log(np.array(series.costs)) - log_costs
+    common = np.isfinite(ratio)
+    sizes = np.array(series.sizes)
     doublings, ratio = np.log2(sizes[common] / sizes[-1]), ratio[common]
     weight = np.exp(RECENCY * doublings)
     centre = (weight * doublings).sum() / weight.sum()
     slope = (weight * (doublings - centre) * ratio).sum() / ((weight * (doublings - centre) ** 2).sum() + RIDGE)
     level = (weight * (ratio - slope * doublings)).sum() / weight.sum()
-    return Kin(relative, float(level), float(slope), math.hypot(_unlikeness(doublings, ratio, weight), apart))
+    return Kin(relative, float(level), float(slope), _unlikeness(doublings, ratio, weight))
 
 
 def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> float:

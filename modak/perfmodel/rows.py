@@ -14,9 +14,9 @@ from modak.perfmodel.curves import Curve, cost
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
+from modak.perfmodel.lengths import scaled, with_length
 from modak.perfmodel.matching import SPREAD, Power, Question, agrees, most_in_a_node
 from modak.perfmodel.predict import Predictions, predict
-from modak.perfmodel.startup import LENGTHS, WHOLE, is_whole, lengths, named_lengths, of_start
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 from modak.results.metrics import metric, to_base
 
@@ -86,8 +86,8 @@ def predict_rows(
     for key, members in groups.items():
         nodes = np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
         known = [curve for curve in curves.get(str(key[0]), ()) if key[4] in (None, curve.series.unit)]
-        question, able = _with_length(questions[key], known)
-        predictions = _scaled(predict(able, question, nodes, power), question, asked=questions[key].metric)
+        question, able = with_length(questions[key], known)
+        predictions = scaled(predict(able, question, nodes, power), question, asked=questions[key].metric)
         origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
         one = rows[members[0]]
         datasets = () if one.get("dataset") else _datasets(one.get("metric") or "", one.get("system"), known)
@@ -189,48 +189,6 @@ def _question(row: Mapping[str, Any], graph_compilers: frozenset[str] = frozense
         attributes["params"] = params
     layout = Layout(**{name: _count(row.get(name)) for name in COUNTS})
     return Question(attributes, layout, row.get("metric") or None, without=graph_compilers if off else frozenset())
-
-
-def _with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, Sequence[Curve]]:
-    """The question with the length of its run apart from other parameters, and without times of whole runs of unknown length.
-
-    If there are only times of its epochs or steps, the question is about these. If only times of unknown length can answer, a length stays
-    a parameter: they are of another run.
-    """
-    params = question.attributes.get("params", {})
-    asked = named_lengths(params) if params else {}
-    if not asked:
-        return question, curves
-    able = [curve for curve in curves if not is_whole(curve.series) or asked.keys() & lengths(curve.series).keys()]
-    parts = (f"{name.removesuffix('s')}_time" for name in asked) if question.metric == WHOLE else ()
-    known = {curve.series.metric for curve in able}
-    metrics = (question.metric, *parts) if question.metric else known
-    found = next((name for name in metrics if name in known), None)
-    if found is None:
-        return question, curves
-    rest = {name: text for name, text in params.items() if name not in LENGTHS or not named_lengths({name: text})}
-    attributes = {name: value for name, value in question.attributes.items() if name != "params"} | ({"params": rest} if rest else {})
-    return replace(question, attributes=attributes, lengths=asked, metric=question.metric and found), able
-
-
-def _scaled(found: Predictions, question: Question, asked: str | None) -> Predictions:
-    """The predictions at the length in question: of a whole run of another length, or of parts if ``asked`` is a whole run.
-
-    The interval allows for start-up in a measured run.
-    """
-    if found.curve is None or not question.lengths:
-        return found
-    if asked == WHOLE and not is_whole(found.curve.series):
-        count = question.lengths[f"{metric(found.curve.series.metric, found.curve.series.unit).per}s"]
-        start_up = found.curve.start_up.seconds if found.curve.start_up else 0.0
-        return replace(found, value=found.value * count + start_up)
-    if not is_whole(found.curve.series):
-        return found
-    done = lengths(found.curve.series)
-    scale = next((length / done[name] for name, length in question.lengths.items() if name in done), 1.0)
-    reach = of_start(scale)
-    above, below = np.hypot(found.spread, np.fmax(reach, 0.0)), np.hypot(found.below, np.fmin(reach, 0.0))
-    return replace(found, value=found.value * scale, spread=above, below=below)
 
 
 def _counted(row: Mapping[str, Any]) -> str | None:

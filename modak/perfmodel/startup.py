@@ -128,12 +128,12 @@ def is_whole(series: SeriesKey) -> bool:
 
 
 def number(text: str | None) -> float | None:
-    """A parameter as a positive finite number; ``None``: it is none."""
+    """A parameter as a positive number that can be computed with; ``None``: it is none."""
     try:
         found = float(text or "")
     except ValueError:
         return None
-    return found if 0 < found < float("inf") else None
+    return found if 1e-30 <= found <= 1e30 else None
 
 
 def _in_order(values: Sequence[float], ids: Sequence[int]) -> npt.NDArray[np.float64]:

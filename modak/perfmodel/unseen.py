@@ -20,10 +20,10 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import parameters
 from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
+from modak.perfmodel.merging import SPELLINGS
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.predict import NOISE
 from modak.perfmodel.startup import number
-from modak.perfmodel.unsaid import SPELT
 from modak.text.numbering import Numbers, shortened, spelt_out
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
@@ -100,7 +100,7 @@ def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
     shape = {"ranks_per_node": layout.ranks_per_node, "gpus_per_node": layout.gpus_per_node, "nodes": layout.nodes}
     known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
     features = tuple(sorted(numbers.items()))
-    told = ((name, SPELT[name](value) if name in SPELT else value) for name, value in known.items() if value is not None)
+    told = ((name, SPELLINGS[name](value) if name in SPELLINGS else value) for name, value in known.items() if value is not None)
     return Run(application, features, tuple(sorted((name, str(value)) for name, value in told)))
 
 

@@ -1,1 +1,1 @@
-"""Recipes: what an image is made of, and the definition or Dockerfile that makes it. Start at :mod:`modak.recipes.plan`."""
+"""How an image is built: what it is made of, and the definition or Dockerfile that makes it. Start at :mod:`modak.recipes.plan`."""

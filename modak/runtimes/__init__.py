@@ -1,4 +1,4 @@
-"""Container runtimes: each puts its words between the launcher and the command, and gives the lines that it needs in the script.
+"""Container runtimes: each says how a command is run in an image, and which lines of the script that needs.
 
 A variant is a frozen dataclass that implements :class:`Runtime`. The script's variable ``MODAK_IMAGE`` is the path of the image.
 """

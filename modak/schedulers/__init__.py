@@ -55,7 +55,7 @@ class Scheduler(Protocol):
         """The variable that holds the path of a file with the job's hosts; ``None``: there is none."""
 
     def directives(self, job: JobSpec) -> Directives:
-        """The header lines of a job, without the prefix."""
+        """The header lines of a job, without the prefix, with those that the site requires: :func:`modak.schedulers.header.with_site`."""
 
     def signals(self, job: JobSpec) -> bool:
         """Whether it can send the signal before the time limit to the script alone. If not, a timer in the script does."""

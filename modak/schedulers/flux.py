@@ -9,7 +9,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, note, options, whole_environment, with_site
-from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone, unsaid
+from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone
 
 ASKING: Final = ("--nodes", "--nslots", "--cores-per-slot", "--gpus-per-slot")
 KINDS: Final = ("after", "afterany", "afterok", "afternotok")
@@ -106,7 +106,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         for field, path in (("output", says.output), ("error", says.error))
         if path and not _file(path)
     ]
-    found += [*queues_alone(job, "Flux"), *unsaid(job, "Flux", "qos", "reservation", "site_resources")]
+    found += [*queues_alone(job, "Flux"), *no_option(job, "Flux", "qos", "reservation", "site_resources")]
     if says.requeue is not None:
         found.append(note("requeue", "Flux does not requeue jobs: left out"))
     if says.array:

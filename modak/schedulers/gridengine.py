@@ -12,7 +12,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, Option, checked, expand_nodes, mib, note, whole_environment, with_site
-from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone, shared_files, unsaid
+from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone, shared_files
 from modak.schedulers.pbs import SHELL, date_time, job_name, letters, plain_path, qsub_warnings, site_resources, walltime
 
 USUAL: Final = ("smp", "mpi")
@@ -65,9 +65,9 @@ class GridEngine:
         whole = (("-V",),) if whole_environment(job) else ()
         chosen = (*((flag, value) for flag, value in table if value), HERE, *whole)
         header = with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
-        if job.resource_directives:
-            return header
-        rest = (option for option in header.options if option[0] != "-pe")
+        rest = [option for option in header.options if option[0] != "-pe"]
+        if job.resource_directives and len(rest) == len(header.options):
+            return header  # slots only where the site names an environment for them
         return checked(Directives((*rest, *_slots(job)), header.warnings))
 
     def signals(self, job: JobSpec) -> bool:
@@ -118,7 +118,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     found += queues_alone(job, "Grid Engine")
     if says.constraint or has.numa_constraint:
         found.append(note("constraint", "Grid Engine has no node features, only resources named by the site: the constraint is left out"))
-    found += unsaid(job, "Grid Engine", "qos")
+    found += no_option(job, "Grid Engine", "qos")
     if has.gpus_per_node and not job.resource_directives:
         found.append(note("gpus_per_node", "the script assumes a resource called gpu that counts per job: check both with the site"))
     if has.gpus_per_node and _slot_memory(job):

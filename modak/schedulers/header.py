@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -28,6 +28,8 @@ LEFT_TO_REQUEST: Final[Mapping[str, str]] = {
 }
 """Options that mean nothing without a value, and the field of a job that has it. So do those that end in ``=``."""
 _IN_BRACES: Final = re.compile(r"\{([a-z_]+)\}")
+_PART: Final = re.compile(r":[A-Za-z][A-Za-z0-9_]*=[^:]*")
+"""``:ngpus={gpus_per_node}`` within an option of PBS."""
 _HARMLESS: Final = re.compile(r"[A-Za-z0-9._:,/@%+=&|(){}\[\]^~?*!<>-]+")
 
 
@@ -95,9 +97,9 @@ def with_site(
     each option that the site's replaces, for each site's option without a value in the request, and for what the resource directives
     do not express. Raises as :func:`checked` does.
     """
-    required = _site(job)
+    required = _options(job.system.mandatory_directives) if job.system else ()
     if job.resource_directives:
-        chosen, lost = _in_the_sites_words(job, chosen, asking)
+        chosen, lost = _in_the_sites_words(job, chosen, synonyms, asking)
         warnings = (*warnings, *lost)
     if not required:
         return checked(Directives(tuple(chosen), tuple(warnings)))
@@ -115,14 +117,21 @@ def with_site(
                     f"the site requires {asked} in every job: without it, the job is rejected",
                 )
             )
-    replaced = ((" ".join(option), site[setting]) for setting, option in given if setting in site)
-    said = (f"the site requires {new!r} in every job: it replaces {old!r}" for old, new in replaced if old != new)
-    notices = (*(Notice(field="job_options", message=message) for message in said), *missing)
+    notices = (*_replaced(given, site), *missing)
     return checked(Directives((*(option for setting, option in given if setting not in site), *kept), (*warnings, *notices)))
 
 
-def _site(job: JobSpec) -> tuple[Option, ...]:
-    return tuple(tuple(text.split(" ", 1)) for text in (job.system.mandatory_directives if job.system else ()))
+def _replaced(given: Iterable[tuple[str, Option]], site: Mapping[str, str]) -> Iterator[Notice]:
+    """A warning for each option that the site's for the same setting replaces with something else."""
+    both = ((" ".join(option), site[setting]) for setting, option in given if setting in site)
+    told = (f"the site requires {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
+    return (Notice(field="job_options", message=message) for message in told)
+
+
+@lru_cache(maxsize=256)
+def _options(texts: tuple[str, ...]) -> tuple[Option, ...]:
+    """A site's options as words."""
+    return tuple(tuple(text.split(" ", 1)) for text in texts)
 
 
 def _left_to_request(setting: str, option: Option, given: Sequence[tuple[str, Option]]) -> bool:
@@ -137,29 +146,47 @@ def _has_value(option: Option) -> bool:
 
 
 def _charged(job: JobSpec, chosen: Sequence[Option], required: Sequence[Option], synonyms: Mapping[str, str]) -> Sequence[Option]:
-    """The options with the account under the name that the site requires for it, where that is not the scheduler's usual one."""
+    """The options with the account under the names that the site requires for it, in place of the scheduler's usual one."""
     names = [name for option in required if (name := " ".join(option).removesuffix("=")) in ACCOUNTS]
-    account, usual = job.attributes.account, next((option for option in chosen if _flag(option) in ACCOUNTS), None)
-    if not (names and account and usual) or _flag(usual) in [synonyms.get(name, name) for name in names]:
+    account = job.attributes.account
+    usual = next((option for option in chosen if _flag(option) in ACCOUNTS), None) if names and account else None
+    if not (account and usual):
         return chosen
-    own = tuple((f"{name}={account}",) if name.startswith("--") else _short(name, account) for name in names)
+    own = tuple(usual if synonyms.get(name, name) == _flag(usual) else _naming(name, account) for name in names)
     return tuple(each for option in chosen for each in (own if option is usual else (option,)))
 
 
-def _short(name: str, value: str) -> Option:
+def _naming(name: str, account: str) -> Option:
+    """An option for the account: ``--bank=A``, ``-P A``, ``-W group_list=A``."""
     flag, _, attribute = name.partition(" ")
-    return (flag, f"{attribute}={value}" if attribute else value)
+    return (f"{name}={account}",) if name.startswith("--") else (flag, f"{attribute}={account}" if attribute else account)
 
 
-def _in_the_sites_words(job: JobSpec, chosen: Sequence[Option], asking: Collection[str]) -> tuple[Sequence[Option], tuple[Notice, ...]]:
-    """The options with the partition's resource directives where the usual ones for the job's nodes were, and what these said beyond."""
+def _in_the_sites_words(
+    job: JobSpec, chosen: Sequence[Option], synonyms: Mapping[str, str], asking: Collection[str]
+) -> tuple[Sequence[Option], tuple[Notice, ...]]:
+    """The options with the partition's resource directives in place of the usual ones for the job's nodes and of those for the same
+    settings, and a warning for what these said beyond."""
     values = _values(job)
-    texts = (text for text in job.resource_directives if all(values[name] for name in _IN_BRACES.findall(text)))
-    own: list[Option] = [tuple(_IN_BRACES.sub(lambda at: str(values[at[1]]), text).split(" ", 1)) for text in texts]
+    own: list[Option] = [tuple(text.split(" ", 1)) for text in (_filled(text, values) for text in job.resource_directives) if text]
+    site = {setting: " ".join(option) for setting, option in _by_setting(own, synonyms)}
     usual = [option for option in chosen if _flag(option) in asking]
     at = chosen.index(usual[0]) if usual else len(chosen)
-    rest = [option for option in chosen if option not in usual]
-    return (*chosen[:at], *own, *(option for option in rest if option not in chosen[:at])), _lost(job, usual, [*own, *rest])
+    others = [[each for each in _by_setting(part, synonyms) if each[1] not in usual] for part in (chosen[:at], chosen[at:])]
+    before, after = ([option for setting, option in part if setting not in site] for part in others)
+    header = (*before, *own, *after)
+    return header, (*_replaced((each for part in others for each in part), site), *_lost(job, usual, header))
+
+
+def _filled(text: str, values: Mapping[str, int]) -> str:
+    """A resource directive with numbers for its placeholders. What the job does not ask for is left out: a part ``:NAME={…}`` of the
+    option, else the whole option (empty)."""
+
+    def lacks(part: str) -> bool:
+        return not all(values[name] for name in _IN_BRACES.findall(part))
+
+    asked = _PART.sub(lambda part: "" if lacks(part[0]) else part[0], text)
+    return "" if lacks(asked) else _IN_BRACES.sub(lambda at: str(values[at[1]]), asked)
 
 
 def _values(job: JobSpec) -> Mapping[str, int]:
@@ -169,7 +196,7 @@ def _values(job: JobSpec) -> Mapping[str, int]:
     per_node = {"cores": has.cores_per_node, "cpus": job.cpus_per_node, "gpus": has.gpus_per_node, "memory_mib": memory}
     return {
         **{"nodes": has.nodes, "ranks": has.ranks, "ranks_per_node": has.ranks_per_node},
-        **{"threads_per_rank": has.threads_per_rank, "cores_per_rank": has.cores_per_rank},
+        **{"threads_per_rank": has.threads_per_rank, "cores_per_rank": has.cores_per_rank, "cpus_per_task": job.cpus_per_task},
         **{name: has.nodes * count for name, count in per_node.items()},
         **{f"{name}_per_node": count for name, count in per_node.items()},
     }
@@ -179,19 +206,21 @@ def _lost(job: JobSpec, usual: Iterable[Option], header: Sequence[Option]) -> tu
     """A warning for each wish of the request that only the usual options hold."""
     says, has = job.attributes, job.resources
     wishes = {
-        "node_list": expand_nodes(says.node_list)[0] if says.node_list else "",
-        "constraint": re.split("[&|]", says.constraint)[0] if says.constraint else "",
-        "exclusive": "excl" if says.exclusive else "",
+        "node_list": re.escape(expand_nodes(says.node_list)[0]) if says.node_list else "",
+        "constraint": re.escape(re.split("[&|]", says.constraint)[0]) if says.constraint else "",
+        "exclusive": "excl(host)?" if says.exclusive else "",
     }
-    found = [field for field, text in wishes.items() if text and _holds(usual, text) and not _holds(header, text)]
+    found = [field for field, wish in wishes.items() if wish and _holds(usual, wish) and not _holds(header, wish)]
     if not any("{memory_mib" in text for text in job.resource_directives):
         found += [field for field in ("memory_per_node", "memory_per_core") if getattr(has, field)]
     why = "the system file's resource_directives do not say it: left out"
     return tuple(note(field, why) for field in found)
 
 
-def _holds(options: Iterable[Option], text: str) -> bool:
-    return any(text in word for option in options for word in option)
+def _holds(options: Iterable[Option], wish: str) -> bool:
+    """Whether a value of the options has the wish (a pattern) as one of its words: ``gpu`` is none of ``gpus=4``."""
+    word = re.compile(rf"(?<![\w.-]){wish}(?![\w.-])")
+    return any(word.search(each) for option in options for each in option)
 
 
 def checked(directives: Directives) -> Directives:
@@ -207,7 +236,7 @@ def _check(option: Option) -> None:
         if not _HARMLESS.fullmatch(word):
             why = "no blanks, quotes or signs that a shell reads"
             raise RequestError(f"{word!r:.80} cannot stand in a job's header: {why}", field="job_options")
-    if any(word.startswith("-") for word in option[1:]) or not option[0].startswith("-"):
+    if any(word.startswith("-") and not word[1:2].isdigit() for word in option[1:]) or not option[0].startswith("-"):
         raise RequestError(f"{' '.join(option)!r:.80} is more than one option", field="job_options")
 
 
@@ -218,11 +247,10 @@ def _by_setting(of: Iterable[Option], synonyms: Mapping[str, str]) -> list[tuple
 
 
 def _flag(option: Option) -> str:
-    """The name of what an option sets: ``--nodes``, ``-q``; with the resource or attribute in its value: ``-l walltime``, ``-R span``."""
-    if len(option) > 1 and option[0] in ("-l", "-W"):
+    """The name of what an option sets: ``--nodes``, ``-q``; with the resource or attribute in its value: ``-l walltime``,
+    ``-R span[ptile``. LSF's ``-W`` has a time for its value."""
+    if len(option) > 1 and (option[0] in ("-l", "-R") or (option[0] == "-W" and not option[1][0].isdigit())):
         return f"{option[0]} {option[1].partition('=')[0]}"
-    if len(option) > 1 and option[0] == "-R":
-        return f"-R {option[1].partition('[')[0]}"
     return option[0].partition("=")[0]
 
 

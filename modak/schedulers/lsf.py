@@ -9,12 +9,21 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, expand_nodes, licences, mib, note, whole_environment, with_site
-from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone, shared_files, uncounted, unsaid
+from modak.schedulers.notices import (
+    environment_policy,
+    folders,
+    joined_streams,
+    no_option,
+    own_timer,
+    queues_alone,
+    shared_files,
+    uncounted,
+)
 
 EVENTS: Final = {"begin": "-B", "end": "-N", "fail": "-N"}
 STATES: Final = {"after": "started", "afterok": "done", "afternotok": "exit", "afterany": "ended"}
 
-ASKING: Final = ("-n", "-R span", "-R rusage", "-gpu")
+ASKING: Final = ("-n", "-R span[ptile", "-R rusage[mem", "-gpu")
 _SIGNS: Final = {"%j": "%J", "%A": "%J", "%a": "%I"}
 
 
@@ -133,7 +142,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         for field, path in (("output", says.output), ("error", says.error))
         if path and "%N" in path
     ]
-    found += [*queues_alone(job, "LSF"), *unsaid(job, "LSF", "qos"), *uncounted(job, "LSF")]
+    found += [*queues_alone(job, "LSF"), *no_option(job, "LSF", "qos"), *uncounted(job, "LSF")]
     if says.node_list and len(expand_nodes(says.node_list)) > 1:
         found.append(note("node_list", "LSF takes named hosts as candidates, not as the hosts of the job: left out"))
     if says.array and not _array(says.array):

@@ -55,7 +55,7 @@ def uncounted(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     return (note("site_resources", told),) if others else ()
 
 
-def unsaid(job: JobSpec, scheduler: str, *fields: str, instead: str = "") -> tuple[Notice, ...]:
+def no_option(job: JobSpec, scheduler: str, *fields: str, instead: str = "") -> tuple[Notice, ...]:
     """A warning for each of these fields that the job gives and the scheduler has no option for."""
     told = f"{scheduler} has no option for this: left out{instead}"
     return tuple(note(field, told) for field in fields if getattr(job.attributes, field))

@@ -9,7 +9,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
-from modak.schedulers.notices import shared_files, unsaid
+from modak.schedulers.notices import no_option, shared_files
 from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, site_resources, walltime
 
 ASKING: Final = ("-l select", "-l place")
@@ -78,7 +78,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     found = []
     if says.constraint or has.numa_constraint:
         found.append(note("constraint", "PBS Pro has no node features, only resources named by the site: left out"))
-    found += unsaid(job, "PBS Pro", "qos")
+    found += no_option(job, "PBS Pro", "qos")
     if says.reservation and (queue := says.queue or says.partition):
         found.append(note("reservation", f"to PBS Pro a reservation is a queue: {says.reservation} is used, queue {queue} is left out"))
     if says.array and not _array(says.array):

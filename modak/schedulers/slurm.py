@@ -91,22 +91,12 @@ def _tasks(job: JobSpec) -> dict[str, int]:
     has = job.resources
     if has.oversubscribed:
         return {"ntasks": has.ranks}
-    return {"ntasks-per-node": has.ranks_per_node, "cpus-per-task": cpus_per_task(job)}
-
-
-def cpus_per_task(job: JobSpec) -> int:
-    """CPUs of a task as this system's Slurm counts them: hardware threads if it counts those and the job uses them, else cores."""
-    has = job.resources
-    return has.threads_per_rank if has.hyperthreads and _counts_threads(job) else has.cores_per_rank
+    return {"ntasks-per-node": has.ranks_per_node, "cpus-per-task": job.cpus_per_task}
 
 
 def hint(job: JobSpec) -> str | None:
     """``nomultithread`` if Slurm counts hardware threads and the job does not use them: it would get half of its cores otherwise."""
-    return "nomultithread" if _counts_threads(job) and not job.resources.hyperthreads else None
-
-
-def _counts_threads(job: JobSpec) -> bool:
-    return job.system is not None and job.system.cpu_unit == "thread"
+    return "nomultithread" if job.counts_threads and not job.resources.hyperthreads else None
 
 
 def _gpus(job: JobSpec) -> dict[str, str | int]:
@@ -124,7 +114,7 @@ def _memory(job: JobSpec) -> dict[str, str]:
         return {"mem": f"{mib(has.node_memory)}M"}
     if not has.memory_per_core:
         return {}
-    per_cpu = has.memory_per_core // (has.threads_per_core if has.hyperthreads and _counts_threads(job) else 1)
+    per_cpu = has.memory_per_core // (has.threads_per_core if has.hyperthreads and job.counts_threads else 1)
     return {"mem-per-cpu": f"{mib(per_cpu)}M"}
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
-from modak.schedulers.notices import unsaid
+from modak.schedulers.notices import no_option
 from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, site_resources, walltime
 
 LONGEST_NAME: Final = 15
@@ -85,8 +85,8 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     """Warnings about what Torque does not support."""
     says, has = job.attributes, job.resources
     moab = "; where Moab schedules, name it in site_resources, for instance"
-    found = [*unsaid(job, "Torque", "qos", instead=f"{moab} qos=high")]
-    found += unsaid(job, "Torque", "reservation", instead=f"{moab} advres=course")
+    found = [*no_option(job, "Torque", "qos", instead=f"{moab} qos=high")]
+    found += no_option(job, "Torque", "reservation", instead=f"{moab} advres=course")
     if len(says.name) > LONGEST_NAME:
         found.append(note("name", f"Torque before version 4 accepts at most {LONGEST_NAME} characters: it may reject {says.name}"))
     if has.memory_per_node and has.nodes > 1:

@@ -42,6 +42,7 @@ _SILENT: Final = frozenset(
 _WORDS: Final = frozenset(
     {"word", "number", "raw_string", "string", "string_content", "concatenation", "simple_expansion", "ansi_c_string", "variable_name"}
 )
+_EXPANSIONS: Final = frozenset({"expansion", "arithmetic_expansion"})
 
 
 class Unparsable(ValueError):
@@ -181,14 +182,22 @@ def _language() -> Any:
     return Language(tree_sitter_bash.language())
 
 
-def _events(node: Node) -> Iterator[Event]:
-    """Pre-order walk: one event for each command, assignment, redirect and construct."""
+def _events(root: Node) -> Iterator[Event]:
+    """Pre-order walk: the events of each node. It does not recurse: whether a text can be read must not depend on the caller's stack."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield from _own_events(node)
+        waiting += reversed(_below(node))
+
+
+def _own_events(node: Node) -> Iterator[Event]:
+    """One event for each command, assignment, redirect and construct."""
     kind = node.type
     if not node.is_named:
         if kind in _OPERATORS:
             yield (kind,)
-        return
-    if kind == "command":
+    elif kind == "command":
         yield ("command", *(decoded(child) for child in node.named_children if child.type not in {"variable_assignment", "file_redirect"}))
     elif kind == "variable_assignment":
         yield ("set", _text(node.children[0]), decoded(node.children[-1]) if len(node.children) > 2 else ())
@@ -204,19 +213,25 @@ def _events(node: Node) -> Iterator[Event]:
         yield ("unset", *map(_text, node.named_children))
     elif kind in {"subshell", "command_substitution", "process_substitution"}:
         yield (kind,)
-    elif kind in {"expansion", "arithmetic_expansion"}:
-        yield from _substitutions(node)
-        return
-    elif kind not in _SILENT | _WORDS:
+    elif kind not in _SILENT | _WORDS | _EXPANSIONS:
         yield (kind, "" if node.named_child_count else _text(node))
-    for child in node.children:
-        yield from _events(child)
 
 
-def _substitutions(node: Node) -> Iterator[Event]:
-    """Events of commands inside an expansion; everything else in it is part of its word."""
-    for child in node.named_children:
-        yield from _events(child) if child.type.endswith("_substitution") else _substitutions(child)
+def _below(node: Node) -> Sequence[Node]:
+    """The nodes whose events follow those of a node. Of an expansion, its outermost substitutions: the rest of it is part of its word."""
+    if not node.is_named:
+        return ()
+    if node.type not in _EXPANSIONS:
+        return node.children
+    found: list[Node] = []
+    waiting = [node]
+    while waiting:
+        inner = waiting.pop()
+        if inner.type.endswith("_substitution"):
+            found.append(inner)
+        else:
+            waiting += reversed(inner.named_children)
+    return found
 
 
 def decoded(node: Node) -> Parts:
@@ -274,9 +289,12 @@ def _heredoc(node: Node) -> tuple[str, str]:
 
 def _first_error(node: Node) -> Node:
     """The first node that is an error, or is missing."""
-    if node.is_error or node.is_missing:
-        return node
-    return next((_first_error(child) for child in node.children if child.has_error), node)
+    while not (node.is_error or node.is_missing):
+        inner = next((child for child in node.children if child.has_error), None)
+        if inner is None:
+            break
+        node = inner
+    return node
 
 
 def _text(node: Node) -> str:

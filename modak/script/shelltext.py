@@ -35,7 +35,7 @@ def rule_fault(text: str) -> str:
     try:
         inside = function("modak_rule", code(text))
         closed = scriptgate.meaning(inside.text) == list(inside.events)
-    except (scriptgate.Unparsable, RecursionError) as wrong:
+    except scriptgate.Unparsable as wrong:
         return f"it cannot be checked as bash: {wrong}"
     return "" if closed else "it ends within a quote, a here-document or after a backslash"
 

@@ -15,6 +15,13 @@ LONGEST_REASON: Final = 300
 """Characters of the reason for which results are doubted."""
 
 
+def refuse_what_does_not_fit(values: Sequence[Known], facts: Facts) -> None:
+    """Raise for names that are taken, and for systems of unknown hardware, by what is known when the values are stored."""
+    refuse_taken_names(values, facts)
+    refuse_taken_codes(values, facts)
+    refuse_unknown_hardware(values, facts)
+
+
 def refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
     """Raise :class:`modak.errors.DataError` for systems with processors or accelerators that are not described anywhere."""
     processors = {*facts.processors, *(value.name for value in values if isinstance(value, Processor))}
@@ -40,6 +47,16 @@ def refuse_taken_names(values: Sequence[Known], facts: Facts) -> None:
             owner = owners.setdefault(name, system.name)
             if owner != system.name and name not in kept:
                 raise Conflict(f"{name!r} is a name of the system {owner!r}; every system needs names of its own", field=system.name)
+
+
+def refuse_taken_codes(values: Sequence[Known], facts: Facts) -> None:
+    """Raise :class:`modak.errors.Conflict` for an image with the ``opt_dsl_code`` of another one."""
+    given = {value.reference: value.opt_dsl_code for value in values if isinstance(value, Image)}
+    owners = {image.opt_dsl_code: image.reference for image in facts.images if image.reference not in given}
+    for reference, code in given.items():
+        owner = owners.setdefault(code, reference)
+        if code and owner != reference:
+            raise Conflict(f"{code!r} is the name of {owner}; every image needs a name of its own", field="opt_dsl_code")
 
 
 def refuse_unknown_variants(values: Sequence[Known]) -> None:

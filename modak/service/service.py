@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.choosing.decision import Decision
@@ -299,13 +299,11 @@ class Service:
 
         Raises :class:`~modak.errors.Conflict` for a taken name, :class:`~modak.errors.DataError` for a system of unknown hardware.
         """
-        facts = self.facts()
-        admission.refuse_taken_names(values, facts)
-        admission.refuse_unknown_hardware(values, facts)
         admission.refuse_unknown_variants(values)
         admission.refuse_bad_rules(values)
         by = actor or Actor(principal())
-        return self.store.add(values, by.principal, replace=replace, request_id=by.request_id)
+        fit = partial(admission.refuse_what_does_not_fit, values)
+        return self.store.add(values, by.principal, replace=replace, request_id=by.request_id, check=fit)
 
     def refresh(self, names: Sequence[str] = (), *, replace: bool = False, dry_run: bool = False) -> Json:
         """Store what this MODAK knows and the database does not: all or none. What was changed here stays, unless ``replace``.

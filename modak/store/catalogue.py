@@ -13,6 +13,7 @@ from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
 from modak.packaged import Held, name_of
 from modak.store import schema
 from modak.store.times import instant, now, stored
+from modak.text.faults import faults_of
 
 Value = TypeVar("Value", bound=Fact)
 
@@ -43,7 +44,7 @@ def _value(kind: type[Value], name: str, body: str) -> Value:
     try:
         return kind.model_validate_json(body)
     except ValidationError as wrong:
-        raise Unavailable(f"the database holds a {kind.__name__.lower()} {name!r} that is none: {wrong.errors()[0]['msg']}") from None
+        raise Unavailable(f"the database holds a {kind.__name__.lower()} {name!r} that is none: {faults_of(wrong)[0]}") from None
 
 
 def add(connection: Connection, values: Iterable[Fact], principal: str, *, replace: bool = False) -> int:
@@ -59,7 +60,8 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
             continue
         if there is not None and not replace:
             kind = type(value).__name__.lower()
-            raise Conflict(f"the {kind} {name!r} exists with other content; --replace (over HTTP: replace=true) replaces it", field="name")
+            how = "--replace (over HTTP: replace=true at POST /systems, /images or /rules) replaces it"
+            raise Conflict(f"the {kind} {name!r} exists with other content; {how}", field="name")
         connection.execute(delete(table).where(table.c.name == name))
         connection.execute(insert(table).values(name=name, body=body, added_at=stored(now()), added_by=principal))
         changed += 1

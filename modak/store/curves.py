@@ -12,14 +12,15 @@ from sqlalchemy import Connection, Select, delete, insert, or_, select, update
 
 from modak import __version__
 from modak.facts import SeriesKey
-from modak.perfmodel import unsaid
+from modak.perfmodel import merging
 from modak.perfmodel.curves import FIT_VERSION, Cell, Curve, fit_cells, gathered
+from modak.perfmodel.forms import FORMS, fingerprint
 from modak.store.cells import cells
 from modak.store.schema import models, series
 from modak.store.series import COLUMNS, from_row, key_hash, of_same_runs
 
-FITTED_BY: Final = f"{__version__}/{FIT_VERSION}"
-"""The version of the code that fitted a curve; curves of another version are fitted again."""
+FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint(FORMS)}"
+"""The version of the code that fitted a curve, and its forms; curves of another version are fitted again."""
 AT_ONCE: Final = 500
 """Series in one statement: far below every database's limit of parameters."""
 
@@ -49,23 +50,20 @@ class Found:
 
 def read(connection: Connection, application: str | None = None) -> Found:
     """What there is of one application (or of all) for :func:`newest`."""
-    applications = None if application is None else (application,)
     chosen = _bodies() if application is None else _bodies().where(models.c.application == application)
-    return _found(connection, chosen, stale(connection, applications))
+    return _found(connection, chosen, stale(connection, application))
 
 
-def read_from(connection: Connection, first: int, most: int) -> tuple[Found, range]:
-    """The same for up to ``most`` (at most 500) series from the number ``first`` on; and the range of their numbers, empty at the end.
+def read_from(connection: Connection, first: int, most: int) -> tuple[Found, frozenset[int]]:
+    """The same for up to ``most`` (at most :data:`AT_ONCE`) series from the number ``first`` on; and their numbers, fewer at the end.
 
-    Of the series that are behind, only those are included that are in this range or may tell of the same runs as one that is.
+    Of the series that are behind, only those are included that are among these or may tell of the same runs as one of them.
     """
-    chosen = select(series.c.id, series.c.application).where(series.c.id >= first).order_by(series.c.id).limit(most)
-    rows = connection.execute(chosen).all()
-    here = range(first, rows[-1].id + 1) if rows else range(0)
-    behind = stale(connection, {row.application for row in rows})
-    kin = {unsaid.kin(key) for number, (key, _) in behind.items() if number in here}
-    behind = {number: one for number, one in behind.items() if unsaid.kin(one[0]) in kin}
-    return _found(connection, _bodies().where(models.c.series_id.between(here.start, here.stop - 1)), behind), here
+    columns = (series.c.id, *(series.c[name] for name in COLUMNS))
+    chosen = select(*columns).where(series.c.id >= first).order_by(series.c.id).limit(most)
+    keys = {row.id: from_row(row) for row in connection.execute(chosen)}
+    behind = _stale_among(connection, keys.values())
+    return _found(connection, _bodies().where(models.c.series_id.in_(keys)), behind), frozenset(keys)
 
 
 def _bodies() -> Select[Any]:
@@ -88,28 +86,42 @@ def newest(found: Found) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:
     return tuple(sorted(curves, key=itemgetter(0))), fitted
 
 
-def stale(connection: Connection, applications: Collection[str] | None = None) -> dict[int, tuple[SeriesKey, int]]:
+_BEHIND: Final = or_(series.c.fitted.is_(None), series.c.fitted != series.c.changed, series.c.fitted_by != FITTED_BY)
+
+
+def stale(connection: Connection, application: str | None = None) -> dict[int, tuple[SeriesKey, int]]:
     """Series whose results changed since they were fitted, or that another version fitted, with their count of changes.
 
     Series that may tell of the same runs are included: which of them are fitted together may have changed, too.
     """
-    behind = or_(series.c.fitted.is_(None), series.c.fitted != series.c.changed, series.c.fitted_by != FITTED_BY)
     columns = (series.c.id, series.c.changed, *(series.c[name] for name in COLUMNS))
-    chosen = select(*columns) if applications is None else select(*columns).where(series.c.application.in_(applications))
-    changed = {row.id: (from_row(row), row.changed) for row in connection.execute(chosen.where(behind))}
+    chosen = select(*columns).where(_BEHIND)
+    chosen = chosen if application is None else chosen.where(series.c.application == application)
+    changed = {row.id: (from_row(row), row.changed) for row in connection.execute(chosen)}
     if not changed:
         return changed
     return changed | of_same_runs(connection, [key for key, _ in changed.values()], skip=changed)
 
 
+def _stale_among(connection: Connection, keys: Collection[SeriesKey]) -> dict[int, tuple[SeriesKey, int]]:
+    """The same for at most :data:`AT_ONCE` series and those of the same runs: few are read, also if tens of thousands are behind."""
+    names = {key.application for key in keys}
+    behind = set(connection.scalars(select(series.c.id).where(_BEHIND, series.c.application.in_(names))))
+    if not behind:
+        return {}
+    related = of_same_runs(connection, keys)
+    runs = {merging.run_key(key) for number, (key, _) in related.items() if number in behind}
+    return {number: one for number, one in related.items() if merging.run_key(one[0]) in runs}
+
+
 def _refitted(found: Found) -> tuple[Fitted, ...]:
-    """Series that tell of one run have their curves at the first of them."""
+    """Newly fitted curves by series; those of merged series belong to the first of these."""
     by_series: dict[str, list[Curve]] = defaultdict(list)
     for curve in fit_cells(gathered(found.cells)):
         by_series[key_hash(curve.series)].append(curve)
-    places = unsaid.together({key_hash(cell.series): cell.series for cell in found.cells}.values())
-    into = {number: places.get(key.model_dump_json(), ()) for number, (key, _) in sorted(found.behind.items())}
-    curves = {number: [one for place in to for one in by_series.pop(key_hash(place.series), [])] for number, to in into.items()}
+    destinations = merging.destinations({key_hash(cell.series): cell.series for cell in found.cells}.values())
+    into = {number: destinations.get(key.model_dump_json(), ()) for number, (key, _) in sorted(found.behind.items())}
+    curves = {number: [one for to in several for one in by_series.pop(key_hash(to.series), [])] for number, several in into.items()}
     return tuple(Fitted(number, changed, tuple(curves.get(number, ()))) for number, (_, changed) in found.behind.items())
 
 

@@ -20,7 +20,7 @@ from modak.errors import nearest
 from modak.facts import SeriesKey, System, same_name
 from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
-from modak.perfmodel import unsaid
+from modak.perfmodel import merging
 from modak.progress import Progress, silent
 from modak.results.metrics import misnamed
 from modak.store import catalogue, replacing, suspects, versions
@@ -279,9 +279,10 @@ def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> i
 def _fitted_together(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[int]:
     """Numbers of the series, and of those whose curves they are a part of."""
     known = {number: key for number, (key, _) in of_same_runs(connection, touched.values()).items()}
-    places = {number: frozenset(place.series.model_dump_json() for place in to) for number, to in unsaid.places(known).items()}
-    changed = frozenset(one for number in touched for one in places[number])
-    return [number for number, to in places.items() if to & changed]
+    destinations = merging.destinations_by_number(known)
+    names = {number: frozenset(to.series.model_dump_json() for to in several) for number, several in destinations.items()}
+    changed = frozenset(name for number in touched for name in names[number])
+    return [number for number, several in names.items() if several & changed]
 
 
 def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, Row, Select, insert, select
 
 from modak.facts import SeriesKey
-from modak.perfmodel import unsaid
+from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check
 from modak.store.schema import series
 
@@ -66,20 +66,21 @@ def from_row(row: Row[Any]) -> SeriesKey:
 
 
 def of_same_runs(connection: Connection, keys: Collection[SeriesKey], skip: Container[int] = ()) -> dict[int, tuple[SeriesKey, int]]:
-    """Series that may tell of the same runs as one of these (:func:`modak.perfmodel.unsaid.kin`), by number, with their count of changes.
+    """Series that may be of the same runs as one of these, by number, with their count of changes.
 
-    These are among them, but for the numbers in ``skip``. Of tens of thousands of series few have the same parameters, which is soon seen.
+    See :func:`modak.perfmodel.merging.run_key`. The given ones are included, except the numbers in ``skip``. Parameters are compared first,
+    because that is cheap, and few of tens of thousands of series have the same ones.
     """
-    kin, problems = {unsaid.kin(key) for key in keys}, {unsaid.problem(key.params) for key in keys}
+    runs, problems = {merging.run_key(key) for key in keys}, {merging.problem(key.params) for key in keys}
     found: dict[int, tuple[SeriesKey, int]] = {}
     for names in _chunks(sorted({key.application for key in keys})):
         chosen = select(series.c.id, series.c.params).where(series.c.application.in_(names)).order_by(series.c.id)
         rows = connection.execute(chosen).all()
-        alike = [row.id for row in rows if row.id not in skip and unsaid.problem(json.loads(row.params)) in problems]
+        alike = [row.id for row in rows if row.id not in skip and merging.problem(json.loads(row.params)) in problems]
         for numbers in _chunks(alike):
             whole = select(series.c.id, series.c.changed, *(series.c[name] for name in COLUMNS)).where(series.c.id.in_(numbers))
             known = ((row.id, from_row(row), row.changed) for row in connection.execute(whole.order_by(series.c.id)))
-            found |= {number: (key, changed) for number, key, changed in known if unsaid.kin(key) in kin}
+            found |= {number: (key, changed) for number, key, changed in known if merging.run_key(key) in runs}
     return found
 
 

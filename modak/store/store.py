@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Connection, Engine, select
 
 from modak.errors import Unavailable
 from modak.facts import Accelerator, Fact, Facts, Image, Processor, Result, Rule, System
@@ -132,14 +132,7 @@ class Store:
         """
         with reading(self.engine) as connection:
             found = curves.read(connection, application) if application is not None else None
-            facts = Facts(
-                version=versions.current(connection),
-                systems={each.name: each for each in catalogue.read(connection, System)},
-                processors={each.name: each for each in catalogue.read(connection, Processor)},
-                accelerators={each.name: each for each in catalogue.read(connection, Accelerator)},
-                images=catalogue.read(connection, Image),
-                rules=catalogue.read(connection, Rule),
-            )
+            facts = _knowledge(connection)
         return dataclasses.replace(facts, models=self._newest(found)) if found else facts
 
     def add(
@@ -149,13 +142,16 @@ class Store:
         *,
         replace: bool = False,
         request_id: str = "",
+        check: Callable[[Facts], None] = lambda facts: None,
     ) -> bool:
         """Store what is known, all of it or none; returns whether anything changed. An equal value changes nothing.
 
+        ``check`` gets what is known at that moment, which no other writer changes meanwhile; what it raises ends the call.
         Raises :class:`modak.errors.Conflict` where another value has the name (an image: the reference), unless ``replace``.
         """
         given = tuple(values)
         with writing(self.engine) as connection:
+            check(_knowledge(connection))
             if not catalogue.add(connection, given, principal, replace=replace):
                 return False
             audit.note(connection, Actor(principal, request_id), "replace" if replace else "add", names(given))
@@ -311,16 +307,16 @@ class Store:
         """
         results.check_limit(limit)
         before = results.place(cursor)
-        first, found = before[0], list[tuple[results.Place, Curve]]()
-        while len(found) <= limit:
+        first, most, found = before[0], min(limit, curves.AT_ONCE), list[tuple[results.Place, Curve]]()
+        while True:
             with reading(self.engine) as connection:
-                read, here = curves.read_from(connection, first, min(limit, curves.AT_ONCE))
-            if not here:
-                break
+                read, here = curves.read_from(connection, first, most)
             for number, of_one in groupby(self._numbered(read), key=itemgetter(0)):
                 places = (((number, count), curve) for count, (_, curve) in enumerate(of_one, 1))
                 found += [(at, curve) for at, curve in places if number in here and at > before]
-            first = here.stop
+            if len(found) > limit or len(here) < most:  # a load that adds series without end is not followed
+                break
+            first = max(here) + 1
         last = found[limit - 1][0] if len(found) > limit else None
         return Page(tuple(curve for _, curve in found[:limit]), "{}-{}".format(*last) if last else None)
 
@@ -359,3 +355,15 @@ class Store:
 def _until_read(export: Export, kept: ExitStack) -> Any:
     with kept:
         yield from export.rows
+
+
+def _knowledge(connection: Connection) -> Facts:
+    """All knowledge, without curves."""
+    return Facts(
+        version=versions.current(connection),
+        systems={each.name: each for each in catalogue.read(connection, System)},
+        processors={each.name: each for each in catalogue.read(connection, Processor)},
+        accelerators={each.name: each for each in catalogue.read(connection, Accelerator)},
+        images=catalogue.read(connection, Image),
+        rules=catalogue.read(connection, Rule),
+    )

@@ -1,1 +1,1 @@
-"""Text in and out: the grammars of names, paths and commands, a strict reader of JSON, and numbers in words for people."""
+"""What names, paths and command lines may look like, how JSON and units are read, and how numbers are written for people."""

@@ -17,12 +17,16 @@ from pydantic import AfterValidator, StringConstraints
 
 _NODES: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*\])?"
 _FLAG: Final = "--?[A-Za-z][A-Za-z0-9_-]*"
-_VALUE: Final = "[A-Za-z0-9._:,/@%+=-]"
+_SIGNS: Final = "A-Za-z0-9._:,/@%+="
+_VALUE: Final = f"[{_SIGNS}-]"
+_FIRST: Final = f"-[0-9]|[{_SIGNS}]"
+"""How a value behind a blank begins: not like another option."""
 PLACEHOLDERS: Final = (
     *("nodes", "ranks", "ranks_per_node", "threads_per_rank", "cores", "cores_per_node", "cores_per_rank"),
-    *("cpus", "cpus_per_node", "gpus", "gpus_per_node", "memory_mib", "memory_mib_per_node"),
+    *("cpus", "cpus_per_node", "cpus_per_task", "gpus", "gpus_per_node", "memory_mib", "memory_mib_per_node"),
 )
 """What the text of a resource directive may name in braces. CPUs are what the scheduler counts: cores, or their hardware threads."""
+_FILLED: Final = rf"[\[\]]|\{{({'|'.join(PLACEHOLDERS)})\}}"
 _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
     "name": (r"[A-Za-z0-9][A-Za-z0-9._+-]*", 64, "letters, digits and ._+-, a letter or digit first"),
     "account": (r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", 64, "letters, digits and _.@-"),
@@ -64,11 +68,15 @@ _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
         256,
         "NAME=VALUE, for instance filesystems=home:eagle or matlab=1",
     ),
-    "directive": (rf"{_FLAG}([= ]{_VALUE}+)?", 200, "an option, --name, --name=value or -n value, of letters, digits and ._:,/@%+=-"),
-    "resource directive": (
-        rf"{_FLAG}([= ]({_VALUE}|\{{({'|'.join(PLACEHOLDERS)})\}})+)?",
+    "directive": (
+        rf"{_FLAG}(={_VALUE}+| ({_FIRST}){_VALUE}*)?",
         200,
-        f"an option, -n value or --name=value, of letters, digits and ._:,/@%+=- and {{NAME}}, where NAME is {', '.join(PLACEHOLDERS)}",
+        "an option, --name, --name=value or -n value, of letters, digits and ._:,/@%+=-",
+    ),
+    "resource directive": (
+        rf"{_FLAG}(=({_VALUE}|{_FILLED})+| ({_FIRST}|{_FILLED})({_VALUE}|{_FILLED})*)?",
+        200,
+        f"an option, -n value or --name=value, of letters, digits and ._:,/@%+=-[] and {{NAME}}, where NAME is {', '.join(PLACEHOLDERS)}",
     ),
     "launcher option": (
         rf"{_FLAG}([= ]({_VALUE}|\$\{{[A-Za-z_][A-Za-z0-9_]*\}})+)?",
@@ -95,7 +103,7 @@ _DENIED: Final = re.compile(
 _RESOURCES_OF_FIELDS: Final = frozenset(
     (
         *("select", "place", "nodes", "ncpus", "ngpus", "procs", "mpiprocs", "ompthreads", "mem", "pmem", "vmem", "pvmem"),
-        *("walltime", "host", "hostname", "h_rt", "s_rt", "h_vmem", "gpu"),
+        *("walltime", "host", "hostname", "h", "qname", "q", "h_rt", "s_rt", "h_vmem", "gpu", "prologue", "epilogue"),
     )
 )
 _MOST_NODES: Final = 10_000
@@ -135,7 +143,7 @@ def _real_time(text: str) -> str:
 
 def _not_elsewhere(resource: str) -> str:
     name = resource.partition("=")[0]
-    if name in _RESOURCES_OF_FIELDS:
+    if name.lower() in _RESOURCES_OF_FIELDS:  # PBS takes names in any case
         raise ValueError(f"{name} is no resource of the site's own: other fields of job_options and application ask for it")
     return resource
 

@@ -1,1 +1,1 @@
-"""``modak tune``: runs the trials of a search as jobs, one folder a study. :mod:`modak.tuning` decides, Optuna proposes, this room acts."""
+"""``modak tune``: runs the trials of a search as jobs, a folder each study. :mod:`modak.tuning` decides, Optuna proposes, this acts."""

@@ -202,6 +202,7 @@ def test_knowledge_is_added_by_administrators(site: Site, system: dict[str, Any]
         ("rules", {**RULE, "environment": {"PATH": "/pwned"}}, "environment.PATH"),
         ("rules", {**RULE, "name": "x\n#SBATCH --wrap=pwned"}, "letters, digits"),
         ("rules", {**RULE, "environment": {}}, "adds nothing"),
+        ("rules", {**RULE, "environment": {}, "script": " \n"}, "adds nothing"),
         ("rules", {**RULE, "script": "rm -rf {{ undefined }}/*"}, "placeholder"),
         ("rules", "text", "rules"),
     ],

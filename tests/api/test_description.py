@@ -45,7 +45,7 @@ def test_every_answer_has_a_type(path: str, method: str) -> None:
     """None is "any JSON"; only figures for Prometheus are no document and no text."""
     responses = API["paths"][path][method]["responses"]
     bodies = [body["schema"] for status, response in responses.items() if status != "304" for body in response.get("content", {}).values()]
-    assert all(bodies)
+    assert all(bodies), "give the type of the answer: add(…, responses=told(SCHEMA))"
     assert len(bodies) > 1 or path == "/metrics"
 
 
@@ -61,7 +61,7 @@ def test_what_is_listed_is_of_its_type(web: TestClient, path: str, suffix: str) 
 @pytest.mark.parametrize("path", ["/infrastructures", "/scripts", "/scaling_models", "/container_mappings"])
 def test_published_shapes_are_of_their_type(web: TestClient, path: str) -> None:
     """As the list that they are."""
-    assert len(web.get(path).json()) > 1
+    assert web.get(path).json()
     assert faults(web.get(path), path) == []
 
 

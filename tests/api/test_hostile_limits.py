@@ -251,10 +251,10 @@ def test_an_answer_that_takes_too_long_is_503(packaged_database: Path) -> None:
         enough.wait(20)
         return {"late": "answer"}
 
-    app.add_api_route("/waits", waits)
+    app.add_api_route("/results/waits", waits)
     with TestClient(app) as client:
         threading.Timer(0.5, enough.set).start()
-        answer = client.get("/waits")
+        answer = client.get("/results/waits")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
     assert "late" not in answer.text
 

@@ -47,6 +47,12 @@ def test_get_image_gives_the_callers_own_where_nothing_better_is_known(web: Test
     assert "job_content" not in job
 
 
+@pytest.mark.parametrize("path", ["/get_image", "/get_build", "/get_optimisation"])
+def test_the_application_of_an_answer_is_an_object(web: TestClient, path: str) -> None:
+    """As described, also where none was sent: clients look for the image in it."""
+    assert web.post(path, json={"job": {"application": None, "job_options": {}}}).json()["job"]["application"] == {}
+
+
 def test_get_image_finds_an_image(web: TestClient) -> None:
     """For a request that names a framework alone."""
     wanted = {

@@ -196,6 +196,20 @@ def test_results_on_several_nodes_make_a_run_of_several_processes(application: d
     assert any("do not state ranks_per_node" in sentence and "is a guess" in sentence for sentence in found.advice)
 
 
+@pytest.mark.parametrize("counts", [{"job_options": {"process_count_per_node": 12}}, {"application": {"mpi_ranks": 12}}], ids=str)
+def test_a_layout_that_the_request_gives_is_no_guess(counts: dict[str, dict[str, int]], known: Known) -> None:
+    """The results may be of another one; nothing more is asked of the request."""
+    results = [one.model_copy(update={"layout": Layout(nodes=one.layout.nodes)}) for one in runs()]
+    request, facts = asked(known, results, nodes=1)
+    given = {name: getattr(request, name).model_copy(update=values) for name, values in counts.items()}
+    (said,) = (
+        sentence for sentence in optimise(request.model_copy(update=given), facts).plan.advice if "do not state ranks_per_node" in sentence
+    )
+    assert "which may not be the requested 12 ranks x" in said
+    assert "guess" not in said
+    assert "give process_count_per_node" not in said
+
+
 def printed(start: float, work: Sequence[float], params: dict[str, str], **metric: Any) -> list[Result]:
     """Jobs that timed themselves and printed how their work went; ``work`` is seconds of it at each size."""
     walls = runs(values=[start + seconds for seconds in work], params=params)

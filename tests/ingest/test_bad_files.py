@@ -130,7 +130,7 @@ def test_a_bad_file_says_where_and_why(content: bytes | str, says: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "nan", "NaN", "inf", "-inf", "Infinity", "1e400", "0", "0.0", "-1", "-0", "1e-400", "1.5s", "00:01:30", "1.5D+02", "*****",
-     "1_000", "0x10", "True", "ten", "１２", "1e", ".", "1 2", "1e301"],
+     "1_000", "0x10", "True", "ten", "１２", "1e", ".", "1 2", "1e301", "1e31", "1e-31", "5e-324"],
 )  # fmt: skip
 def test_a_value_is_a_finite_positive_number(text: str) -> None:
     """Everything else is refused, and named as it stands in the file."""
@@ -143,9 +143,10 @@ def test_a_count_is_a_whole_number(text: str) -> None:
     assert faults(cell("nodes", text))[0].startswith("r.csv:3: column 'nodes'")
 
 
-def test_a_value_beyond_its_base_unit_is_refused() -> None:
+@pytest.mark.parametrize(("value", "unit"), [("9e29", "days"), ("2e-30", "us")])
+def test_a_value_beyond_its_base_unit_is_refused(value: str, unit: str) -> None:
     """A number that fits, in a unit that carries it away."""
-    assert faults(cell("value", "1e299").replace(",s,", ",days,")) == ["r.csv:3: column 'value': out of range in its base unit"]
+    assert faults(cell("value", value).replace(",s,", f",{unit},")) == ["r.csv:3: column 'value': out of range in its base unit"]
 
 
 def test_twenty_faults_at_once() -> None:

@@ -45,6 +45,8 @@ SAMPLES: dict[str, tuple[str, int, int]] = {
     "sacct-24.11.json": ("sacct_json", 5, 3),
     "extrap.json": ("extrap", 10, 0),
     "extrap.txt": ("extrap_text", 15, 0),
+    "modak-result.json": ("modak_result", 1, 0),
+    "modak-result-failed.json": ("modak_result", 0, 1),
 }
 """Each sample with its format, its rows and the notes about what was left out."""
 
@@ -307,7 +309,9 @@ OTHERS = [each for each in plugins.all_of("ingest") if each.name not in ("csv", 
 @pytest.mark.parametrize("form", OTHERS, ids=lambda each: each.name)
 def test_every_format_keeps_its_contract(form: Any) -> None:
     """The importable contract holds for what is installed, with each format's own samples."""
-    testing.check_format(form, [from_path(DATA / name) for name, (known, *_) in SAMPLES.items() if known == form.name])
+    samples = [from_path(DATA / name) for name, (known, *_) in SAMPLES.items() if known == form.name]
+    assert samples, "put a file that the tool wrote into tests/data/ and name it in SAMPLES, above"
+    testing.check_format(form, samples)
 
 
 def test_an_installed_package_adds_a_format(tmp_path: Path) -> None:

@@ -87,3 +87,13 @@ def test_a_partition_is_asked_in_its_own_words() -> None:
         line for line in script(gadi, {"node_count": 1, "request_gpus": 1, "process_count_per_node": 1}).splitlines() if " -l " in line
     ]
     assert header == ["#PBS -l ncpus=14", "#PBS -l ngpus=1", f"#PBS -l mem={512 * 10**9 // 4 // 2**20}mb"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "written"), [(None, "gpu"), ("hbm80g", "hbm80g&gpu"), ("gpu&hbm80g", "gpu&hbm80g"), ("hbm80g|hbm40g", "hbm80g|hbm40g")]
+)
+def test_requested_features_add_to_those_of_the_partition(asked: str | None, written: str) -> None:
+    """Without the partition's own, the job could get nodes of another kind than its layout is for."""
+    (partition,) = GPUS.partitions
+    system = GPUS.model_copy(update={"partitions": (partition.model_copy(update={"constraint": "gpu"}),)})
+    assert f"#SBATCH --constraint={written}\n" in script(system, {"architecture_constraint": asked} if asked else {}).replace("'", "")

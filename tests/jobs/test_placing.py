@@ -19,7 +19,7 @@ PLACES = (
 )
 
 
-def planned(image_wants: Any = None, workload: Any = None, **application: Any) -> tuple[Plan, Texts]:
+def planned(image_wants: Any = None, workload: Any = None, places: Any = PLACES, **application: Any) -> tuple[Plan, Texts]:
     """The plan of a training job on a system with some storage, in the one image of the catalogue."""
     system = System(
         name="site",
@@ -28,7 +28,7 @@ def planned(image_wants: Any = None, workload: Any = None, **application: Any) -
         scheduler="slurm",
         partitions=(Partition(name="cpu", nodes=4, node=Node(processor="any", sockets=1, cores=4)),),
         runtimes=(RuntimePolicy(name="apptainer"),),
-        filesystems=PLACES,
+        filesystems=places,
         sources=ANYONE,
     )
     labels = ImageLabels(framework="pytorch", version="2.8.0", source="hub", python="3.11")
@@ -84,6 +84,15 @@ def test_a_place_that_nobody_asks_for_is_not_exported() -> None:
     """Nor looked for; a command that names it gets the common one."""
     assert storage_of(planned()[1]) is None
     assert storage_of(planned(executable="python3 train.py --data ${MODAK_STORAGE}")[1]) == "/common"
+
+
+@pytest.mark.parametrize("wants", [{}, {"storage_class_pref": "default-high"}])
+def test_a_command_that_names_a_storage_that_is_not_known_is_answered(wants: dict[str, Any]) -> None:
+    """The script will stop there, whether or not a class was requested."""
+    plan, texts = planned(places=(), stage_in=[{"from": "${MODAK_STORAGE}/mesh", "to": "mesh"}], **wants)
+    assert storage_of(texts) is None
+    (warning,) = [each for each in plan.warnings if each.field == "application.storage_class_pref"]
+    assert "known: none; ${MODAK_STORAGE} has no value: the job will stop there" in warning.message
 
 
 def test_a_class_that_the_system_does_not_have_is_answered_with_those_that_it_has() -> None:

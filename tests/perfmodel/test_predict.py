@@ -40,6 +40,23 @@ def repeated(*factors: float) -> tuple[Curve, ...]:
     return fit([Result(series=ideal.series, layout=ideal.layout.model_copy(update={"nodes": int(n)}), value=value) for n, value in runs])
 
 
+@pytest.mark.parametrize("nodes", [1, 4, 16])
+def test_a_layout_of_one_size_scales_as_other_layouts_do(nodes: int) -> None:
+    """Also where none of them was measured: by itself, one size would scale perfectly, and look better than what is known not to."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+
+    def measured(ranks: int, sizes: tuple[int, ...], factor: float) -> list[Result]:
+        layout = {"ranks_per_node": ranks, "threads_per_rank": 40 // ranks}
+        return [Result(series=key, layout=Layout(nodes=n, **layout), value=factor * (1000 / n + 100)) for n in sizes]
+
+    fitted = fit([*measured(40, (1, 2, 4, 8), 1.0), *measured(4, (8,), 0.9)])
+    found = predict(fitted, Question(HERE, Layout(ranks_per_node=4, threads_per_rank=10)), [nodes])
+    truth = 0.9 * (1000 / nodes + 100)
+    assert abs(np.log(found.value[0] / truth)) < 0.15
+    assert found.value[0] * np.exp(-found.below[0]) < truth < found.value[0] * np.exp(found.spread[0])
+    assert found.basis == ("transferred",)
+
+
 @pytest.mark.parametrize("nodes", [4, 5])
 def test_repeats_that_scatter_widen_the_interval(nodes: int) -> None:
     """At a measured size and between; it holds those runs. What scatters as usual is as sure as a single run."""
@@ -386,3 +403,66 @@ def test_a_whole_run_of_epochs_that_were_measured_takes_these() -> None:
     asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 4, "params.epochs": "10"}
     (row,) = predict_rows([asked], {"app": epoch})
     assert (row["predicted"], row["unit"], row["basis"]) == (pytest.approx(250), "s", "measured")
+
+
+@pytest.mark.parametrize("other", [{"dataset": "other"}, {"system": "there"}], ids=str)
+def test_a_whole_run_is_predicted_from_its_own_epochs_before_other_whole_runs(other: dict[str, str]) -> None:
+    """Epochs were timed of this run, whole runs of another data set or on another system."""
+    mine: dict[str, Any] = {"dataset": "mine", "system": "here"}
+    known = [*curves(metric="epoch_time", **mine), *curves(work=7.0, params={"epochs": "10"}, **{**mine, **other})]
+    asked = {"application": "app", **mine, "metric": "wall_time", "nodes": 4, "params.epochs": "20"}
+    (row,) = predict_rows([asked], {"app": known})
+    assert (row["predicted"], row["basis"]) == (pytest.approx(500), "measured")
+
+
+def timed(times: dict[int, float], layout: Layout | None = None) -> list[Result]:
+    """Wall times of whole runs on so many nodes."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    counts = (layout or Layout()).model_dump(exclude={"nodes"})
+    return [Result(series=key, layout=Layout(nodes=nodes, **counts), value=time) for nodes, time in times.items()]
+
+
+TABLE = timed({nodes: 1000 / nodes + 100 for nodes in (1, 2, 4, 8)})
+"""Results that do not state their layout, of a run that scales badly."""
+PLACED = Layout(ranks_per_node=40, threads_per_rank=1)
+
+
+@pytest.mark.parametrize("slower", [1.02, 2.0])
+@pytest.mark.parametrize("job", [(8,), (3,), (4, 8)], ids=str)
+def test_a_jobs_result_moves_what_is_predicted_from_a_table_without_layouts(job: tuple[int, ...], slower: float) -> None:
+    """The table shows how the run scales, below, between and beyond the sizes of the job, and the job how long it takes in its layout."""
+    sizes = np.array([1, 2, 5, 12, 16])
+    (before,) = fit(TABLE)
+    results = timed({nodes: (1000 / nodes + 100) * slower for nodes in job}, PLACED)
+    found, old = predict(fit([*TABLE, *results]), Question(HERE, PLACED), sizes), predict([before], Question(HERE, PLACED), sizes)
+    assert set(found.basis) == {"transferred"}
+    assert found.value == pytest.approx(old.value * slower, rel=0.03)
+    assert (found.doublings.tolist(), found.smallest) == (old.doublings.tolist(), 1)
+    assert (found.half_width > old.half_width).all()
+
+
+def test_a_layout_of_many_sizes_needs_no_table_without_layouts() -> None:
+    """Four sizes show themselves how the run scales."""
+    own = timed({nodes: 500 / nodes + 10 for nodes in (1, 2, 4, 8)}, PLACED)
+    alone, beside = (predict(fit(results), Question(HERE, PLACED), [3, 16]) for results in (own, [*own, *TABLE, *timed({16: 170})]))
+    assert alone.value[0] == beside.value[0]
+    assert (beside.basis, beside.doublings.tolist()) == (("interpolated", "extrapolated"), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("measured", "asked"),
+    [
+        ([Layout(ranks_per_node=4, gpus_per_node=4)], Layout(ranks_per_node=4, gpus_per_node=4)),
+        ([PLACED, Layout(ranks_per_node=20, threads_per_rank=1)], PLACED),
+    ],
+    ids=["on GPUs", "other ranks there, too"],
+)
+def test_a_curve_of_one_number_of_nodes_is_moved_to_others(measured: list[Layout], asked: Layout) -> None:
+    """Over GPUs or ranks, nobody has seen there how the run scales over nodes; the table without layouts shows it."""
+    results = [run for layout in measured for run in timed({8: 900 / (layout.ranks_per_node or 1)}, layout)]
+    found, old = (predict(fit(runs), Question(HERE, asked), [1, 8, 16]) for runs in ([*TABLE, *results], TABLE))
+    assert found.curve is not None
+    assert found.curve.scale != "nodes"
+    assert found.basis == ("transferred", "measured", "transferred")
+    assert found.value / found.value[1] == pytest.approx(old.value / old.value[1], rel=0.01)
+    assert found.doublings.tolist() == [0, 0, 1]

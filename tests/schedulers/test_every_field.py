@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from modak import plugins
+from modak import plugins, testing
 from modak.dsl import JobOptions
 from modak.facts import Facts
+from modak.jobs.spec import Attributes
 from modak.normalise import normalise
 from modak.optimise import optimise
+from modak.schedulers.header import FIELDS
 
 SCHEDULERS = plugins.names("schedulers")
 SAID: dict[str, Any] = {
@@ -73,7 +76,15 @@ def answered(scheduler: str, options: dict[str, Any]) -> tuple[list[str], str, l
 
 def test_every_field_has_a_value_here() -> None:
     """A new field of ``job_options`` has to be thought of in every scheduler."""
-    assert set(SAID) == set(JobOptions.model_fields)
+    assert set(SAID) == set(JobOptions.model_fields), "give each field of JobOptions a value in SAID, above"
+
+
+def test_the_contract_of_schedulers_has_every_attribute() -> None:
+    """What plug-ins of other packages drop would be lost without a word otherwise."""
+    names = {field.name for field in fields(Attributes)}
+    assert names <= set(FIELDS), "name each field of Attributes in FIELDS of modak/schedulers/header.py"
+    unset = {name for name in names if getattr(testing.SAID, name) is None}
+    assert unset - {"join"} == set(), "give each field of Attributes a value in SAID of modak/testing.py"
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -86,7 +97,8 @@ def test_a_field_is_honoured_or_answered(scheduler: str, field: str) -> None:
     header, body, warned = answered(scheduler, {**beside, field: SAID[field]})
     without = answered(scheduler, {"job_name": "solver"} if field == "job_name" else beside)
     changed = header != without[0] or (field in LAUNCHED and body != without[1])
-    assert changed or f"job_options.{field}" in warned
+    how = f"directives of modak/schedulers/{scheduler}.py has to give an option for it or a warning (note, no_option)"
+    assert changed or f"job_options.{field}" in warned, how
 
 
 def test_durations_of_days_are_what_each_scheduler_reads() -> None:

@@ -24,6 +24,11 @@ def test_a_line_holds_one_option(option: tuple[str, ...]) -> None:
         checked(Directives((option,)))
 
 
+def test_a_negative_number_is_a_value() -> None:
+    """Of a priority; no scheduler has options that begin with a digit."""
+    assert checked(Directives((("-p", "-100"),))).options == (("-p", "-100"),)
+
+
 def test_what_is_not_said_is_left_out() -> None:
     """``True`` is a bare option."""
     assert options({"a": 1, "b": None, "c": "", "d": True, "e": False, "f": "x"}) == (("--a=1",), ("--d",), ("--f=x",))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from modak import plugins
 from modak.facts import Node, Partition, Source, System
@@ -58,6 +59,7 @@ def asking(*directives: str, **resources: Any) -> JobSpec:
         ("pbspro", ("-l select={nodes}:system=polaris", "-l place=scatter"), ["-l select=2:system=polaris", "-l place=scatter"]),
         ("torque", ("-l nodes={nodes}:ppn={cpus_per_node}:a100",), ["-l nodes=2:ppn=24:a100"]),
         ("lsf", ("-nnodes {nodes}", "-alloc_flags smt4"), ["-nnodes 2", "-alloc_flags smt4"]),
+        ("lsf", ("-n {ranks}", "-R span[ptile={ranks_per_node}]"), ["-n 8", "-R span[ptile=4]"]),
         ("gridengine", ("-l rt_F={nodes}",), ["-l rt_F=2"]),
         ("flux", ("--nodes={nodes}", "--exclusive"), ["--nodes=2", "--exclusive"]),
     ],
@@ -86,6 +88,50 @@ def test_what_a_job_does_not_ask_for_is_not_asked_for() -> None:
     assert [option for option in wrote("pbspro", job)[0] if option.startswith("-l")] == ["-l ncpus=48"]
 
 
+def test_a_part_of_an_option_is_left_out_alone() -> None:
+    """A chunk of PBS without GPUs is still a chunk."""
+    job = asking(
+        "-l select={nodes}:ncpus={cpus_per_node}:ngpus={gpus_per_node}:system=x", "--gres=gpu:a100:{gpus_per_node}", gpus_per_node=0
+    )
+    assert [option for option in wrote("pbspro", job)[0] if "select" in option or "gres" in option] == ["-l select=2:ncpus=24:system=x"]
+
+
+@pytest.mark.parametrize(("unit", "threads", "cpus"), [("core", 12, 6), ("thread", 12, 12), ("thread", 6, 6)])
+def test_cpus_of_a_task_are_those_of_slurms_own_option(unit: str, threads: int, cpus: int) -> None:
+    """Hardware threads only if Slurm counts them and the job uses them: a step would not fit the allocation otherwise."""
+    resources = {"threads_per_rank": threads, "hyperthreads": threads > 6}
+    job = replace(asking("--cpus-per-task={cpus_per_task}", **resources), system=SITE.model_copy(update={"cpu_unit": unit}))
+    for each in (job, replace(job, resource_directives=())):
+        assert f"--cpus-per-task={cpus}" in wrote("slurm", each)[0]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "directives", "said", "kept", "gone"),
+    [
+        ("gridengine", ("-l rt_F={nodes}",), {"site_resources": ("rt_F=100",)}, "-l rt_F=2", "-l rt_F=100"),
+        ("slurm", ("-N {nodes}", "-C gpu"), {"constraint": "ssd"}, "-C gpu", "--constraint=ssd"),
+    ],
+)
+def test_a_request_does_not_change_what_the_site_asks_for(
+    scheduler: str, directives: tuple[str, ...], said: dict[str, Any], kept: str, gone: str
+) -> None:
+    """The site's option stands alone, and a warning says which it replaces."""
+    found, warned = wrote(scheduler, asking(*directives), **said)
+    assert (kept in found, gone in found, warned) == (True, False, ["job_options"])
+
+
+def test_licences_are_not_the_nodes_memory() -> None:
+    """Both are LSF's ``-R rusage[…]``; resource directives replace that of memory."""
+    found, _ = wrote("lsf", asking("-nnodes {nodes}", **MEMORY), site_resources=("matlab=2",))
+    assert [option for option in found if option.startswith("-R")] == ["-R rusage[matlab=2]"]
+
+
+def test_slots_stand_beside_the_sites_words_if_it_names_their_environment() -> None:
+    """``-pe`` without a number is none that Grid Engine takes."""
+    job = replace(asking("-l gpu={gpus}"), system=SITE.model_copy(update={"mandatory_directives": ("-pe mpi",)}))
+    assert [option for option in wrote("gridengine", job)[0] if option.startswith("-pe")] == ["-pe mpi 48"]
+
+
 @pytest.mark.parametrize(("said", "memory"), [({}, 2 * 48 * 1024), (MEMORY, 2 * 8 * 1024)])
 def test_memory_is_the_requests_or_the_part_of_the_jobs_cores(said: dict[str, int], memory: int) -> None:
     """Sites that ask for memory in each job have a small default."""
@@ -98,6 +144,7 @@ def test_memory_is_the_requests_or_the_part_of_the_jobs_cores(said: dict[str, in
         ("pbspro", {"node_list": "n[1-2]"}, "request_specific_nodes"),
         ("pbspro", {"exclusive": True}, "node_exclusive"),
         ("torque", {"constraint": "ssd"}, "architecture_constraint"),
+        ("torque", {"constraint": "ncp"}, "architecture_constraint"),
     ],
 )
 def test_a_wish_that_only_the_usual_options_hold_is_answered(scheduler: str, said: dict[str, Any], field: str) -> None:
@@ -131,6 +178,12 @@ def test_the_account_stands_under_the_name_that_the_site_wants(scheduler: str, u
     assert ([each for each in without if each.startswith(wanted.removesuffix("="))], missing) == ([], [*wrote(scheduler)[1], "account"])
 
 
+def test_an_account_stands_under_each_name_that_the_site_wants() -> None:
+    """One of them may be the scheduler's usual one."""
+    found, warned = wrote("pbspro", wanting("-A", "-W group_list="), account="mine")
+    assert ([option for option in found if "mine" in option], warned) == (["-A mine", "-W group_list=mine"], [])
+
+
 @pytest.mark.parametrize(
     ("scheduler", "wanted", "said", "option", "field"),
     [
@@ -139,6 +192,7 @@ def test_the_account_stands_under_the_name_that_the_site_wants(scheduler: str, u
         ("slurm", "--time", {"wall_time_s": 60}, "--time=00:01:00", "wall_time_limit"),
         ("pbspro", "-l filesystems=", {"site_resources": ("filesystems=home",)}, "-l filesystems=home", "site_resources"),
         ("pbspro", "-l walltime=", {"wall_time_s": 60}, "-l walltime=00:01:00", "wall_time_limit"),
+        ("lsf", "-W", {"wall_time_s": 60}, "-W 0:01", "wall_time_limit"),
     ],
 )
 def test_a_value_that_the_site_wants_is_the_requests(scheduler: str, wanted: str, said: dict[str, Any], option: str, field: str) -> None:
@@ -147,6 +201,15 @@ def test_a_value_that_the_site_wants_is_the_requests(scheduler: str, wanted: str
     assert (found.count(option), warned) == (1, [])
     assert wrote(scheduler, wanting(wanted))[1] == [field]
     assert not any(each.split("=")[0] == wanted.split("=")[0] for each in wrote(scheduler, wanting(wanted))[0])
+
+
+def test_a_system_has_no_more_options_than_a_header_holds() -> None:
+    """Otherwise each job there would be refused, and its sender could do nothing about it."""
+    many = [f"--option{number}" for number in range(100)]
+    with pytest.raises(ValidationError, match="mandatory_directives"):
+        System.model_validate({**SITE.model_dump(), "mandatory_directives": many})
+    with pytest.raises(ValidationError, match="resource_directives"):
+        Partition.model_validate({**SITE.partitions[0].model_dump(), "resource_directives": many})
 
 
 def test_an_option_that_needs_no_value_stands_as_it_is() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from modak.errors import RequestError
 from modak.script.bash import Line, command_line, comment, export, fixed, piped, run, write
-from modak.script.gate import check_line, check_script, meaning
+from modak.script.gate import Unparsable, check_line, check_script, meaning
 
 HEAD = "#!/bin/bash\n# written by MODAK\n"
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), max_codepoint=0x2FF), max_size=12)
@@ -44,6 +44,21 @@ def test_a_line_ends_where_it_ends(text: str, event: tuple[object, ...]) -> None
     """What would take the next line into itself is refused."""
     with pytest.raises(RequestError):
         check_line(fixed(text, event))
+
+
+NESTED = [("(", "true", ")"), ("true && ", "true", ""), ("$(", "true", ")"), ("${a:-", "x", "}"), ("if true; then ", "true", "; fi")]
+
+
+@pytest.mark.parametrize(("opened", "inside", "closed"), NESTED)
+def test_how_deep_a_text_is_nested_does_not_matter(opened: str, inside: str, closed: str) -> None:
+    """A rule that passes when it is added also passes in a job's script, where more functions have been called."""
+    assert meaning(opened * 2000 + inside + closed * 2000)
+
+
+def test_what_is_wrong_is_found_at_any_depth() -> None:
+    """As text that is no bash, not as an error of ours."""
+    with pytest.raises(Unparsable):
+        meaning("(" * 2000 + "true; ;" + ")" * 2000)
 
 
 @pytest.mark.parametrize("word", ["$(id)", "`id`", "a;id", "a b", "*", "${HOME}", "~", "#x", "a'b", "<(id)"])

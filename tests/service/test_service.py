@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from modak.errors import NotFound, RequestError, Unavailable
+from modak.errors import Conflict, NotFound, RequestError, Unavailable
+from modak.facts import Rule
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
 from modak.service import Service, open_service
@@ -272,3 +273,80 @@ def test_rows_far_beyond_the_data_are_called_guesses(service: Service, nodes: in
     answer = service.predict(table.encode(), "asked.csv")
     assert (answer["rows"][0]["extrapolation"] > 4) is warned
     assert any("guesses" in warning["message"] for warning in answer["warnings"]) is warned
+
+
+def test_systems_that_share_a_name_already_can_be_changed(service: Service) -> None:
+    """Earlier versions let them in: each keeps what it has, and takes no more."""
+    zenith = service.facts().systems["zenith"]
+    mine = zenith.model_copy(update={"name": "mine", "aliases": ("ZENITH",)})
+    service.store.add([mine], "earlier")
+    assert service.add([mine.model_copy(update={"title": "changed"})], replace=True)
+    with pytest.raises(Conflict, match="'mine' is a name of the system 'mine'"):
+        service.add([zenith.model_copy(update={"aliases": ("mine",)})], replace=True)
+
+
+def test_a_name_passes_from_one_system_to_another(service: Service) -> None:
+    """Both in one go: what counts is what they are called afterwards."""
+    zenith = service.facts().systems["zenith"]
+    first, second = (zenith.model_copy(update={"name": name, "aliases": ()}) for name in ("first", "second"))
+    service.add([first.model_copy(update={"aliases": ("moving",)}), second])
+    assert service.add([first, second.model_copy(update={"aliases": ("moving",)})], replace=True)
+
+
+@pytest.mark.parametrize("kind", ["system", "image"])
+def test_of_many_who_take_one_name_at_once_one_gets_it(service: Service, kind: str) -> None:
+    """Whatever each of them saw before: a system by a name that reads alike, an image by its `opt_dsl_code`."""
+    facts = service.facts()
+    zenith, image = facts.systems["zenith"], facts.images[0]
+
+    def take(number: int) -> int:
+        system = zenith.model_copy(update={"name": "Site-1" if number % 2 else "site_1", "title": str(number), "aliases": ()})
+        other = image.model_copy(update={"reference": f"docker://site/image:{number}", "opt_dsl_code": "taken"})
+        try:
+            return service.add([system if kind == "system" else other])
+        except Conflict:
+            return False
+
+    with ThreadPoolExecutor(8) as callers:
+        assert sum(callers.map(take, range(24))) == 1
+
+
+def test_no_two_images_have_one_name(service: Service) -> None:
+    """Neither one beside another that is there, nor two that come together; an image keeps its own."""
+    there, *others = service.facts().images[:3]
+    named = [image.model_copy(update={"opt_dsl_code": "mine"}) for image in (there, *others)]
+    with pytest.raises(Conflict, match=f"opt_dsl_code: 'mine' is the name of {there.reference}"):
+        service.add(named[:2], replace=True)
+    assert service.add(named[:1], replace=True)
+    assert not service.add(named[:1])
+    with pytest.raises(Conflict, match=f"opt_dsl_code: 'mine' is the name of {there.reference}"):
+        service.add(named[1:2], replace=True)
+
+
+def test_what_is_there_is_no_reason_to_refuse_something_else(service: Service) -> None:
+    """Two images of one name, which got in before this was refused."""
+    images = [image.model_copy(update={"opt_dsl_code": "mine"}) for image in service.facts().images[:2]]
+    service.store.add(images, "earlier", replace=True)
+    assert service.add([Rule(name="mine", title="mine", environment={"A": "1"}, source="mine")])
+    assert service.add([images[1].model_copy(update={"opt_dsl_code": "other"})], replace=True)
+
+
+@pytest.mark.parametrize("values", [("1e-30",) * 4, ("1e30",) * 4, ("1e30", "1e-30", "1e30", "1e-30")])
+def test_results_of_any_size_are_answered(service: Service, load: Callable[[str], Any], values: tuple[str, ...]) -> None:
+    """However wrong they are: loaded, and no request fails because of them."""
+    rows = [f"odd,supermuc-ng,{nodes},1,48,wall_time,s,{value}" for nodes, value in zip((1, 2, 4, 8), values, strict=True)]
+    load("\n".join(["application,system,nodes,ranks_per_node,threads_per_rank,metric,unit,value", *rows]))
+    for least in ("time", "node_hours", "energy"):
+        job = {"application": {"app_tag": "odd", "executable": "./odd"}, "target": {"name": "supermuc-ng"}}
+        service.optimise({"job": {**job, "optimisation": {"objective": {"minimise": least}}}})
+
+
+@pytest.mark.parametrize(
+    ("measured", "asked"), [("1e308", {"epochs": 1e-30}), ("5e-324", {"params": {"epochs": 1e308}}), ("10", {"epochs": 1e15})]
+)
+def test_runs_of_any_length_are_answered(service: Service, load: Callable[[str], Any], measured: str, asked: dict[str, Any]) -> None:
+    """Those of results, and those of requests."""
+    rows = [f"odd,supermuc-ng,{nodes},1,48,wall_time,s,{100 / nodes},{measured}" for nodes in (1, 2, 4)]
+    load("\n".join(["application,system,nodes,ranks_per_node,threads_per_rank,metric,unit,value,params.epochs", *rows]))
+    job = {"application": {"app_tag": "odd", "executable": "./odd"}, "target": {"name": "supermuc-ng"}}
+    service.optimise({"job": {**job, "optimisation": {"workload": asked}}})

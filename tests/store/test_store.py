@@ -5,17 +5,22 @@ from __future__ import annotations
 import resource
 import sqlite3
 import stat
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import event, update
 
 from modak import knowledge
 from modak.dsl import Texts
 from modak.errors import Conflict, DataError, NotFound, RequestError, Unavailable
 from modak.facts import Result, SeriesKey, System
 from modak.perfmodel import fit
-from modak.store import Store, backup, check, curves, migrate, open_store, upgrade
+from modak.store import Store, backup, check, curves, migrate, open_store, schema, upgrade
 from modak.store.engine import reading, writing
 from modak.store.series import key_hash
 from tests.store.tables import HEADER, ROWS, csv_table
@@ -222,6 +227,24 @@ def test_models_follow_the_data(store: Store) -> None:
     assert store.snapshot("other").models == ()
 
 
+def test_curves_of_other_forms_are_fitted_again(tmp_path: Path) -> None:
+    """Coefficients mean nothing to forms that they were not fitted with: a new form needs no other version number."""
+    url = f"sqlite:///{tmp_path / 'modak.db'}"
+    with open_store(url) as store:
+        known = len(store.snapshot("3dgan").models[0].mixture.coefficients)
+    code = """
+import sys
+from modak.perfmodel import forms
+for module in [each for name, each in sys.modules.items() if name.startswith("modak.perfmodel.") and hasattr(each, "FORMS")]:
+    module.FORMS = (*module.FORMS, forms.Line("another", recency=0.3))
+from modak.store import open_store
+with open_store(sys.argv[1]) as store:
+    print({len(curve.mixture.coefficients) for curve in store.snapshot("3dgan").models})
+"""
+    done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == f"{{{known + 1}}}\n"
+
+
 def test_only_changed_series_are_fitted_again(store: Store) -> None:
     """A load into one series leaves what is stored of another application's, byte for byte."""
     store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], "me")
@@ -258,6 +281,20 @@ def test_a_page_of_models_fits_no_others(store: Store) -> None:
     store.models_page(None, 1)
     with reading(store.engine) as connection:
         assert {key.params["n"] for key, _ in curves.stale(connection).values()} == {"2", "3"}
+
+
+def test_a_page_of_models_does_not_follow_a_load(store: Store, url: str) -> None:
+    """Where new series come in as fast as they are read, the page ends all the same."""
+    store.load([csv_table(TWO_IMAGES)], "me")
+    there = len(store.models())
+    with open_store(url, fill=False) as other:
+        numbers = count(10)
+
+        @event.listens_for(store.engine, "begin")
+        def _load(_connection: Any) -> None:
+            other.load([csv_table(f"application,params.n,metric,value\na,{next(numbers)},epoch_time,9\n")], "other")
+
+        assert len(store.models_page(None, 50).items) <= there + 1
 
 
 def test_a_backup_is_a_whole_database(tmp_path: Path) -> None:
@@ -365,3 +402,14 @@ def test_models_are_those_of_the_results(store: Store) -> None:
     )
     store.load([csv_table(ROWS + rates + "b,d,s,2,1,1,throughput,1,samples/s,,,,contradicts itself\n")], "me")
     assert sorted(map(repr, store.models())) == sorted(map(repr, fit([*store.results_of("3dgan"), *store.results_of("b")])))
+
+
+def test_an_entry_that_this_version_does_not_take_is_named(store: Store) -> None:
+    """With its field and what is allowed, for whoever has to mend it by hand."""
+    zenith = knowledge.read_system(knowledge.packaged_root() / "systems" / "zenith.toml")
+    store.add([zenith], "me")
+    with writing(store.engine) as connection:
+        body = zenith.model_copy(update={"mandatory_directives": ("-a --b",)}).model_dump_json()
+        connection.execute(update(schema.systems).values(body=body))
+    with pytest.raises(Unavailable, match=r"a system 'zenith' that is none: mandatory_directives.0: an option"):
+        store.snapshot()

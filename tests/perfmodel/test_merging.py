@@ -8,7 +8,7 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit
-from modak.perfmodel.unsaid import kin
+from modak.perfmodel.merging import run_key
 
 JOB: dict[str, Any] = {
     "image": "docker://a/b:1",
@@ -171,4 +171,4 @@ def test_kin_are_all_that_may_be_taken_together() -> None:
     """A run by its epochs, too; no other one."""
     one = SeriesKey(application="net", metric="epoch_time", unit="s")
     run = one.model_copy(update={"metric": "wall_time", "params": {"epochs": "5"}, "image": "a"})
-    assert kin(one) == kin(run) != kin(run.model_copy(update={"params": {"epochs": "5", "mesh": "a"}}))
+    assert run_key(one) == run_key(run) != run_key(run.model_copy(update={"params": {"epochs": "5", "mesh": "a"}}))

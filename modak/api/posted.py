@@ -1,0 +1,310 @@
+"""Bodies that are sent to the published addresses, and the rules and images that they become. Pure: JSON values in, facts out.
+
+:mod:`modak.api.shapes` is the other direction. Systems are read by :mod:`modak.api.postedsystems`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StrictBool, StringConstraints, TypeAdapter, ValidationError
+
+from modak import plugins
+from modak.choosing.wishes import graph_compilers
+from modak.errors import Conflict, Fault, RequestError, unknown
+from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Rule, StorageClass
+from modak.script.shelltext import rule_fault
+from modak.target import find_system
+from modak.text.faults import faults_of
+from modak.text.grammar import ImageReference, Name, VersionText
+
+UNTITLED: Final = "a script without a description"
+"""The title of a rule that was sent without one."""
+SINGULARITY_HUB: Final = "singularity-hub.org"
+DOCKER_HUB: Final = "docker.io"
+ARCHITECTURES: Final[Mapping[str, str]] = {"x86": "x86_64", "amd": "x86_64", "arm": "aarch64", "power": "ppc64le"}
+"""Architectures by the words for a CPU that requests use."""
+MPI_FAMILIES: Final[tuple[str, ...]] = get_args(HostMpi.model_fields["family"].annotation)
+_DOCKER_HUB: Final = frozenset(("", "docker", DOCKER_HUB, "hub.docker.com", "index.docker.io", "registry-1.docker.io"))
+_SINGULARITY_HUB: Final = frozenset(("", "shub", SINGULARITY_HUB))
+_REFERENCE: Final[TypeAdapter[str]] = TypeAdapter(ImageReference)
+
+Feature = StrictBool | Annotated[str, StringConstraints(max_length=64)]
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("one line of printable text")
+    return text
+
+
+def _sound_bash(text: str) -> str:
+    if not text.strip():
+        raise ValueError("shell text; a script without it does nothing")
+    if wrong := rule_fault(text):
+        raise ValueError(wrong)
+    return text
+
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000), AfterValidator(_one_line)]
+
+
+class Posted(BaseModel):
+    """Base of the bodies: nothing unknown, and ``null`` is the same as nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class PostedApplication(Posted):
+    """What a script is for."""
+
+    name: Name
+    """A framework, an MPI library (for programs of type `hpc`), or else an application's `app_tag`."""
+    feature: Mapping[Name, Feature] = {}
+    """What must be on: a graph compiler (`true`), `distribution` (its name), `version` (one version)."""
+
+
+class PostedPlace(Posted):
+    """Where a script is for."""
+
+    name: Name | None = None
+    """A known system, by its name or an alias."""
+    storage_class: StorageClass | None = None
+    """The kind of storage that the job prefers."""
+
+
+class PostedConditions(Posted):
+    """When a script is added to a job: all that is given must hold; nothing given: to every job."""
+
+    application: PostedApplication | None = None
+    infrastructure: PostedPlace | None = None
+
+
+class PostedText(Posted):
+    """The shell text."""
+
+    stage: Literal["pre", "post"]
+    """Before or after the run."""
+    raw: Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_sound_bash)]
+    """Text for bash; it is checked, and stored as it is."""
+
+
+class PostedScript(Posted):
+    """A script of `/scripts`."""
+
+    description: Line | None = None
+    conditions: PostedConditions
+    data: PostedText
+
+
+class PostedTarget(Posted):
+    """What an image was built for."""
+
+    cpu_type: Literal["x86", "amd", "arm", "power"]
+    acc_type: Literal["nvidia", "amd", "none", ""] | None = None
+
+
+class PostedMapping(Posted):
+    """A container mapping of `/container_mappings`."""
+
+    opt_dsl_code: Name
+    """The name of the mapping."""
+    app_name: Name
+    """A framework, or an MPI library."""
+    version: VersionText
+    """Of the framework or library."""
+    enable_opt_build: bool = False
+    """Whether the image was built from source."""
+    target: PostedTarget
+    selectors: Mapping[Name, Feature] = {}
+    """What the image has: graph compilers and distributions (`true`), `version`."""
+    container_name: Annotated[str, StringConstraints(max_length=500)]
+    """`repository/name:tag`."""
+    container_type: Literal["docker", "shub"]
+    container_registry: Annotated[str, StringConstraints(max_length=200)] | None = None
+    """Host of the registry, or `library`; not given: Docker Hub, or Singularity Hub."""
+
+
+def script(document: Any, facts: Facts) -> tuple[Rule]:
+    """The rule for a script. The same script (stage, text, conditions) always has the same name.
+
+    :raises RequestError: for fields that are wrong.
+    :raises Conflict: for a system that is not known, or that has no storage of that class.
+    """
+    sent = checked(PostedScript, document)
+    when = condition(sent.conditions)
+    _refuse_unknown_place(sent.conditions.infrastructure, facts)
+    identity = hashlib.sha256(f"{when.model_dump_json()}\n{sent.data.stage}\n{sent.data.raw}".encode()).hexdigest()[:16]
+    stage: Literal["environment", "after"] = "after" if sent.data.stage == "post" else "environment"
+    title = sent.description or UNTITLED
+    return (Rule(name=f"script-{identity}", title=title, when=when, stage=stage, script=sent.data.raw, source="POST /scripts"),)
+
+
+def condition(of: PostedConditions) -> Condition:
+    """The condition of the rule. Raises :class:`~modak.errors.RequestError` for what no condition expresses."""
+    application, place = of.application, of.infrastructure
+    given: dict[str, Any] = _subject(application) if application else {}
+    if place and place.name:
+        given["system"] = (place.name,)
+    if place and place.storage_class:
+        given["storage_class"] = (place.storage_class,)
+    return Condition(**given)
+
+
+def container_mapping(document: Any, _: Facts) -> tuple[Image]:
+    """The catalogue entry for a container mapping.
+
+    :raises RequestError: for fields that are wrong.
+    """
+    sent = checked(PostedMapping, document)
+    framework = _framework_of_images(sent.app_name)
+    compilers, distributions = _selected(sent)
+    image = Image(
+        reference=_reference(sent),
+        labels=ImageLabels(
+            framework=framework,
+            version=sent.version,
+            source="opt-build" if sent.enable_opt_build else "hub",
+            compilers=compilers,
+            distribution=distributions,
+            architecture=ARCHITECTURES[sent.target.cpu_type],
+            accelerator=sent.target.acc_type or "none",
+            **({"mpi": framework, "mpi_version": sent.version} if framework in MPI_FAMILIES else {}),
+        ),
+        opt_dsl_code=sent.opt_dsl_code,
+        source="POST /container_mappings",
+    )
+    return (image,)
+
+
+def checked(model: type[Model], document: Any) -> Model:
+    """The document as that model. Raises :class:`~modak.errors.RequestError` that names the wrong fields."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as wrong:
+        raise RequestError(faults=faults_of(wrong, model=model)) from None
+
+
+def schemas() -> dict[str, Any]:
+    """The bodies, for the OpenAPI document."""
+    from modak.api.postedsystems import PostedInfrastructure
+
+    found: dict[str, Any] = {}
+    models: Mapping[str, type[BaseModel]] = {
+        "posted_script": PostedScript,
+        "posted_infrastructure": PostedInfrastructure,
+        "posted_container_mapping": PostedMapping,
+    }
+    for name, model in models.items():
+        main = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        found |= {**main.pop("$defs", {}), name: main}
+    return found
+
+
+def _subject(application: PostedApplication) -> dict[str, Any]:
+    """The keys of a condition for an application and its features."""
+    name, at = application.name, "conditions.application"
+    given: dict[str, Any]
+    if name in MPI_FAMILIES:
+        given, version = {"mpi": (name,), "app_type": ("hpc",)}, "mpi_version"
+    elif plugins.named("frameworks", name):
+        given, version = {"framework": (plugins.find("frameworks", name).name,)}, "framework_version"
+    else:
+        given, version = {"application": (name,)}, "application_version"
+    for feature, value in application.feature.items():
+        if feature == "version" and isinstance(value, str):
+            given[version] = checked_version(value, f"{at}.feature.version")
+        elif feature == "distribution" and value in distributions():
+            given["distribution"] = (value,)
+        elif feature in graph_compilers() and value is True and "compiler" not in given:
+            given["compiler"] = (feature,)
+        else:
+            raise RequestError(_FEATURES, field=f"{at}.feature.{feature}")
+    return given
+
+
+_FEATURES: Final = (
+    "no condition of a rule: 'version' takes one version, 'distribution' a name (horovod), one graph compiler (xla) true; "
+    "POST /rules takes other conditions"
+)
+
+
+def checked_version(value: str, field: str) -> str:
+    """A single version. Raises :class:`~modak.errors.RequestError`."""
+    try:
+        return str(TypeAdapter(VersionText).validate_python(value))
+    except ValidationError as wrong:
+        raise RequestError(faults=[Fault(field, fault.message) for fault in faults_of(wrong)]) from None
+
+
+def _own_framework(name: str, field: str) -> str:
+    """The name of a framework plug-in; an error for one whose jobs run as those of another."""
+    found = plugins.find("frameworks", name)
+    carrier = found.carrier(found.options())
+    if carrier and carrier.framework != found.name:
+        raise RequestError(f"jobs of {found.name} run in images of another framework, {carrier.framework}: name that", field=field)
+    return found.name
+
+
+def _framework_of_images(name: str) -> str:
+    """The label of the images in which jobs of a framework or MPI library run."""
+    images = sorted({*MPI_FAMILIES, *(one.name for one in plugins.all_of("frameworks") if one.kind == "ai")})
+    framework = plugins.named("frameworks", name)
+    called = framework.name if framework else name
+    if called not in images:
+        own = "a program's own image belongs into the request (application.container_runtime)"
+        raise RequestError(f"{unknown('framework', name, images)}; {own}", field="app_name")
+    return called if called in MPI_FAMILIES else _own_framework(called, "app_name")
+
+
+def _selected(sent: PostedMapping) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Graph compilers and distributions that the selectors name."""
+    allowed = graph_compilers() | distributions()
+    for name, value in sent.selectors.items():
+        if name == "version" and value != sent.version:
+            raise RequestError("another version than 'version'", field="selectors.version")
+        if name != "version" and (name not in allowed or not isinstance(value, bool)):
+            raise RequestError(f"true or false, for one of {', '.join(sorted(allowed))}", field=f"selectors.{name}")
+    on = [name for name, value in sent.selectors.items() if value is True]
+    return _among(on, graph_compilers()), _among(on, distributions())
+
+
+def _among(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name in known)
+
+
+@cache
+def distributions() -> frozenset[str]:
+    """The ways in which frameworks spread training over processes."""
+    return frozenset(name for framework in plugins.all_of("frameworks") for name in (*framework.distributions, *framework.add_ons))
+
+
+def _reference(sent: PostedMapping) -> str:
+    """The image's reference: where its registry has it."""
+    host, name, kind = (sent.container_registry or "").strip(), sent.container_name, sent.container_type
+    if host == "library":
+        kind = host  # type: ignore[assignment]
+    elif kind == "docker" and host not in _DOCKER_HUB and not name.startswith(f"{host}/"):
+        name = f"{host}/{name}"
+    elif kind == "shub" and host not in _SINGULARITY_HUB:
+        raise RequestError(f"{SINGULARITY_HUB} or library, for images of type shub", field="container_registry")
+    try:
+        return _REFERENCE.validate_python(f"{kind}://{name}")
+    except ValidationError as wrong:
+        raise RequestError(faults=[Fault("container_name", fault.message) for fault in faults_of(wrong)]) from None
+
+
+def _refuse_unknown_place(place: PostedPlace | None, facts: Facts) -> None:
+    """A script for a system that nobody has described would never be added to a job."""
+    if place is None or place.name is None:
+        return
+    at, system = "conditions.infrastructure", find_system(place.name, facts)
+    if system is None:
+        raise Conflict(unknown("system", place.name, facts.systems), field=f"{at}.name")
+    classes = sorted({one.storage_class for one in system.filesystems if one.storage_class})
+    if place.storage_class and place.storage_class not in classes:
+        raise Conflict(f"{system.name} has no storage of that class; known: {', '.join(classes) or 'none'}", field=f"{at}.storage_class")

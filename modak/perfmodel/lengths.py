@@ -1,0 +1,62 @@
+"""Questions about a run of known length: which results may answer them, and what the predictions are at that length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from modak.perfmodel.curves import Curve
+from modak.perfmodel.matching import Question
+from modak.perfmodel.predict import Predictions, of_whole_time
+from modak.perfmodel.startup import LENGTHS, WHOLE, StartUp, is_whole, lengths, named_lengths, of_start
+from modak.results.metrics import metric
+
+
+def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, Sequence[Curve]]:
+    """The question with the length of its run apart from other parameters, and the curves that may answer it.
+
+    The time of a whole run of known length is also that of its epochs or steps: of these kinds, the nearest to the question answers. Times
+    of whole runs of unknown length cannot be scaled. If there is nothing else, a length stays a parameter: they are of another run.
+    """
+    params = question.attributes.get("params", {})
+    asked = named_lengths(params) if params else {}
+    if not asked:
+        return question, curves
+    parts = [f"{name.removesuffix('s')}_time" for name in asked] if question.metric == WHOLE else []
+    scalable = (curve for curve in curves if not is_whole(curve.series) or asked.keys() & lengths(curve.series).keys())
+    able = [curve for curve in scalable if question.metric is None or curve.series.metric in (question.metric, *parts)]
+    if not able:
+        return question, curves
+    rest = {name: text for name, text in params.items() if name not in LENGTHS or not named_lengths({name: text})}
+    attributes = {name: value for name, value in question.attributes.items() if name != "params"} | ({"params": rest} if rest else {})
+    return replace(question, attributes=attributes, lengths=asked, metric=None), able
+
+
+def scaled(found: Predictions, question: Question, asked: str | None) -> Predictions:
+    """The predictions at the length in question: of a whole run of another length, or of parts if ``asked`` is a whole run.
+
+    The interval allows for start-up in a measured run.
+    """
+    if found.curve is None or not question.lengths:
+        return found
+    if asked == WHOLE and not is_whole(found.curve.series):
+        count = question.lengths[f"{metric(found.curve.series.metric, found.curve.series.unit).per}s"]
+        return _with_start_up(replace(found, value=found.value * count), found.curve.start_up)
+    if not is_whole(found.curve.series):
+        return found
+    done = lengths(found.curve.series)
+    scale = next((length / done[name] for name, length in question.lengths.items() if name in done), 1.0)
+    reach = of_start(scale)
+    above, below = np.hypot(found.spread, np.fmax(reach, 0.0)), np.hypot(found.below, np.fmin(reach, 0.0))
+    return replace(found, value=found.value * scale, spread=above, below=below)
+
+
+def _with_start_up(found: Predictions, measured: StartUp | None) -> Predictions:
+    """The predictions of all the work of a run, with the start-up that was measured."""
+    if measured is None:
+        return found
+    time, own = found.value + measured.seconds, not found.differences
+    spread, below = (of_whole_time(side, time, measured.seconds, measured.doubt, own) for side in (found.spread, found.below))
+    return replace(found, value=time, spread=spread, below=below)

@@ -1,0 +1,192 @@
+"""Merge series of the same run of which some fill in fewer columns than others: their results are fitted as one curve.
+
+A table of old timings names neither image nor runtime, the result of a MODAK job names both. A table has the time of an epoch, a job the
+time of the whole run and its number of epochs. As separate curves, the one with more sizes would always answer, whatever new runs show.
+
+A job that measures its total time and also prints the speed of its work gives both: the work is merged with other results of that work, and
+the rest of the time is start-up (:mod:`modak.perfmodel.startup`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import combinations, islice
+from typing import Final, NamedTuple
+
+from modak.facts import Layout, SeriesKey, same_mpi, same_name
+from modak.perfmodel import startup
+from modak.perfmodel.precisions import same_precision
+from modak.perfmodel.startup import LENGTHS, number
+from modak.results.metrics import metric
+
+OPTIONAL: Final = ("framework_version", "image", "partition", "runtime", "hyperthreads")
+"""Columns in which an empty cell may stand for any value."""
+PARTS: Final = ("epoch", "step")
+"""Parts of a run, whose number results give in ``params.epochs`` and ``params.steps``."""
+SPELLINGS: Final[Mapping[str, Callable[[str | None], Hashable]]] = {
+    **dict.fromkeys(("system", "framework", "compiler"), same_name),
+    "mpi": same_mpi,
+    "precision": same_precision,
+}
+"""Columns in which one value has several spellings, with a function that gives the same for all of them."""
+COMPARED: Final = tuple(name for name in SeriesKey.model_fields if name not in (*OPTIONAL, *SPELLINGS, "params", "metric", "unit"))
+"""Columns that are equal in all series of one run."""
+MOST_RUNS: Final = 8
+"""If an empty cell may belong to more runs than these, it belongs to none of them."""
+
+
+Values = tuple[object, ...]
+"""The values of a series in the columns :data:`OPTIONAL`; ``None`` where empty."""
+
+
+class Destination(NamedTuple):
+    """The series into which results are merged, and the factor of their values there."""
+
+    series: SeriesKey
+    factor: float = 1.0
+
+
+def run_key(key: SeriesKey) -> Hashable:
+    """Equal for all series that may be of the same run; :func:`destinations` decides whether they are."""
+    spelt = (same(getattr(key, name)) for name, same in SPELLINGS.items())
+    kind = metric(key.metric, key.unit).kind
+    measured = () if kind in ("time", "throughput") else (key.metric, key.unit)
+    return (*spelt, *measured, *(getattr(key, name) for name in COMPARED), *problem(key.params))
+
+
+def problem(params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The parameters without those for the length of a run, sorted by name; part of :func:`run_key`."""
+    return tuple(sorted((name, text) for name, text in params.items() if name not in LENGTHS))
+
+
+def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:
+    """For each of ``keys`` (by its JSON), the series into which its results are merged; often only itself.
+
+    Series of the same run have one destination, with the values of all of them. If an optional column has several values, there are several
+    runs, and series in which it is empty are merged into each of them. Times of whole runs become times of their epochs or steps if such
+    times were measured, too, unless their own runs also measured the speed of the work. Rates do not depend on the length of a run.
+    """
+    by_run: dict[Hashable, dict[str, SeriesKey]] = defaultdict(dict)
+    for key in keys:
+        by_run[run_key(key)][key.model_dump_json()] = key
+    found: dict[str, tuple[Destination, ...]] = {}
+    for group in by_run.values():
+        metrics = {key.metric for key in group.values()}
+        if len(group) == 1:
+            found.update((name, (_per_part(key, metrics),)) for name, key in group.items())
+            continue
+        timed = {id(wall) for wall, _ in startup.pairs([*group.values()])}
+        groups: dict[Hashable, dict[str, Destination]] = defaultdict(dict)
+        for name, key in group.items():
+            destination = Destination(key) if id(key) in timed else _per_part(key, metrics)
+            series = destination.series
+            groups[(series.metric, series.unit, *sorted(series.params.items()))][name] = destination
+        for members in groups.values():
+            found.update(_merged_by_run(members))
+    return found
+
+
+def destinations_by_number(known: Mapping[int, SeriesKey]) -> Mapping[int, tuple[Destination, ...]]:
+    """:func:`destinations` for series by their database numbers."""
+    found = destinations(known.values())
+    return {number: found[key.model_dump_json()] for number, key in known.items()}
+
+
+def _merged_by_run(members: Mapping[str, Destination]) -> Mapping[str, tuple[Destination, ...]]:
+    """The destinations of series (by their JSON) that differ only in optional columns."""
+    found: dict[str, list[Destination]] = {name: [] for name in members}
+    values = {name: _values(destination.series) for name, destination in members.items()}
+    for run, of_run in _runs(set(values.values())).items():
+        here = [name for name in members if values[name] in of_run]
+        one = _series_of(run, [members[name].series for name in here])
+        for name in here:
+            found[name].append(Destination(one, members[name].factor))
+    return {name: tuple(found[name]) or (destination,) for name, destination in members.items()}
+
+
+def _runs(values: AbstractSet[Values]) -> Mapping[Values, AbstractSet[Values]]:
+    """For each run, by its values, the values of all series that may be of it.
+
+    Without contradictions there is one run, with the values on which all agree. Otherwise each of the most complete values is a run.
+    """
+    if not any(_contradict(*pair) for pair in combinations(values, 2)):
+        return {tuple(column[0] if len(set(column)) == 1 else None for column in zip(*values, strict=True)): values}
+    complete = (one for one in values if not any(_includes(other, one) for other in values if other != one))
+    runs = sorted(islice(complete, MOST_RUNS + 1), key=str)
+    return {run: {one for one in values if _includes(run, one)} for run in runs} if len(runs) <= MOST_RUNS else {}
+
+
+def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
+    """Each layout of a run, with its empty counts taken from the other layouts if these agree.
+
+    An empty batch size is that of the others, and empty GPUs are none, if the others have no other count. Among layouts with as many GPUs
+    per node, an empty number of ranks or threads is that of the others, if all of them agree. Layouts without any of these counts stay as
+    they are: they may be any layout.
+    """
+    every = dict.fromkeys(known)
+    batches, gpus = ({getattr(one, name) for one in every} - {None} for name in ("batch_size", "gpus_per_node"))
+    filled = {"batch_size": next(iter(batches))} if len(batches) == 1 else {}
+    filled |= {"gpus_per_node": 0} if gpus == {0} else {}
+    found = {one: _with(one, filled) for one in every}
+    pairs: dict[int | None, set[tuple[int | None, int | None]]] = defaultdict(set)
+    partial = {given: one for given, one in found.items() if one.ranks_per_node or one.threads_per_rank or one.gpus_per_node}
+    for one in partial.values():
+        pairs[one.gpus_per_node].add((one.ranks_per_node, one.threads_per_rank))
+    agreed = {count: _agreed(of_count) for count, of_count in pairs.items() if len(of_count) > 1}
+    return found | {given: _with(one, agreed.get(one.gpus_per_node, {})) for given, one in partial.items()}
+
+
+def _agreed(pairs: Collection[tuple[int | None, int | None]]) -> Mapping[str, int]:
+    """Ranks per node and threads per rank, from pairs of them; empty if two pairs contradict each other."""
+    columns = [set(column) - {None} for column in zip(*pairs, strict=True)]
+    if any(len(column) > 1 for column in columns):
+        return {}
+    named = zip(("ranks_per_node", "threads_per_rank"), columns, strict=True)
+    return {name: count for name, column in named for count in column if count is not None}
+
+
+def _with(layout: Layout, counts: Mapping[str, int]) -> Layout:
+    """The layout with its empty counts filled in."""
+    empty = {name: count for name, count in counts.items() if getattr(layout, name) is None}
+    return layout.model_copy(update=empty) if empty else layout
+
+
+def _per_part(key: SeriesKey, measured: Collection[str]) -> Destination:
+    """For the time of a whole run, that of its epochs or steps if it is among the ``measured`` metrics. Without the length of the run."""
+    kind = metric(key.metric, key.unit)
+    if kind.kind not in ("time", "throughput"):
+        return Destination(key)
+    if kind.kind != "time" or kind.per != "run":
+        return Destination(key.model_copy(update={"params": _without_length(key)}))
+    for part in PARTS:
+        count = number(key.params.get(f"{part}s"))
+        if count and f"{part}_time" in measured:
+            return Destination(key.model_copy(update={"metric": f"{part}_time", "params": _without_length(key)}), 1 / count)
+    return Destination(key)
+
+
+def _without_length(key: SeriesKey) -> dict[str, str]:
+    return {name: text for name, text in key.params.items() if name not in LENGTHS}
+
+
+def _values(key: SeriesKey) -> Values:
+    """Its values in optional columns; empty hyper-threads are none."""
+    return tuple(bool(key.hyperthreads) if name == "hyperthreads" else getattr(key, name) for name in OPTIONAL)
+
+
+def _series_of(run: Values, keys: Sequence[SeriesKey]) -> SeriesKey:
+    """The series of a run, from all that are merged into it."""
+    first = min(keys, key=lambda key: key.model_dump_json())
+    unlike = [(name, value) for name, value in zip(OPTIONAL, run, strict=True) if len({getattr(key, name) for key in keys}) > 1]
+    return first.model_copy(update={name: value or None for name, value in unlike})
+
+
+def _includes(one: Values, other: Values) -> bool:
+    """Whether the first values include all that are not empty in the other ones."""
+    return all(less is None or less == more for more, less in zip(one, other, strict=True))
+
+
+def _contradict(one: Values, other: Values) -> bool:
+    return any(None not in pair and pair[0] != pair[1] for pair in zip(one, other, strict=True))
