@@ -422,3 +422,13 @@ def test_a_recommendation_for_a_place_that_nobody_knows_is_refused(known: Known)
     request = normalise({"job": {"target": {"name": "nowhere"}, "optimisation": {"workload": {"application": "3dgan"}}}}).request
     with pytest.raises(UnknownName, match=r"known: .*supermuc-ng"):
         recommend(request, known("3dgan"))
+
+
+def test_threads_on_a_system_that_nobody_described_are_no_hyper_threads(known: Known) -> None:
+    """How many cores its nodes have is unknown: a hybrid layout that was measured there is answered as measured."""
+    series = SeriesKey(application="solver", system="my-cluster", metric="wall_time", unit="s")
+    models = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, threads_per_rank=10), value=800.0 / n) for n in (1, 2, 4)])
+    application = {"app_tag": "solver", "app_type": "mpi", "executable": "./solver"}
+    job = {"target": {"name": "my-cluster"}, "application": application, "job_options": {"node_count": 4}}
+    plan = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan
+    assert (plan.prediction.basis, plan.prediction.value, plan.configuration.hyperthreads) == ("measured", 200.0, False)

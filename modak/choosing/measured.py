@@ -139,7 +139,7 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
         ranks_per_node=ranks,
         threads_per_rank=threads,
         gpus_per_node=gpus,
-        hyperthreads=bool(series.hyperthreads) or ranks * threads > cores,
+        hyperthreads=bool(series.hyperthreads) or (node is not None and ranks * threads > cores),
         numa_mode=series.numa_mode,
         mpi=series.mpi,
         mpi_from=series.mpi_from,
