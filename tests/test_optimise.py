@@ -432,3 +432,23 @@ def test_threads_on_a_system_that_nobody_described_are_no_hyper_threads(known: K
     job = {"target": {"name": "my-cluster"}, "application": application, "job_options": {"node_count": 4}}
     plan = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan
     assert (plan.prediction.basis, plan.prediction.value, plan.configuration.hyperthreads) == ("measured", 200.0, False)
+
+
+@pytest.mark.parametrize(("asked", "most"), [({}, 8), ({"max_nodes": 16}, 16), ({"max_nodes": 6}, 6)])
+def test_a_system_that_nobody_described_is_as_large_as_its_results_allow(known: Known, asked: dict[str, int], most: int) -> None:
+    """Results over GPUs count by the nodes that they ran on: one doubling beyond, or what the request allows."""
+    series = SeriesKey(application="llm", framework="pytorch", system="my-cluster", metric="throughput", unit="tokens/s")
+    layouts = [Layout(nodes=n, gpus_per_node=gpus) for n, gpus in ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4))]
+    models = fit([Result(series=series, layout=each, value=3000.0 * (each.nodes or 1) * (each.gpus_per_node or 1)) for each in layouts])
+    optimisation = {
+        "app_type": "ai_training",
+        "ai_training": {"pytorch": {"distribution": "ddp"}, "config": {"distributed_training": True}},
+        "workload": {"application": "llm", "amount": "5e9 tokens"},
+        "objective": {"minimise": "time", **asked},
+    }
+    target = {"name": "my-cluster", "job_scheduler_type": "slurm"}
+    request = normalise(
+        {"job": {"application": {"executable": "python3 train.py"}, "target": target, "optimisation": optimisation}}
+    ).request
+    plan = optimise(request, replace(known(None), models=models)).plan
+    assert (plan.configuration.nodes, plan.configuration.gpus_per_node) == (most, 4)

@@ -217,9 +217,10 @@ def _grid(
     unsaid = shape.origin not in ("evidence", ASSUMED) and not any(_comparable(curve, target) for curve in curves)
     if not distributed or _on_one_node(request, target) or unsaid:
         return np.array([1], dtype=np.int64)
-    measured = [size for curve in curves if curve.scale == "nodes" for size in curve.sizes]
-    limit = target.partition.job_nodes if target.partition else 2 * int(max(measured, default=1))
-    return node_grid(min(limit, request.optimisation.objective.max_nodes or limit), measured)
+    measured = [float(count) for curve in curves for count in curve.nodes]
+    most = request.optimisation.objective.max_nodes
+    limit = target.partition.job_nodes if target.partition else most or 2 * int(max(measured, default=1))
+    return node_grid(min(limit, most or limit), measured)
 
 
 def _on_one_node(request: Request, target: Target) -> str:
