@@ -9,6 +9,7 @@ INTERRUPTED: Final = 130
 """The exit status of a command that Ctrl-C ended, as shells count it."""
 
 
-def ignore_further() -> None:
-    """Ignore Ctrl-C from now on: the command is ending already."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def ignore_further(*others: signal.Signals) -> None:
+    """Ignore Ctrl-C, and other signals, from now on: the command is ending already."""
+    for each in (signal.SIGINT, *others):
+        signal.signal(each, signal.SIG_IGN)

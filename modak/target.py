@@ -212,9 +212,9 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     """The default partition, as :func:`_partition` gives it; instead, the one whose node features the request names, or the one with enough
     GPUs if the default has too few."""
     default = system.default_partition
-    features = node_features(request.job_options.architecture_constraint)
-    if features and not node_features(default.constraint) & features:
-        meant = [one for one in system.partitions if one.constraint and node_features(one.constraint) <= features]
+    features = _node_features(request.job_options.architecture_constraint)
+    if features and not _node_features(default.constraint) & features:
+        meant = [one for one in system.partitions if one.constraint and _node_features(one.constraint) <= features]
         if meant:
             return meant[0], _called(meant[0]), (f"partition: {meant[0].name}, whose nodes have the requested features",)
     asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
@@ -233,7 +233,7 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     return found, _called(found), (why,)
 
 
-def node_features(constraint: str | None) -> frozenset[str]:
+def _node_features(constraint: str | None) -> frozenset[str]:
     """The features that a node must have by a constraint; none if it leaves a choice (``|``)."""
     return frozenset(constraint.split("&")) if constraint and "|" not in constraint else frozenset()
 

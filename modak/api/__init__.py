@@ -16,7 +16,7 @@ from fastapi.routing import APIRoute
 
 import modak
 from modak import schemas
-from modak.api import answers, builds, native, posted, published, sizings, writing
+from modak.api import answers, builds, native, published, sizings, writing
 from modak.api.access import guard, scope_of
 from modak.api.head import Head
 from modak.api.lifespan import Lifespan
@@ -109,7 +109,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         components = document.setdefault("components", {}).setdefault("schemas", {})
         components |= schemas.components("request", "response", "points", "result", "sizing", "system", "image", "rule")
-        components |= {"problem": PROBLEM, **answers.components(), **builds.schemas(), **posted.schemas()}
+        components |= {"problem": PROBLEM, **answers.components(), **builds.schemas(), **published.schemas()}
         document["components"]["securitySchemes"] = {"token": TOKEN}
         document["security"] = [{}, {"token": []}] if app.state.settings.anonymous else [{"token": []}]
         if app.state.settings.public_url:

@@ -33,10 +33,12 @@ _ASKING: Final = frozenset(
     ("/optimise", "/recommendations", "/predictions", "/sizings", "/get_image", "/get_build", "/get_optimisation", "/get_job_content")
 )
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
-_READABLE: Final = {
-    *("systems", "images", "rules", "models", "results", "plans", "builds", "schema", "openapi.json", "metrics"),
-    *("infrastructures", "scripts", "scaling_models", "container_mappings"),
-}
+_READABLE: Final = frozenset(
+    (
+        *("systems", "images", "rules", "models", "results", "plans", "builds", "schema", "openapi.json", "metrics"),
+        *("infrastructures", "scripts", "scaling_models", "container_mappings"),
+    )
+)
 """What may be read, with everything below it: the first part of an address."""
 
 

@@ -162,7 +162,7 @@ def container_mapping(document: Any, _: Facts) -> tuple[Image]:
     """
     sent = checked(PostedMapping, document)
     framework = _framework_of_images(sent.app_name)
-    compilers, distributions = _selected(sent)
+    compilers, spread_by = _selected(sent)
     image = Image(
         reference=_reference(sent),
         labels=ImageLabels(
@@ -170,7 +170,7 @@ def container_mapping(document: Any, _: Facts) -> tuple[Image]:
             version=sent.version,
             source="opt-build" if sent.enable_opt_build else "hub",
             compilers=compilers,
-            distribution=distributions,
+            distribution=spread_by,
             architecture=ARCHITECTURES[sent.target.cpu_type],
             accelerator=sent.target.acc_type or "none",
             **({"mpi": framework, "mpi_version": sent.version} if framework in MPI_FAMILIES else {}),
@@ -189,30 +189,14 @@ def checked(model: type[Model], document: Any) -> Model:
         raise RequestError(faults=faults_of(wrong, model=model)) from None
 
 
-def schemas() -> dict[str, Any]:
-    """The bodies, for the OpenAPI document."""
-    from modak.api.postedsystems import PostedInfrastructure
-
-    found: dict[str, Any] = {}
-    models: Mapping[str, type[BaseModel]] = {
-        "posted_script": PostedScript,
-        "posted_infrastructure": PostedInfrastructure,
-        "posted_container_mapping": PostedMapping,
-    }
-    for name, model in models.items():
-        main = model.model_json_schema(ref_template="#/components/schemas/{model}")
-        found |= {**main.pop("$defs", {}), name: main}
-    return found
-
-
 def _subject(application: PostedApplication) -> dict[str, Any]:
     """The keys of a condition for an application and its features."""
     name, at = application.name, "conditions.application"
     given: dict[str, Any]
     if name in MPI_FAMILIES:
         given, version = {"mpi": (name,), "app_type": ("hpc",)}, "mpi_version"
-    elif plugins.named("frameworks", name):
-        given, version = {"framework": (plugins.find("frameworks", name).name,)}, "framework_version"
+    elif framework := plugins.named("frameworks", name):
+        given, version = {"framework": (framework.name,)}, "framework_version"
     else:
         given, version = {"application": (name,)}, "application_version"
     for feature, value in application.feature.items():
@@ -241,15 +225,6 @@ def checked_version(value: str, field: str) -> str:
         raise RequestError(faults=[Fault(field, fault.message) for fault in faults_of(wrong)]) from None
 
 
-def _own_framework(name: str, field: str) -> str:
-    """The name of a framework plug-in; an error for one whose jobs run as those of another."""
-    found = plugins.find("frameworks", name)
-    carrier = found.carrier(found.options())
-    if carrier and carrier.framework != found.name:
-        raise RequestError(f"jobs of {found.name} run in images of another framework, {carrier.framework}: name that", field=field)
-    return found.name
-
-
 def _framework_of_images(name: str) -> str:
     """The label of the images in which jobs of a framework or MPI library run."""
     images = sorted({*MPI_FAMILIES, *(one.name for one in plugins.all_of("frameworks") if one.kind == "ai")})
@@ -258,7 +233,10 @@ def _framework_of_images(name: str) -> str:
     if called not in images:
         own = "a program's own image belongs into the request (application.container_runtime)"
         raise RequestError(f"{unknown('framework', name, images)}; {own}", field="app_name")
-    return called if called in MPI_FAMILIES else _own_framework(called, "app_name")
+    carrier = framework.carrier(framework.options()) if framework and called not in MPI_FAMILIES else None
+    if carrier and carrier.framework != called:
+        raise RequestError(f"jobs of {called} run in images of another framework, {carrier.framework}: name that", field="app_name")
+    return called
 
 
 def _selected(sent: PostedMapping) -> tuple[tuple[str, ...], tuple[str, ...]]:

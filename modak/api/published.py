@@ -9,11 +9,12 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from modak.api import posted, postedsystems, shapes
@@ -168,6 +169,20 @@ def add_creating(app: FastAPI, path: str, what: str, read_posted: Callable[[Any,
         path, create, methods=["POST"], tags=["change"], summary=f"Add one {what}", name=f"create {path}", status_code=201,
         responses=told(ref(name), "What was added", status=201, headers=where), openapi_extra={"requestBody": body},
     )  # fmt: skip
+
+
+def schemas() -> dict[str, Any]:
+    """The bodies that create something, for the OpenAPI document."""
+    found: dict[str, Any] = {}
+    models: Mapping[str, type[BaseModel]] = {
+        "posted_script": posted.PostedScript,
+        "posted_infrastructure": postedsystems.PostedInfrastructure,
+        "posted_container_mapping": posted.PostedMapping,
+    }
+    for name, model in models.items():
+        main = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        found |= {**main.pop("$defs", {}), name: main}
+    return found
 
 
 def _shown(values: Sequence[Known], facts: Facts) -> dict[str, Any]:

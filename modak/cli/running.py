@@ -9,19 +9,17 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from modak.cli import common, show
 from modak.errors import Fault, Unavailable
+from modak.interrupts import ignore_further
 from modak.text.amounts import counted
 
 if TYPE_CHECKING:
     from modak.settings import Settings
-
-ENDING: Final = (signal.SIGTERM, signal.SIGINT)
-"""The signals that end a service."""
 
 db = typer.Typer(help="Maintain the database.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -42,7 +40,7 @@ def serve(
 
     from modak.api import logs
 
-    for ending in ENDING:
+    for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, _end)  # the server, when it has ended well, sends itself once more what ended it
     with _counted_together(workers):
         uvicorn.run(
@@ -60,18 +58,13 @@ def serve(
             limit_concurrency=now.max_connections,
             proxy_headers=False,  # the application itself believes those proxies that the settings name
         )
-        _ignore_further()
+        ignore_further(signal.SIGTERM)
 
 
 def _end(*_: object) -> None:
     """End with status 0; further signals are ignored."""
-    _ignore_further()
+    ignore_further(signal.SIGTERM)
     sys.exit()
-
-
-def _ignore_further() -> None:
-    for ending in ENDING:
-        signal.signal(ending, signal.SIG_IGN)
 
 
 def _warn(host: str, settings: Settings) -> None:

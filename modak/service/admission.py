@@ -15,6 +15,11 @@ LONGEST_REASON: Final = 300
 """Characters of the reason for which results are doubted."""
 
 
+def has_to_fit(values: Sequence[Known]) -> bool:
+    """Whether any of them may contradict what is known: systems, and images with a name. Others need not wait until all of it is read."""
+    return any(isinstance(value, System) or (isinstance(value, Image) and value.opt_dsl_code) for value in values)
+
+
 def refuse_what_does_not_fit(values: Sequence[Known], facts: Facts) -> None:
     """Raise for names that are taken, and for systems of unknown hardware, by what is known when the values are stored."""
     refuse_taken_names(values, facts)

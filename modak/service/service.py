@@ -302,7 +302,7 @@ class Service:
         admission.refuse_unknown_variants(values)
         admission.refuse_bad_rules(values)
         by = actor or Actor(principal())
-        fit = partial(admission.refuse_what_does_not_fit, values)
+        fit = partial(admission.refuse_what_does_not_fit, values) if admission.has_to_fit(values) else None
         return self.store.add(values, by.principal, replace=replace, request_id=by.request_id, check=fit)
 
     def refresh(self, names: Sequence[str] = (), *, replace: bool = False, dry_run: bool = False) -> Json:

@@ -142,7 +142,7 @@ class Store:
         *,
         replace: bool = False,
         request_id: str = "",
-        check: Callable[[Facts], None] = lambda facts: None,
+        check: Callable[[Facts], None] | None = None,
     ) -> bool:
         """Store what is known, all of it or none; returns whether anything changed. An equal value changes nothing.
 
@@ -151,7 +151,8 @@ class Store:
         """
         given = tuple(values)
         with writing(self.engine) as connection:
-            check(_knowledge(connection))
+            if check:
+                check(_knowledge(connection))
             if not catalogue.add(connection, given, principal, replace=replace):
                 return False
             audit.note(connection, Actor(principal, request_id), "replace" if replace else "add", names(given))

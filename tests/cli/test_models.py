@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from modak.cli import evaluation, main
+from modak.cli import evaluation
 from modak.service import Service
 from modak.store import open_store
+from tests.cli.conftest import Run
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
-
-
-class Ran(NamedTuple):
-    """How a command ended and what it printed."""
-
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def run(packaged_database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command in this process on the packaged knowledge."""
-    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{packaged_database}")
-
-    def run(*words: str | Path) -> Ran:
-        status = main([str(word) for word in words])
-        return Ran(status, *capsys.readouterr())
-
-    return run
 
 
 def test_evaluate_shows_ours_beside_the_fields(run: Run) -> None:

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from modak.cli import main
+from tests.cli.conftest import Ran, Run
 
 DATA = Path(__file__).parent.parent / "data/detect"
 
 
-class Ran(NamedTuple):
-    """How a command ended and what it printed."""
-
-    status: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def run(own_database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+def run(own_database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command on a copy of the packaged knowledge, on a machine with two processors that nobody knows."""
     monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
     machine(tmp_path, monkeypatch, "lscpu-epyc-vm.json")
@@ -46,7 +37,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lscpu: str) -> None
     monkeypatch.setenv("PATH", str(folder))
 
 
-def test_the_system_file_stands_on_standard_output_and_notes_beside_it(run: Callable[..., Ran]) -> None:
+def test_the_system_file_stands_on_standard_output_and_notes_beside_it(run: Run) -> None:
     """Unknown hardware follows as comments: all of it is one system file."""
     ran = run("systems", "detect", "--name", "here")
     assert ran.status == 0, ran.err
@@ -55,14 +46,14 @@ def test_the_system_file_stands_on_standard_output_and_notes_beside_it(run: Call
     assert all(line.startswith("note: ") for line in ran.err.splitlines())
 
 
-def test_json_holds_the_system_and_its_hardware(run: Callable[..., Ran]) -> None:
+def test_json_holds_the_system_and_its_hardware(run: Run) -> None:
     """One document."""
     found = json.loads(run("systems", "detect", "--json").out)
     assert found["system"]["partitions"][0]["node"]["processor"] == found["processors"][0]["name"] == "epyc"
     assert found["accelerators"] == []
 
 
-def test_the_printed_command_adds_what_was_written(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_the_printed_command_adds_what_was_written(run: Run, tmp_path: Path) -> None:
     """As it stands; then nothing has drifted, and a second look knows the processor."""
     ran = run("systems", "detect", "--name", "here", "--output", tmp_path / "out")
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["here-processors.toml", "here.toml"]
@@ -76,7 +67,7 @@ def test_the_printed_command_adds_what_was_written(run: Callable[..., Ran], tmp_
     assert same.err.splitlines()[-1] == "here: 0 differences"
 
 
-def test_drift_is_shown_and_is_the_exit_status(run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drift_is_shown_and_is_the_exit_status(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Field: stored → seen, as diff(1) ends."""
     run(*run("systems", "detect", "--name", "here", "-o", tmp_path / "out").out.split()[1:])
     machine(tmp_path, monkeypatch, "lscpu-xeon.json")
@@ -88,7 +79,7 @@ def test_drift_is_shown_and_is_the_exit_status(run: Callable[..., Ran], tmp_path
     assert {"field": "partitions.local.node.sockets", "stored": 1, "seen": 2} in told["differences"]
 
 
-def test_drift_of_a_system_that_is_not_stored_is_an_error(run: Callable[..., Ran]) -> None:
+def test_drift_of_a_system_that_is_not_stored_is_an_error(run: Run) -> None:
     """Which ones are, is said."""
     ran = run("systems", "detect", "--name", "nowhere", "--diff")
     assert ran.status == 1
@@ -96,7 +87,7 @@ def test_drift_of_a_system_that_is_not_stored_is_an_error(run: Callable[..., Ran
     assert "supermuc-ng" in ran.err
 
 
-def test_a_machine_that_says_nothing_ends_with_the_reasons(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_says_nothing_ends_with_the_reasons(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is printed that could pass for a system."""
     monkeypatch.setenv("PATH", "/nonexistent")
     ran = run("systems", "detect")
@@ -104,7 +95,7 @@ def test_a_machine_that_says_nothing_ends_with_the_reasons(run: Callable[..., Ra
     assert "partition local is left out" in ran.err
 
 
-def test_a_server_out_of_reach_hinders_nobody(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_out_of_reach_hinders_nobody(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A node that cannot reach the service still describes itself; --diff needs it."""
     monkeypatch.setenv("MODAK_SERVER", "http://127.0.0.1:9")
     assert tomllib.loads(run("systems", "detect").out)["scheduler"] == "shell"

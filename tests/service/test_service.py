@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -338,7 +339,8 @@ def test_results_of_any_size_are_answered(service: Service, load: Callable[[str]
     load("\n".join(["application,system,nodes,ranks_per_node,threads_per_rank,metric,unit,value", *rows]))
     for least in ("time", "node_hours", "energy"):
         job = {"application": {"app_tag": "odd", "executable": "./odd"}, "target": {"name": "supermuc-ng"}}
-        service.optimise({"job": {**job, "optimisation": {"objective": {"minimise": least}}}})
+        told = service.optimise({"job": {**job, "optimisation": {"objective": {"minimise": least}}}})["job"]["plan"]["prediction"]
+        assert told["basis"] == "none" or 0 < told["lower"] <= told["value"] <= told["upper"] < math.inf
 
 
 @pytest.mark.parametrize(
@@ -349,4 +351,5 @@ def test_runs_of_any_length_are_answered(service: Service, load: Callable[[str],
     rows = [f"odd,supermuc-ng,{nodes},1,48,wall_time,s,{100 / nodes},{measured}" for nodes in (1, 2, 4)]
     load("\n".join(["application,system,nodes,ranks_per_node,threads_per_rank,metric,unit,value,params.epochs", *rows]))
     job = {"application": {"app_tag": "odd", "executable": "./odd"}, "target": {"name": "supermuc-ng"}}
-    service.optimise({"job": {**job, "optimisation": {"workload": asked}}})
+    told = service.optimise({"job": {**job, "optimisation": {"workload": asked}}})["job"]["plan"]["prediction"]
+    assert told["basis"] == "none" or 0 < told["lower"] <= told["value"] <= told["upper"] < math.inf
