@@ -10,7 +10,7 @@ import json
 import secrets
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -73,6 +73,9 @@ class Client(Protocol):
     def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
         """Add systems with their hardware, images or rules: all or none; returns whether anything changed."""
 
+    def remove(self, kind: str, name: str) -> None:
+        """Remove a system or rule by its name, or an image by its reference."""
+
     def audit(self, cursor: str, limit: int) -> dict[str, Any]:
         """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
 
@@ -81,7 +84,7 @@ class Building(Protocol):
     """The use cases for building images. Every method raises :class:`~modak.errors.ModakError`."""
 
     def ask(self, document: Any) -> dict[str, Any]:
-        """Order an image: :class:`modak.builds.wanted.WantedBuild`; the state of its build."""
+        """Order an image: :class:`modak.builds.request.BuildRequest`; the state of its build."""
 
     def state(self, build_id: str) -> dict[str, Any]:
         """The state of a build."""
@@ -136,8 +139,14 @@ class Remote:
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> dict[str, Any]:
         """``POST /predictions``."""
-        kind = "application/json" if content.lstrip()[:1] in (b"[", b"{") else "text/csv"
-        return self._call("POST", _path("/predictions", level=level), content, kind)
+        kind, body = ("application/json", "body.json") if content.lstrip()[:1] in (b"[", b"{") else ("text/csv", "body.csv")
+        try:
+            return self._call("POST", _path("/predictions", level=level), content, kind)
+        except RemoteError as wrong:
+            faults = [
+                replace(one, field=name + one.field.removeprefix(body)) if one.field.startswith(body) else one for one in wrong.faults
+            ]
+            raise RemoteError(wrong.status, wrong.title, faults) from None
 
     def size(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
         """``POST /sizings``."""
@@ -212,6 +221,10 @@ class Remote:
             document.setdefault(f"{type(value).__name__.lower()}s", []).append(value.model_dump(mode="json", exclude_unset=True))
         kind = next(name for name in ("systems", "images", "rules") if name in document)
         return bool(self._post(f"/{kind}", document, replace=replace)["changed"])
+
+    def remove(self, kind: str, name: str) -> None:
+        """``DELETE /kind/NAME``."""
+        self._call("DELETE", _path(f"/{kind}/{name}"))
 
     def audit(self, cursor: str, limit: int) -> dict[str, Any]:
         """``GET /audit``."""

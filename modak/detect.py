@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from modak.detected import Asked, Description, describe, slurm
-from modak.detected.seen import NOT_THERE, Answer
 from modak.detected.software import MODULES, RUNTIMES
+from modak.detected.values import NOT_THERE, Answer
 from modak.errors import RequestError
 from modak.facts import Accelerator, Processor
 
@@ -50,6 +50,7 @@ MACHINE: Final[Mapping[str, tuple[str, ...]]] = {
     "numactl": ("numactl", "-H"),
     "nvidia-smi": ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"),
     "nvidia-smi-capability": ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"),
+    "xpu-smi": ("xpu-smi", "discovery", "--dump", "2,16"),
     "meminfo": ("/proc/meminfo",),
 }
 """Commands for one machine: this one, or with ``--probe`` a node of each partition. A path is a file to read."""

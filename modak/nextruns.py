@@ -22,8 +22,8 @@ from modak.choosing.nodes import node_power
 from modak.choosing.objective import FAR, START_UP_S, Ranking, Scored, rank
 from modak.choosing.scoring import Floats, columns, question, score, usable_curves
 from modak.choosing.unmeasured import with_unmeasured
-from modak.choosing.wishes import is_build, switches
-from modak.choosing.workload import with_problem
+from modak.choosing.wishes import in_document, is_build, switches
+from modak.choosing.workload import amounts_needed, with_problem
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
@@ -33,6 +33,7 @@ from modak.perfmodel.curves import size_of
 from modak.perfmodel.matching import NORMAL
 from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
+from modak.prepared import prepared
 from modak.target import resolve
 
 DRAWS = 256
@@ -94,9 +95,10 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     candidates = with_unmeasured(request, target, found)
     scored = score(request, target, columns(request, target, candidates, facts))
     decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), (), ""))
-    warnings = tuple(dict.fromkeys((*target.warnings, *candidates.warnings)))
+    warnings = tuple(dict.fromkeys((*target.warnings, *in_document(request, candidates.warnings))))
     if not decision.evidence.known:
-        return Programme(decision, (), None, _first(decision, most), (NOTHING,), warnings)
+        needed = amounts_needed(request, prepared(facts).needing_more)
+        return Programme(decision, (), None, _first(decision, most), () if needed else (NOTHING,), (*warnings, *needed))
     chances = _chances(request, decision.scored)
     known = usable_curves(request, target, facts.models)
     width = _width(request, facts, decision, chances)

@@ -24,11 +24,13 @@ from modak.choosing.objective import Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Columns, columns, score
 from modak.choosing.software import Software, choose_software
 from modak.choosing.switching import with_switches
-from modak.choosing.workload import amounts_needed, nearest_lengths, with_problem
+from modak.choosing.wishes import in_document
+from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
-from modak.errors import Infeasible, UnknownName
+from modak.errors import Conflict, Fault, Infeasible, UnknownName, unknown
+from modak.errors import nearest as nearest_name
 from modak.facts import Facts
-from modak.jobs.assembly import Job, choose_launcher, job_of
+from modak.jobs.assembly import Job, choose_launcher, configured, job_of
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
@@ -96,14 +98,18 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     decision = decide(request, known)
     target, shape, nodes = decision.target, decision.shape, decision.nodes
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
+    asked = (decision.asked, *outfit_key(request), shape, launcher)
     software = known.software.get(
-        (*decision.asked, *outfit_key(request), shape, nodes if known.names_images else nodes > 1, launcher),
+        (*asked, nodes if known.names_images else nodes > 1),
         lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher),
+    )
+    usual = known.configured.get(
+        (*asked, nodes, request.application.mpi_ranks), lambda: configured(essence(request, OUTFIT), target, shape, nodes, software)
     )
     wall_time, why_wall_time = wall_time_of(request, decision)
     plan_id = _plan_id(request, known)
-    job = job_of(request, target, shape, nodes, software, wall_time_s=wall_time, plan_id=plan_id)
-    script = jobscript.render(job.spec, target.scheduler)
+    job = job_of(request, target, shape, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
+    script = _script(job.spec, target, known)
     definition, definition_name = definition_of(software, target)
     build = build_of(request, target, job.spec, definition)
     build_script = render_build(job.spec, build, target.scheduler) if build else None
@@ -119,13 +125,12 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         _each_once(
             warnings,
             target.warnings,
-            decision.candidates.warnings,
+            in_document(request, decision.candidates.warnings),
             _without_figures(request, target),
             beyond_limit(request, decision),
             decision.amounts_needed,
-            decision.relaxed,
-            software.warnings,
-            job.warnings,
+            _unused_length(request, decision),
+            in_document(request, (*decision.relaxed, *software.warnings, *job.warnings)),
             script.warnings,
         ),
     )
@@ -135,6 +140,16 @@ def _for_software(request: Request, decision: Decision, known: Prepared) -> Requ
     """The part of the request on which image and rules depend."""
     lengths = nearest_lengths(request.optimisation.workload, known.lengths)
     return with_problem(without_counts(essence(request, OUTFIT, lengths)), decision.candidates.problem)
+
+
+def _script(job: JobSpec, target: Target, facts: Facts) -> jobscript.Script:
+    """The job's script. If the job cannot be started there, the error also says that the system is unknown: that may be the cause."""
+    try:
+        return jobscript.render(job, target.scheduler)
+    except Conflict as stands:
+        if target.system or not target.name:
+            raise
+        raise Conflict(faults=(*stands.faults, Fault("target.name", unknown("system", target.name, facts.systems)))) from None
 
 
 def plan_of(settled: Settled) -> Plan:
@@ -167,10 +182,11 @@ def _recipe(software: Software, texts: Texts) -> Mapping[str, Any] | None:
 
 
 def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recommendation:
-    """The best configuration, then the best of each other layout, then some of the Pareto front of time and node-hours.
+    """The best configuration of each layout and some of the Pareto front of time and node-hours, the best by the objective first.
 
-    Raises :class:`modak.errors.UnknownName` for a system that is neither described nor measured, and :class:`modak.errors.Infeasible` if
-    nothing meets the constraints; with ``closest`` the configuration that comes closest is returned instead.
+    Raises :class:`modak.errors.UnknownName` for a system that is neither described nor measured, unless there are results of no system
+    and its name is like none that is known, and :class:`modak.errors.Infeasible` if nothing meets the constraints; with ``closest`` the
+    configuration that comes closest is returned instead.
     """
     try:
         return _recommended(request, facts, decide(request, facts))
@@ -183,11 +199,15 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
 def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
     target = decision.target
     if target.name and target.system is None and not decision.evidence.known:
-        raise UnknownName("system", target.name, facts.systems, field="target.name")
-    first = (decision.best, *best_of_other_shapes(decision))
-    choices = tuple(choice_of(decision, index) for index in dict.fromkeys((*first, *pareto_front(decision, MOST_ON_FRONT))))
-    figures = (*_without_figures(request, target), *decision.amounts_needed, *decision.relaxed)
-    warnings = _each_once(target.warnings, decision.candidates.warnings, figures)
+        known = {*facts.systems, *filter(None, decision.measured_on)}
+        if None not in decision.measured_on or nearest_name(target.name, known):
+            raise UnknownName("system", target.name, known, field="target.name")
+    shown = dict.fromkeys((decision.best, *best_of_other_shapes(decision), *pareto_front(decision, MOST_ON_FRONT)))
+    choices = tuple(choice_of(decision, index) for index in sorted(shown, key=decision.ranking.score.__getitem__))
+    figures = (*_without_figures(request, target), *decision.amounts_needed, *_unused_length(request, decision))
+    warnings = _each_once(
+        target.warnings, in_document(request, decision.candidates.warnings), figures, in_document(request, decision.relaxed)
+    )
     counsel = (*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]]))
     return Recommendation(choices, warnings, (*target.decisions, *why(request, decision)), counsel)
 
@@ -198,14 +218,15 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     place = place_of(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
     lengths = nearest_lengths(request.optimisation.workload, known.lengths)
-    asked = (*place, *key_of_any_size(request), *lengths.values())
+    asked = known.questions.get((*place, *key_of_any_size(request), *lengths.values()), object)
     predicted = known.columns.get(
         (asked, *counts_key(request)), lambda: _predicted(essence(request, lengths=lengths), target, known, asked)
     )
     scored, evidence = score(request, target, predicted)
     ranking, relaxed = _ranking(request, scored, ranked)
     missing = () if evidence.known else amounts_needed(request, known.needing_more)
-    return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing, relaxed)
+    measured_on = () if evidence.known else known.measured_on
+    return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing, measured_on, relaxed)
 
 
 def _ranking(
@@ -251,7 +272,7 @@ def _candidates(request: Request, target: Target, facts: Prepared, asked: Hashab
 
 def least_efficiency(request: Request) -> float | None:
     """The minimum parallel efficiency that the request gives outside its objective."""
-    return request.application.minimal_efficiency or getattr(request.optimisation.options, "scaling_efficiency", None)
+    return request.application.minimal_efficiency or request.optimisation.options.value_of("scaling_efficiency")
 
 
 def _as_run(choice: Choice, spec: JobSpec) -> Choice:
@@ -276,7 +297,8 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
     unlike = tuple(name for name in found.differences if name in SPREAD)
     needs_amount = bool(decision.amounts_needed)
     image, version = (software.reference, software.framework_version) if software else (None, None)
-    return Chosen(request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike, image, version, needs_amount)
+    chosen = (request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike)
+    return Chosen(*chosen, image, version, needs_amount, decision.measured_on)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
@@ -288,6 +310,12 @@ def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
     figure = {"energy": "the power of a node", "cost": "the price per node-hour"}[minimise]
     text = f"{figure} is not recorded for {target.name or 'the target'}; node-hours are minimised instead"
     return (Notice(field="optimisation.objective.minimise", message=text),)
+
+
+def _unused_length(request: Request, decision: Decision) -> tuple[Notice, ...]:
+    """A warning about a length of the run that the prediction does not use."""
+    curve = decision.predictions_at(decision.best).curve
+    return unused_length(request, curve, decision.units_at(decision.best)) if curve and decision.evidence.known else ()
 
 
 def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:

@@ -5,7 +5,7 @@ A database is filled once. An entry counts as the package's for as long as nobod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
@@ -16,7 +16,7 @@ from modak.facts import Fact, Image, System
 PRINCIPAL: Final = "packaged"
 """The principal of entries that came with MODAK."""
 
-Standing = Literal["new", "newer", "changed here", "name taken", "no longer packaged"]
+Standing = Literal["new", "newer", "changed here", "removed here", "name taken", "no longer packaged"]
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Difference:
     """For the standing ``name taken``: the system that has the name."""
 
     def taken(self, *, replace: bool) -> bool:
-        """Whether the package's entry is stored; with ``replace`` also if the entry was changed here."""
-        return self.standing in ("new", "newer") or (replace and self.standing == "changed here")
+        """Whether the package's entry is stored; with ``replace`` also if the entry was changed or removed here."""
+        return self.standing in ("new", "newer") or (replace and self.standing in ("changed here", "removed here"))
 
 
 def name_of(value: Fact) -> str:
@@ -55,8 +55,11 @@ def kind_of(value: Fact) -> str:
     return type(value).__name__.lower()
 
 
-def differences(packaged: Iterable[Fact], held: Iterable[Held]) -> tuple[Difference, ...]:
-    """The entries that differ, in the package's order, then those that it no longer has. Entries that a site added are no differences."""
+def differences(packaged: Iterable[Fact], held: Iterable[Held], removed: Collection[str] = ()) -> tuple[Difference, ...]:
+    """The entries that differ, in the package's order, then those that it no longer has. Entries that a site added are no differences.
+
+    ``removed``: kind and name of entries that were removed at some time.
+    """
     there = {(kind_of(one.value), name_of(one.value)): one for one in held}
     names = {name: one for one in there.values() for name in _folded_names(one.value)}
     found = []
@@ -66,7 +69,8 @@ def differences(packaged: Iterable[Fact], held: Iterable[Held]) -> tuple[Differe
         if old is not None and old.value == value:
             continue
         other = next((names[each] for each in _folded_names(value) if each in names and names[each] is not old), None)
-        standing: Standing = "new" if old is None else "newer" if old.by == PRINCIPAL else "changed here"
+        missing: Standing = "removed here" if f"{kind} {name}" in removed else "new"
+        standing: Standing = missing if old is None else "newer" if old.by == PRINCIPAL else "changed here"
         found.append(Difference(kind, name, "name taken", value, other) if other else Difference(kind, name, standing, value, old))
     gone = (Difference(*key, "no longer packaged", None, one) for key, one in there.items() if one.by == PRINCIPAL)
     return (*found, *gone)

@@ -42,7 +42,7 @@ def find(kind: Literal["frameworks"], name: str) -> Framework: ...
 def find(kind: str, name: str) -> Any: ...
 def find(kind: str, name: str) -> Any:
     """The variant with that name or alias. Raises :class:`modak.errors.UnknownName` that lists the supported names."""
-    found = named(kind, name)
+    found = _by_name(kind).get(name)
     if found is not None:
         return found
     raise UnknownName(TITLES[kind], name, names(kind))

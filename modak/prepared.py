@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from modak.choosing.candidates import Candidates
     from modak.choosing.scoring import Columns, Shaped
     from modak.choosing.software import Software
+    from modak.jobs.assembly import Configured
     from modak.perfmodel import Curve
     from modak.target import Target
 
-MOST_TARGETS, MOST_CANDIDATES, MOST_COLUMNS, MOST_BLOCKS, MOST_SOFTWARE = 512, 512, 512, 512, 1024
+MOST_TARGETS, MOST_QUESTIONS, MOST_CANDIDATES, MOST_COLUMNS, MOST_BLOCKS = 512, 512, 512, 512, 512
+MOST_SOFTWARE, MOST_CONFIGURED = 1024, 1024
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,20 @@ class Prepared(Facts):
         return tuple(sorted(needing, key=attrgetter("name", "unit")))
 
     @cached_property
+    def measured_on(self) -> tuple[str | None, ...]:
+        """The systems of the application's results, sorted; ``None``, at the end: some name no system."""
+        found = {curve.series.system for curve in self.models if curve.estimated is None}
+        return tuple(sorted(found, key=lambda name: (name is None, name or "")))
+
+    @cached_property
     def targets(self) -> Cache[Hashable, Target]:
         """Resolved targets."""
         return Cache(MOST_TARGETS)
+
+    @cached_property
+    def questions(self) -> Cache[Hashable, Hashable]:
+        """One object for each question to the models, so that keys of other caches need not compare all of its parts."""
+        return Cache(MOST_QUESTIONS)
 
     @cached_property
     def candidates(self) -> Cache[Hashable, Candidates]:
@@ -90,6 +103,11 @@ class Prepared(Facts):
     def software(self) -> Cache[Hashable, Software]:
         """Chosen images and rules."""
         return Cache(MOST_SOFTWARE)
+
+    @cached_property
+    def configured(self) -> Cache[Hashable, Configured]:
+        """What the jobs of a configuration have in common."""
+        return Cache(MOST_CONFIGURED)
 
     def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = ()) -> Prepared:
         """The same knowledge with other results and models (as in :class:`Facts`); the indexes are shared."""

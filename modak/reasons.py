@@ -15,7 +15,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.switching import OpenSwitch
 from modak.choosing.switching import lines as switch_lines
 from modak.choosing.wishes import is_build
-from modak.choosing.workload import with_problem
+from modak.choosing.workload import MOST_NAMED, with_problem
 from modak.dsl import Choice, Request
 from modak.text.amounts import counted, span
 
@@ -27,7 +27,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     told = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own)
     lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
     if not decision.evidence.known:
-        return (*lines, "time: not predicted, because there is no usable result of this application")
+        return (*lines, f"time: not predicted, because {_nothing_known(decision)}")
     choice = choice_of(decision, decision.best)
     shape = decision.shape
     lines.append(_layout_line(decision, shape))
@@ -36,6 +36,18 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     lines += _start_line(decision, choice)
     wanted = request.optimisation.objective
     return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
+
+
+def _nothing_known(decision: Decision) -> str:
+    if decision.amounts_needed:
+        return f"the results need more than the request states: {decision.amounts_needed[0].message}"
+    where = ", ".join(name or "an unnamed system" for name in decision.measured_on[:MOST_NAMED])
+    more = f" and {len(decision.measured_on) - MOST_NAMED} more" if len(decision.measured_on) > MOST_NAMED else ""
+    return (
+        f"none of the results of this application (on {where}{more}) gives a time here"
+        if where
+        else "there are no results of this application"
+    )
 
 
 def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:

@@ -79,7 +79,10 @@ def _fill(job: Json, name: str, values: Mapping[str, Any]) -> None:
 
 def _key(given: Mapping[str, Any], name: str) -> str:
     """The key of ``given`` that is a spelling of ``name``; ``name`` if there is none."""
-    return name if name in given else next((key for key in given if fold(key) == fold(name)), name)
+    if name in given:
+        return name
+    wanted = fold(name)
+    return next((key for key in given if fold(key) == wanted), name)
 
 
 def _text(value: Any) -> str:

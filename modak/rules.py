@@ -57,7 +57,7 @@ class Situation:
     runtime: str | None = None
     processor_vendor: str | None = None
     accelerator: str | None = None
-    """``nvidia``, ``amd`` or ``none``."""
+    """``nvidia``, ``amd``, ``intel`` or ``none``."""
     interconnect: str | None = None
     mpi: str | None = None
     mpi_from: str | None = None

@@ -45,11 +45,6 @@ COMPONENTS: Final[Mapping[str, str]] = {"request": "request_document", "response
 """Other names of kinds there: HTTP client libraries have classes called Request and Response."""
 
 
-def request_schema() -> Schema:
-    """The request document, both ways of writing the chosen section, with the options of every framework plug-in."""
-    return schema("request")
-
-
 _YEAR_S: Final = 365 * 86_400
 _SECONDS: Final[Schema] = {
     "anyOf": [
@@ -88,6 +83,7 @@ _HYPHENED: Final = ("pre_execution", "post_execution")
 
 
 def _request(refs: str) -> tuple[Schema, dict[str, Schema]]:
+    """The request document, both ways of writing the chosen section, with the options of every framework plug-in."""
     main, parts = _model(dsl.Request)(refs)
     parts = {name: _as_written(part) for name, part in (parts | {"Job": main}).items()}
     optimisation = parts["Optimisation"]["properties"]
@@ -229,8 +225,8 @@ def _response(refs: str) -> tuple[Schema, dict[str, Schema]]:
         "required": [*_FILLED, "job_content", "plan"],
         "properties": {**sections, **texts, "plan": {"$ref": refs.format(model="Plan")}},
     }
-    top = {"type": "object", "required": ["job"], "additionalProperties": False}
-    return {**top, "properties": {"job": {"$ref": refs.format(model="FilledJob")}}}, {**parts, "FilledJob": job, "Plan": plan, **more}
+    top = {"type": "object", "required": ["job"], "properties": {"job": {"$ref": refs.format(model="FilledJob")}}}
+    return top, {**parts, "FilledJob": job, "Plan": plan, **more}
 
 
 def _filled_section(fields: Mapping[str, Schema]) -> Schema:

@@ -6,12 +6,26 @@ all raises.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from modak.dsl import Notice, Request
 from modak.errors import unknown
-from modak.facts import Accelerator, Facts, HostMpi, Node, Partition, Processor, Queue, RuntimePolicy, System, mpi_family, same_name
+from modak.facts import (
+    VENDORS,
+    Accelerator,
+    Facts,
+    HostMpi,
+    Node,
+    Partition,
+    Processor,
+    Queue,
+    RuntimePolicy,
+    System,
+    mpi_family,
+    same_name,
+)
 from modak.prepared import prepared
 from modak.text.amounts import counted
 
@@ -43,8 +57,7 @@ class Target:
 
     def mpi_called(self, label: str | None) -> HostMpi | None:
         """The host's MPI that a label such as ``intel-mpi 2019`` means."""
-        known, family = self.system.mpi if self.system else (), mpi_family(label)
-        return next((mpi for mpi in known if mpi.family == family), None)
+        return self._mpi_of.get(mpi_family(label))
 
     def asks_for(self, nodes: int, seconds: int | None = None) -> str | None:
         """The partition that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
@@ -78,21 +91,21 @@ class Target:
         queue = max(self._queues(nodes), key=self.partition.longest_in, default=None)
         return (queue.max_wall_time_s if queue else None) or self.partition.max_wall_time_s
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
-        """All names of the place, folded: see :func:`modak.facts.same_name`."""
+        """All names of the place, folded: see :func:`modak.facts.same_name`. A place without a name has the results that name no system."""
         known = (self.system.name, *self.system.aliases) if self.system else (self.name,)
-        return frozenset(same_name(name) for name in known if name)
+        return frozenset(same_name(name) for name in known)
 
     @property
     def title(self) -> str:
         """What messages call the place: the system, with its partition where it has several."""
         if self.system is None:
             return "the target"
-        several = len(self.system.partitions) > 1 and self.partition is not None
-        return f"{self.system.name}/{self.partition.name}" if several and self.partition else self.system.name
+        several = len(self.system.partitions) > 1
+        return f"{self.system.name}/{self.partition.name}" if self.partition and several else self.system.name
 
-    @property
+    @cached_property
     def node(self) -> Node | None:
         """The kind of node, where known."""
         return self.partition.node if self.partition else None
@@ -101,7 +114,12 @@ class Target:
         """As :func:`other_nodes`, of its own system and partition."""
         return other_nodes(self.system, self.partition, on_gpus)
 
-    @property
+    @cached_property
+    def _mpi_of(self) -> Mapping[str | None, HostMpi]:
+        """The first MPI of each family."""
+        return {mpi.family: mpi for mpi in reversed(self.system.mpi)} if self.system else {}
+
+    @cached_property
     def host_mpi(self) -> HostMpi | None:
         """The system's default MPI."""
         if not self.system or not self.system.mpi:
@@ -152,7 +170,7 @@ def other_nodes(system: System | None, partition: Partition | None, on_gpus: boo
     if system is None or partition is None:
         return frozenset()
     others = (one for one in system.partitions if kind(one.node) != kind(partition.node))
-    return frozenset(name for one in others for name in (one.name, one.queue, *(queue.name for queue in one.queues)) if name)
+    return frozenset().union(*(one.scheduler_names for one in others))
 
 
 def find_system(name: str, facts: Facts) -> System | None:
@@ -160,7 +178,7 @@ def find_system(name: str, facts: Facts) -> System | None:
     if name in facts.systems:
         return facts.systems[name]
     wanted = same_name(name)
-    return next((s for s in facts.systems.values() if wanted in map(same_name, (s.name, *s.aliases))), None)
+    return next((system for system in facts.systems.values() if wanted in system.folded_names), None)
 
 
 def _system(request: Request, facts: Facts, notes: list[Notice]) -> System | None:
@@ -219,7 +237,7 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
             return meant[0], _called(meant[0]), (f"partition: {meant[0].name}, whose nodes have the requested features",)
     asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
     measured = _ran_on_gpus(system, facts)
-    wanted = asked if asked is not None else int(kind in ("nvidia", "amd") if kind else bool(measured))
+    wanted = asked if asked is not None else int(kind in VENDORS if kind else bool(measured))
     gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
     able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
     if default in able:
@@ -252,7 +270,7 @@ def _ran_on_gpus(system: System, facts: Facts) -> set[str | None]:
 def _gpus(partition: Partition, kind: str | None, facts: Facts) -> int:
     """GPUs of a node, as far as they are of the maker that is asked for."""
     known = facts.accelerators.get(partition.node.accelerator or "")
-    other = known is not None and kind in ("nvidia", "amd") and known.vendor != kind
+    other = known is not None and kind in VENDORS and known.vendor != kind
     return 0 if other else partition.node.accelerators
 
 

@@ -123,7 +123,8 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
             _claim(before == launcher.words(job, scheduler, ("ONE",)), "the same job gives the same words")
             _claim(isinstance(launcher.needs_ssh(job, scheduler), bool), "needs_ssh says yes or no")
             _claim(isinstance(launcher.untold(job, scheduler, "TERM"), str), "untold says why, or nothing")
-            usual, once = of_any_run(job), "environment, setup, preflight and slurm_step are the same for every run of one configuration"
+            usual, once = of_any_run(job), "environment, setup, preflight, slurm_step and words are the same for all runs"
+            _claim(before == launcher.words(usual, scheduler, ("ONE",)), once)
             step = launcher.slurm_step(job, scheduler)
             _claim(step in (True, False) and step == launcher.slurm_step(usual, scheduler), once)
             _claim(launcher.environment(usual) == launcher.environment(job), once)
@@ -145,8 +146,11 @@ def check_runtime(runtime: Runtime) -> None:
         used = set(words.variables(wrapped)) - {"PWD"}
         made = {event[1] for line in setup for event in line.events if event[0] == "set"}
         _claim(used <= made, f"{sorted(used - made)} is used and set nowhere")
-        usual, once = of_any_run(has), "its setup and preflight are the same for every run of one configuration"
+        usual, once = of_any_run(has), "all but the command itself is the same for every run of one configuration"
         _claim((*setup, *runtime.preflight(has)) == (*runtime.setup(usual), *runtime.preflight(usual)), once)
+        _claim((runtime.fetching(has), runtime.warnings(has)) == (runtime.fetching(usual), runtime.warnings(usual)), once)
+        own, alone = runtime.wrap(has, has.command), runtime.wrap(usual, usual.command)
+        _claim(own[: len(own) - len(has.command)] == alone[: len(alone) - len(usual.command)], once)
         _check_lines((*setup, *runtime.preflight(has), run(*wrapped)))
 
 

@@ -111,7 +111,7 @@ def test_every_module_has_its_place_in_the_architecture() -> None:
     assert missing == [], "name these in docs/architecture.md"
 
 
-@pytest.mark.parametrize("package", ["text", "results", "perfmodel", "choosing", "images", "jobs", "advice"])
+@pytest.mark.parametrize("package", ["dsl", "facts", "text", "results", "perfmodel", "choosing", "images", "jobs", "advice"])
 def test_every_module_of_a_large_question_has_its_place_in_the_architecture(package: str) -> None:
     """Their names alone do not say where to begin."""
     page = (ROOT / "docs" / "architecture.md").read_text()

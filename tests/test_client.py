@@ -64,6 +64,12 @@ def test_predictions_are_the_same(local: Service, remote: Client) -> None:
         assert remote.predict(content, "points", level=0.8) == local.predict(content, "points", level=0.8)
 
 
+def test_a_bad_point_is_named_by_its_file_and_line(remote: Client) -> None:
+    """Not by the name that the service gives a body."""
+    with pytest.raises(ModakError, match=r"^points\.csv:2: "):
+        remote.predict(b"application,metric,nodes\n3dgan,epoch_time,0\n", "points.csv")
+
+
 def test_lists_and_results_are_the_same(local: Service, remote: Client) -> None:
     """However many pages they take."""
     for kind in ("systems", "images", "rules", "models"):

@@ -107,7 +107,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "optimisation.enable_autotuning": SWITCHED,
     "optimisation.app_type": ("ai_training", "hpc"),
     "optimisation.opt_build.cpu_type": ("x86", "arm", "power", "amd"),
-    "optimisation.opt_build.acc_type": ("nvidia", "amd", "fpga", "none"),
+    "optimisation.opt_build.acc_type": ("nvidia", "amd", "intel", "fpga", "none"),
     "optimisation.autotuning.tuner": ("cresta", "autotune"),
     "optimisation.autotuning.input": ("a", "b"),
     "optimisation.autotuning.space.environment": ({"A": [1, 2]}, {"A": [1.0, 2]}, {"A": {"low": 1, "high": 8, "step": 1}}),

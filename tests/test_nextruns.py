@@ -168,6 +168,21 @@ def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:
     assert {one.choice.prediction.basis for one in programme.proposals} == {"none"}
 
 
+def test_runs_that_only_one_node_can_start_are_proposed_on_one(known: Known) -> None:
+    """Torchrun needs a scheduler that allocates several: scripts for two nodes would be refused."""
+    training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}, "workload": {"application": "net"}}
+    asked = normalise({"job": {"application": {"executable": "train.py"}, "optimisation": training}}).request
+    assert {nodes for nodes, _, _ in counts(next_runs(asked, known("net")))} == {1}
+
+
+def test_rates_that_give_no_time_are_not_called_unusable(known: Known) -> None:
+    """The warning names what the request would have to give, as in an answer."""
+    series = SeriesKey(application="net", system="supermuc-ng", metric="throughput", unit="samples/s")
+    models = fit(Result(series=series, layout=Layout(nodes=n), value=100.0 * n) for n in (1, 2, 4))
+    programme = next_runs(request(optimisation__workload={"application": "net"}), replace(known(None), models=models))
+    assert ([one.field for one in programme.warnings], programme.notes) == (["optimisation.workload.samples"], ())
+
+
 def test_of_several_data_sets_those_runs_are_proposed_that_tell_of_the_one_which_is_asked(known: Known) -> None:
     """The interval of the decision is of the same data set as its times: as if the request named it."""
     models = [

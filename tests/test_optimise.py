@@ -12,7 +12,7 @@ import pytest
 
 from modak.choosing.nodes import node_power
 from modak.dsl import Request
-from modak.errors import Infeasible, UnknownName
+from modak.errors import Conflict, Infeasible, UnknownName
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise, recommend
@@ -161,7 +161,7 @@ def test_efficiency_is_against_the_smallest_size_that_was_measured(known: Known,
     assert largest.efficiency == pytest.approx(smallest.node_hours / largest.node_hours, abs=1e-4)
 
 
-@pytest.mark.parametrize("field", ["application.minimal_efficiency", "optimisation.options.scaling_efficiency"])
+@pytest.mark.parametrize("field", ["application.minimal_efficiency", "optimisation.app_type-hpc.parallelisation-mpi.scaling_efficiency"])
 def test_counts_that_miss_the_published_efficiency_are_kept(known: Known, field: str) -> None:
     """Its callers make an empty script of a refusal."""
     given = {"mpi": {"scaling_efficiency": 0.99}} if "scaling" in field else {}
@@ -409,6 +409,14 @@ def test_recommendations_start_with_the_choice_of_the_plan(known: Known, trainin
     assert first.prediction == training.plan.prediction
 
 
+def test_recommendations_are_ranked_by_the_objective(known: Known) -> None:
+    """Layouts and sizes together, not one kind after the other."""
+    request = example("3dgan-supermuc-ng", optimisation__objective={"minimise": "time"})
+    times = [choice.prediction.value or 0.0 for choice in recommend(request, known("3dgan")).choices]
+    assert len(times) > 5
+    assert times == sorted(times)
+
+
 def test_given_counts_are_kept(known: Known) -> None:
     """Nodes and ranks of the request stand, and the evidence for them is used."""
     request = example("3dgan-supermuc-ng", job_options__node_count=32, job_options__process_count_per_node=2, optimisation__objective={})
@@ -422,6 +430,38 @@ def test_a_recommendation_for_a_place_that_nobody_knows_is_refused(known: Known)
     request = normalise({"job": {"target": {"name": "nowhere"}, "optimisation": {"workload": {"application": "3dgan"}}}}).request
     with pytest.raises(UnknownName, match=r"known: .*supermuc-ng"):
         recommend(request, known("3dgan"))
+
+
+def test_a_job_that_an_unknown_system_cannot_start_is_told_that_it_is_unknown(known: Known) -> None:
+    """Without a scheduler torchrun has no second node; the cause is the misspelt name."""
+    wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
+    job = {"application": {"executable": "python3 t.py"}, "target": {"name": "supermuc"}, "optimisation": wanted}
+    request = normalise({"job": {**job, "job_options": {"node_count": 2}}}).request
+    with pytest.raises(Conflict, match="did you mean 'supermuc-ng'"):
+        optimise(request, known(None))
+
+
+def test_systems_that_are_only_measured_are_known_names(known: Known) -> None:
+    """A typing error in the name of a system that nobody described is recognised, though other results may be of any system."""
+    series = SeriesKey(application="solver", system="my-cluster", metric="wall_time", unit="s")
+    places = (series, series.model_copy(update={"system": None}))
+    models = fit([Result(series=key, layout=Layout(nodes=n), value=800.0 / n) for key in places for n in (1, 2, 4)])
+    request = normalise({"job": {"target": {"name": "my-clutser"}, "application": {"app_tag": "solver"}}}).request
+    with pytest.raises(UnknownName, match="did you mean 'my-cluster'"):
+        recommend(request, replace(known(None), models=models))
+
+
+def test_results_that_name_no_system_answer_requests_that_name_none(known: Known) -> None:
+    """Results of a system do not, even if there are more of them."""
+    series = SeriesKey(application="solver", metric="wall_time", unit="s")
+    models = fit(
+        Result(series=series.model_copy(update={"system": system}), layout=Layout(nodes=n, ranks_per_node=4), value=seconds / n)
+        for system, seconds, sizes in ((None, 100.0, (1, 2, 4)), ("my-cluster", 10.0, (1, 2, 4, 8)))
+        for n in sizes
+    )
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "job_options": {"node_count": 4}}
+    (best, *_) = recommend(normalise({"job": job}).request, replace(known(None), models=models)).choices
+    assert (best.configuration.ranks_per_node, best.prediction.value, best.prediction.basis) == (4, 25.0, "measured")
 
 
 def test_threads_on_a_system_that_nobody_described_are_no_hyper_threads(known: Known) -> None:

@@ -14,7 +14,7 @@ import pytest
 from modak import dsl, plugins
 from modak.errors import RequestError, UnknownName
 from modak.normalise import normalise
-from modak.schemas import COMPONENTS, KINDS, OPENAPI, components, request_schema, schema
+from modak.schemas import COMPONENTS, KINDS, OPENAPI, components, schema
 
 ROOT = Path(__file__).parent.parent
 
@@ -50,11 +50,11 @@ def unknown(document: Any, part: dict[str, Any], whole: dict[str, Any], path: st
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_schema_is_complete_in_itself(kind: str) -> None:
-    """Plain JSON, closed, with every reference to be found in it."""
+    """Plain JSON, with every reference to be found in it; closed, but for a response, which keeps what the caller wrote."""
     found = schema(kind)
     assert json.loads(json.dumps(found)) == found
     assert found["title"] == f"MODAK {kind}"
-    assert found["additionalProperties"] is False
+    assert found.get("additionalProperties", True) is (kind == "response")
     assert {name.removeprefix("#/$defs/") for name in references(found)} <= set(found.get("$defs", {}))
 
 
@@ -71,13 +71,13 @@ def test_the_same_schema_serves_openapi(kind: str) -> None:
 )
 def test_our_requests_are_in_the_schema(path: Path) -> None:
     """Every key of the examples, and of the request with all job options, is known to the schema."""
-    found = request_schema()
+    found = schema("request")
     assert list(unknown(json.loads(path.read_text()), found, found)) == []
 
 
 def test_every_framework_and_its_options_are_in_the_request() -> None:
     """In both ways of writing the chosen section."""
-    found = request_schema()
+    found = schema("request")
     optimisation = found["$defs"]["Optimisation"]["properties"]
     for variant in plugins.all_of("frameworks"):
         kind, prefix = ("hpc", "parallelisation") if variant.kind == "parallel" else ("ai_training", "ai_framework")
@@ -116,7 +116,7 @@ def read_strictly(path: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("folder", ["examples", "tests/requests"])
 def test_an_editor_accepts_what_strict_reading_accepts(folder: str) -> None:
     """Nulls, sizes as text, durations: what is read without a warning is valid in the schema."""
-    checked = jsonschema_rs.validator_for(request_schema())
+    checked = jsonschema_rs.validator_for(schema("request"))
     documents = [document for path in sorted((ROOT / folder).glob("*.json")) for document in read_strictly(path)]
     assert len(documents) > 10
     assert [error.message for document in documents for error in checked.iter_errors(document)] == []
@@ -124,8 +124,8 @@ def test_an_editor_accepts_what_strict_reading_accepts(folder: str) -> None:
 
 def test_whatever_may_be_left_out_may_be_null() -> None:
     """As the page on the request says, of sections and of fields; the reader takes it without a warning."""
-    checked = jsonschema_rs.validator_for(request_schema())
-    found = request_schema()["$defs"]
+    checked = jsonschema_rs.validator_for(schema("request"))
+    found = schema("request")["$defs"]
     parts = {"job_options": "JobOptions", "application": "Application", "target": "Target", "optimisation": "Optimisation"}
     nulls = {section: dict.fromkeys(found[name]["properties"]) for section, name in parts.items()}
     signal, tuned = {"name": None, "seconds": None}, {"space": {"layout": None}, "setting": {"environment": None, "options": None}}
@@ -151,7 +151,7 @@ def test_whatever_may_be_left_out_may_be_null() -> None:
 def test_an_editor_refuses_what_strict_reading_refuses(section: str, field: str, value: object) -> None:
     """Names of variants are those that are there, and ranges those of the reader."""
     document = {"job": {section: {field: value}}}
-    assert not jsonschema_rs.validator_for(request_schema()).is_valid(document)
+    assert not jsonschema_rs.validator_for(schema("request")).is_valid(document)
     with pytest.raises(RequestError):
         normalise(document, strict=True)
 
@@ -174,7 +174,7 @@ def test_no_default_of_the_schema_is_an_object() -> None:
     """An editor writes defaults into documents; those of sections hold keys that a request does not have."""
     defaults = [
         field["default"]
-        for part in request_schema()["$defs"].values()
+        for part in schema("request")["$defs"].values()
         for field in part.get("properties", {}).values()
         if "default" in field
     ]

@@ -230,7 +230,7 @@ def test_a_job_that_asks_for_gpus_goes_where_they_are(gpus: int, partition: str 
     assert partition_of(mixed(known), job_options={"request_gpus": gpus}) == partition
 
 
-@pytest.mark.parametrize(("kind", "partition"), [("nvidia", "gpu"), ("amd", None), ("none", None)])
+@pytest.mark.parametrize(("kind", "partition"), [("nvidia", "gpu"), ("amd", None), ("intel", None), ("none", None)])
 def test_a_kind_of_accelerator_is_looked_for_in_every_partition(kind: str, partition: str | None, known: Known) -> None:
     """Of that maker; where no partition has one, the default stays."""
     assert partition_of(mixed(known), optimisation={"opt_build": {"acc_type": kind}}) == partition

@@ -14,7 +14,7 @@ from modak.advice import batchsize, inputrate
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import ASSUMED
 from modak.choosing.wishes import is_build, stated_nodes
-from modak.choosing.workload import stated
+from modak.choosing.workload import MOST_NAMED, stated
 from modak.dsl import Prediction
 from modak.facts import Rule
 from modak.perfmodel.predict import FAR_DOUBLINGS
@@ -91,8 +91,13 @@ def _pilot(chosen: Chosen) -> str | None:
     name = chosen.request.workload_name
     if chosen.prediction.basis != "none" or name is None or chosen.needs_amount:
         return None
-    if chosen.target.name is None:
-        return f"name the system (target.name, or --system): without it, results of {name!r} cannot be used"
+    place, systems = chosen.target.name, [system for system in chosen.measured_on if system]
+    if place is None and systems:
+        more = f" and {len(systems) - MOST_NAMED} more" if len(systems) > MOST_NAMED else ""
+        return f"name the system (target.name, or --system): the results of {name!r} are of {', '.join(systems[:MOST_NAMED])}{more}"
+    if place is not None and None in chosen.measured_on:
+        again = f"if they are of {place}, load them again with 'modak load --set system={place}'"
+        return f"results of {name!r} name no system: {again}"
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
     loaded = "then load the modak-result-….json that it writes with 'modak load'"

@@ -18,6 +18,7 @@ import modak
 from modak import schemas
 from modak.api import answers, builds, native, published, sizings, writing
 from modak.api.access import guard, scope_of
+from modak.api.direct import Direct
 from modak.api.head import Head
 from modak.api.lifespan import Lifespan
 from modak.api.observe import add_observation
@@ -55,6 +56,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     sizings.add_routes(app)
     builds.add_routes(app)
     writing.add_routes(app)
+    app.add_middleware(Direct, routes=app.routes)
     app.add_middleware(Head)
     guard(app)
     add_observation(app)

@@ -246,7 +246,7 @@ CONTAINER_MAPPING: Final = _object(
     app_name=_text("the framework"),
     version=_text("its version"),
     enable_opt_build={"type": "boolean", "description": "built from source"},
-    target=_object(("cpu_type", "acc_type"), cpu_type=_text("x86, arm, power"), acc_type=_text("nvidia, amd, fpga, none")),
+    target=_object(("cpu_type", "acc_type"), cpu_type=_text("x86, arm, power"), acc_type=_text("nvidia, amd, intel, fpga, none")),
     selectors=_ON,
     container_name=_text("repository/name:tag"),
     container_type={"enum": ["docker", "shub"]},

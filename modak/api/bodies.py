@@ -44,10 +44,11 @@ async def _read_load(request: Request) -> Raw:
 
 
 async def _read_to(request: Request, limit: int) -> Raw:
-    if request.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
+    sent = dict(reversed(request.scope["headers"]))  # the first of several with one name counts
+    if sent.get(b"content-encoding", b"").strip().lower() not in (b"identity", b""):
         raise WrongType("of no kind that is read; send the body as it is", field="Content-Encoding")
-    declared = request.headers.get("content-length", "0")
-    if not (declared.isascii() and declared.isdigit()) or int(declared[:18]) > limit or len(declared) > 18:
+    declared = sent.get(b"content-length", b"0")
+    if not declared.isdigit() or int(declared[:18]) > limit or len(declared) > 18:
         raise TooLarge(f"at most {limit} bytes")
     chunks, size, more = [], 0, True
     while more:
@@ -59,7 +60,7 @@ async def _read_to(request: Request, limit: int) -> Raw:
         if size > limit:
             raise TooLarge(f"at most {limit} bytes")
         chunks.append(chunk)
-    header = request.headers.get("content-type", "application/json")
+    header = sent.get(b"content-type", b"application/json").decode("latin-1")
     return Raw(header.split(";")[0].strip().lower(), b"".join(chunks), header)
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import FastAPI, Path, Query, Request
+from fastapi import FastAPI, Path, Request
 from starlette.responses import Response
 
 from modak.api.access import actor_of
 from modak.api.answers import ref, told
 from modak.api.bodies import Body, document
-from modak.api.native import address, service_of
+from modak.api.native import Limit, address, service_of
 from modak.api.problems import answer
 
 Identity = Annotated[str, Path(max_length=64, description="the build's `id`")]
-Limit = Annotated[int, Query(ge=1, le=500, description="most items in the answer")]
 STATE: Final[dict[str, Any]] = {
     "type": "object",
     "description": "how far a build is",
@@ -46,7 +45,7 @@ def add_routes(app: FastAPI) -> None:
     add = app.add_api_route
     build_state = ref("build_state")
     where = {"Location": {"description": "where to look how far it is", "schema": {"type": "string"}}}
-    body = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/wanted_build"}}}}
+    body = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/build_request"}}}}
     add("/builds", order, methods=["POST"], status_code=202, tags=["builds"], summary="Order an image",
         responses=told(build_state, "The build", status=202, headers=where), openapi_extra={"requestBody": body})  # fmt: skip
     add("/builds", builds, methods=["GET"], tags=["builds"], summary="The newest builds", responses=told(LISTED))
@@ -57,16 +56,16 @@ def add_routes(app: FastAPI) -> None:
 
 def schemas() -> dict[str, Any]:
     """What the routes refer to, for the OpenAPI document."""
-    from modak.builds.wanted import WantedBuild
+    from modak.builds.request import BuildRequest
 
-    return {"build_state": STATE, "wanted_build": WantedBuild.model_json_schema()}
+    return {"build_state": STATE, "build_request": BuildRequest.model_json_schema()}
 
 
 def order(request: Request, body: Body) -> Response:
     """Answers at once. Orders for the same recipe and runtime share one build. `Location` is its URL."""
-    from modak.builds.wanted import wanted
+    from modak.builds.request import read_build_request
 
-    asked, service, building = wanted(document(body)), service_of(request), building_of(request)
+    asked, service, building = read_build_request(document(body)), service_of(request), building_of(request)
     state = building.ask(building.order(asked, lambda job: service.optimise(job, keep=False)), actor_of(request))
     return answer(state, status=202, headers={"Location": f"{address(request)}/builds/{state['id']}"})
 

@@ -1,4 +1,4 @@
-"""Fast routes, which bypass FastAPI's handling of requests without a query; FastAPI still describes them.
+"""Fast routes: requests without a query bypass FastAPI's layers and its search for a route; FastAPI still describes them.
 
 The overhead of a request is mostly dependencies and a thread of its own. These endpoints take the request as it is, and answer on the
 event loop if that is quick (:data:`SHORT` bodies, facts in memory), otherwise in one thread for all of them.
@@ -6,7 +6,7 @@ event loop if that is quick (:data:`SHORT` bodies, facts in memory), otherwise i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, TypeVar
 
 from anyio import CapacityLimiter
@@ -14,8 +14,11 @@ from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from modak.api.problems import answer_to
+from modak.errors import ModakError
 from modak.service import Service
 
 SHORT: Final = 16_384
@@ -28,18 +31,27 @@ Endpoint = Callable[..., Awaitable[Response]]
 class DirectRoute(APIRoute):
     """A route to an endpoint ``async (request) -> Response``, whose further parameters are queries and have defaults."""
 
-    def __init__(self, path: str, endpoint: Endpoint, **told: Any) -> None:
-        super().__init__(path, endpoint, **told)
-        queried = self.app
 
-        async def direct(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["query_string"]:
-                await queried(scope, receive, send)
-            else:
-                response = await endpoint(Request(scope, receive, send))
-                await response(scope, receive, send)
+class Direct:
+    """ASGI middleware: calls the endpoints of direct routes."""
 
-        self.app = direct
+    def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
+        self._app = app
+        direct = (route for route in routes if isinstance(route, DirectRoute))
+        self._routes = {(method, route.path): route for route in direct for method in route.methods or ()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a direct route; pass on others, and all if OpenTelemetry is attached, which FastAPI tells the route."""
+        route = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if route is None or scope["query_string"] or "fastapi.telemetry" in scope:
+            await self._app(scope, receive, send)
+            return
+        scope["route"] = route
+        try:
+            response = await route.endpoint(Request(scope, receive, send))
+        except ModakError as error:
+            response = answer_to(error, scope)
+        await response(scope, receive, send)
 
 
 def add_direct(app: FastAPI, path: str, endpoint: Endpoint, **told: Any) -> None:

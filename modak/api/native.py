@@ -28,7 +28,7 @@ Closest = Annotated[bool, Query(description="if nothing meets the constraints: t
 Preflight = Annotated[bool, Query(description="false: omit the checks of the node from the script")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="most items in one answer")]
 Cursor = Annotated[str, Query(max_length=200, description="`next` of the previous answer")]
-Wanted = Annotated[str, Path(max_length=600)]
+Wanted = Annotated[str, Path(max_length=600, description="its name or id, as answers and lists give it; an image's is its reference")]
 UsedBy = Annotated[str, Query(max_length=600, description="id of a plan: only results that its prediction is based on")]
 Replaced = Annotated[bool, Query(description="the last results that were replaced, with `replaced_at`, `replaced_by`, `replaced_from`")]
 Level = Annotated[float, Query(gt=0, lt=1, description="probability that the interval contains the next run's value")]
@@ -165,7 +165,7 @@ def results(request: Request, limit: Limit = 100, cursor: Cursor = "", used_by: 
     """`items` in the columns of the results table, and `next` where there are more. Any text column and `params.NAME` filters."""
     own = ("limit", "cursor", "used_by", "replaced")
     filters = {name: value for name, value in request.query_params.items() if name not in own}
-    for name in filters:
+    for name in request.query_params:
         once(request, name)
     service = service_of(request)
     if used_by:

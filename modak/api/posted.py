@@ -105,7 +105,7 @@ class PostedTarget(Posted):
     """What an image was built for."""
 
     cpu_type: Literal["x86", "amd", "arm", "power"]
-    acc_type: Literal["nvidia", "amd", "none", ""] | None = None
+    acc_type: Literal["nvidia", "amd", "intel", "none", ""] | None = None
 
 
 class PostedMapping(Posted):

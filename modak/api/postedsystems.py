@@ -29,7 +29,11 @@ RUNTIMES: Final = (
 ONLY_PARTITION: Final = "*"
 """The published name of a single partition, which scripts do not name."""
 _VENDORS: Final[Mapping[str, Literal["intel", "amd", "ibm"]]] = {"GenuineIntel": "intel", "AuthenticAMD": "amd", "IBM": "ibm"}
-_MAKERS: Final[Mapping[Vendor, str]] = {"nvidia": r"nvidia|tesla|geforce|quadro", "amd": r"amd|instinct|radeon"}
+_MAKERS: Final[Mapping[Vendor, str]] = {
+    "nvidia": r"nvidia|tesla|geforce|quadro",
+    "amd": r"amd|instinct|radeon",
+    "intel": r"intel|ponte vecchio|pvc",
+}
 _MOST_BYTES: Final = 10**15
 
 

@@ -21,7 +21,8 @@ from modak.text.numbering import LARGEST, Selection
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
 Replace = Annotated[bool, Query(description="replace entries of the same name, or results of the same run")]
 Format = Annotated[str | None, Query(max_length=64, description="format of the data, instead of recognising it")]
-Pairs = Annotated[list[str] | None, Query(max_length=100)]
+Renames = Annotated[list[str] | None, Query(max_length=100, description="`OLD=NEW`: rename a column; an empty NEW drops it")]
+Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=VALUE`: fill the empty cells of a column")]
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000
 KINDS: Final = {"systems": "system", "images": "image", "rules": "rule"}
@@ -41,6 +42,7 @@ def add_routes(app: FastAPI) -> None:
         add(f"/results/{path}", endpoint, responses=shown, methods=["POST"], tags=[TAG], summary=summary, openapi_extra=asked)
     for kind in KINDS:
         add_adding(app, kind)
+        add_removing(app, kind)
     allowed = told(ref("result_token"), status=201)
     token, back = "A token for the plan's result", "A job's measured result comes back"
     add("/plans/{id}/token", allow, responses=allowed, methods=["POST"], tags=[TAG], summary=token, status_code=201)
@@ -98,8 +100,8 @@ def load(
     request: Request,
     body: LoadBody,
     format: Format = None,
-    map: Pairs = None,
-    set: Pairs = None,
+    map: Renames = None,
+    set: Fills = None,
     replace: Replace = False,
     dry_run: DryRun = False,
 ) -> Response:
@@ -157,6 +159,19 @@ def add_adding(app: FastAPI, kind: str) -> None:
     app.add_api_route(
         f"/{kind}", add, responses=answers, methods=["POST"], tags=[TAG], summary=summary, name=f"add {kind}", openapi_extra=schema
     )
+
+
+def add_removing(app: FastAPI, kind: str) -> None:
+    """Add ``DELETE /kind/NAME``."""
+
+    def remove(request: Request, name: Wanted) -> Response:
+        """Results and plans that name it stay."""
+        service_of(request).remove(kind, name, actor_of(request))
+        return answer({"changed": True})
+
+    path, summary = f"/{kind}/{{name:path}}", f"Remove one of the {kind}"
+    answers = told(ref("changed"), "It is removed")
+    app.add_api_route(path, remove, responses=answers, methods=["DELETE"], tags=[TAG], summary=summary, name=f"remove {kind}")
 
 
 def allow(request: Request, id: Wanted) -> Response:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from modak.builds import bundle, verify, worker
 from modak.builds.order import Order, Site, of_recipe, recipe_of
-from modak.builds.wanted import WantedBuild
+from modak.builds.request import BuildRequest
 from modak.errors import Conflict, ModakError, RequestError, Unavailable, UnknownName
 from modak.facts import Image
 from modak.recipes.plan import recipe
@@ -54,7 +54,7 @@ class BuildService:
 
     # --- building
 
-    def order(self, asked: WantedBuild, answer: Callable[[Any], Mapping[str, Any]]) -> Order:
+    def order(self, asked: BuildRequest, answer: Callable[[Any], Mapping[str, Any]]) -> Order:
         """The order for a document; ``answer`` answers a request. Raises as :func:`recipe` and ``answer`` do."""
         if asked.recipe is not None:
             made, runtime = recipe(asked.recipe), "apptainer"

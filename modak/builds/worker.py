@@ -223,7 +223,7 @@ class BuildRun:
                 raise ModakError(f"the image does not contain what its recipe states: {bad}")
         self.step = "hash"
         forms = [made, *(made.with_suffix(FURTHER_FORMS[form][1]) for form in order.also)]
-        files = [self._settled(form, self.folder / f"{order.name}{form.name.removeprefix('image')}") for form in forms]
+        files = self._settled({form: self.folder / f"{order.name}{form.name.removeprefix('image')}" for form in forms})
         entry = {
             "reference": files[0]["file"],
             "labels": labels,
@@ -235,18 +235,23 @@ class BuildRun:
         shown = {"image": files[0]["file"], "files": files, "findings": [str(each) for each in findings]}
         return Image.model_validate(entry), shown
 
-    def _settled(self, made: Path, final: Path) -> dict[str, Any]:
-        """Hash the file, write it through to the disk, and give it its name. Returns name, hash and size."""
-        told: dict[str, Any] = {"file": str(final)}
-        if made.is_dir():
-            if os.path.lexists(final):
-                final.rename(made.with_name(f"{made.name}.before"))  # it goes with the build's own folder
-        else:
-            told |= {"sha256": verify.sha256(made), "bytes": made.stat().st_size}
-            with made.open("rb") as content:
-                os.fsync(content.fileno())
+    def _settled(self, finals: Mapping[Path, Path]) -> list[dict[str, Any]]:
+        """Hash the files, write them through to the disk, and give all of them their names. Returns name, hash and size of each.
+
+        A build that was cancelled meanwhile takes the place of no earlier image.
+        """
+        told: list[dict[str, Any]] = []
+        for made, final in finals.items():
+            told.append({"file": str(final)})
+            if made.is_file():
+                told[-1] |= {"sha256": verify.sha256(made), "bytes": made.stat().st_size}
+                with made.open("rb") as content:
+                    os.fsync(content.fileno())
         self._watch(at_once=True)
-        made.replace(final)
+        for made, final in finals.items():
+            if made.is_dir() and os.path.lexists(final):
+                final.rename(made.with_name(f"{made.name}.before"))  # it goes with the build's own folder
+            made.replace(final)
         return told
 
     def _heard(self, lines: Iterable[str], builder: Builder) -> None:

@@ -155,13 +155,13 @@ def _spread(shape: Shape, counts: StatedCounts) -> Shape:
 
 
 def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
-    """Each shape once: a measured one is not assumed as well."""
+    """Each shape once (a measured one is not assumed as well), in an order that does not depend on that of the results: it decides ties."""
     found: dict[Shape, Shape] = {}
     for shape in shapes:
         key = replace(shape, origin="")
         if key not in found or found[key].origin == ASSUMED:
             found[key] = shape
-    return tuple(found.values())
+    return tuple(sorted(found.values(), key=lambda shape: (shape.ranks_per_node, shape.threads_per_rank, repr(shape))))
 
 
 def _agrees(shape: Shape, counts: StatedCounts, distributed: bool) -> bool:
@@ -215,7 +215,7 @@ def _grid(
     if counts.nodes or counts.ranks:
         return np.array([_nodes_for(counts, shape)], dtype=np.int64)
     unsaid = shape.origin not in ("evidence", ASSUMED) and not any(_comparable(curve, target) for curve in curves)
-    if not distributed or _on_one_node(request, target) or unsaid:
+    if not distributed or only_one_node(request, target) or unsaid:
         return np.array([1], dtype=np.int64)
     measured = [float(count) for curve in curves for count in curve.nodes]
     most = request.optimisation.objective.max_nodes
@@ -223,7 +223,7 @@ def _grid(
     return node_grid(min(limit, most or limit), measured)
 
 
-def _on_one_node(request: Request, target: Target) -> str:
+def only_one_node(request: Request, target: Target) -> str:
     """Why the run cannot be started on several nodes; empty if it can."""
     if not by_torchrun(request):
         return ""
@@ -237,7 +237,7 @@ def _on_one_node(request: Request, target: Target) -> str:
 
 
 def _why_one_node(request: Request, target: Target, counts: StatedCounts) -> tuple[str, ...]:
-    why = "" if counts.nodes or counts.ranks else _on_one_node(request, target)
+    why = "" if counts.nodes or counts.ranks else only_one_node(request, target)
     return (f"only single-node runs are considered: {why}",) if why else ()
 
 

@@ -29,6 +29,8 @@ class Chosen:
     """The framework's version in the image; ``None``: unknown."""
     needs_amount: bool = False
     """Whether results would give a time if the request stated its amount of work."""
+    measured_on: tuple[str | None, ...] = ()
+    """As in :class:`modak.choosing.decision.Decision`."""
 
     @property
     def workers(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from modak.choosing.wishes import is_distributed, is_single_threaded, stated_nodes
 from modak.dsl import Notice, Request
-from modak.facts import Node
+from modak.facts import VENDORS, Node
 from modak.target import Target
 
 
@@ -74,10 +74,14 @@ def _gpus(request: Request, target: Target, notes: list[Notice]) -> int | None:
         text = f"{wanted} GPUs per node requested, but nodes of {target.title} have {node.accelerators}: reduced to {node.accelerators}"
         notes.append(Notice(field="job_options.request_gpus", message=text))
         return node.accelerators
-    if request.optimisation.opt_build.acc_type in ("nvidia", "amd") and node.accelerators == 0:
+    kind, there = request.optimisation.opt_build.acc_type, target.accelerator
+    if kind in VENDORS and node.accelerators == 0:
         text = f"nodes of {target.title} have no accelerator; the job uses their CPUs"
         notes.append(Notice(field="optimisation.opt_build.acc_type", message=text))
         return 0
+    if kind in VENDORS and there and there.vendor != kind and wanted != 0:
+        text = f"the GPUs of {target.title} are {there.vendor}'s, not {kind}'s; the job uses these"
+        notes.append(Notice(field="optimisation.opt_build.acc_type", message=text))
     return wanted
 
 

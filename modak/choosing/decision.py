@@ -15,6 +15,7 @@ from modak.choosing.objective import Ranking, Scored, pareto
 from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
+from modak.choosing.workload import Units
 from modak.dsl import Choice, Configuration, Notice
 from modak.perfmodel import Predictions
 from modak.target import Target
@@ -29,10 +30,12 @@ class Decision:
     scored: Scored
     evidence: Evidence
     ranking: Ranking
-    asked: tuple[Hashable, ...] = ()
+    asked: Hashable = None
     """A cache key: equal for requests with the same target whose essence differs only in counts."""
     amounts_needed: tuple[Notice, ...] = ()
     """If results exist but give no time: what the request would have to state."""
+    measured_on: tuple[str | None, ...] = ()
+    """If no time is predicted: the systems of the application's results; ``None``: some name no system."""
     relaxed: tuple[Notice, ...] = ()
     """Constraints that the counts of the request do not meet, and that do not bind it."""
 
@@ -58,6 +61,10 @@ class Decision:
     def predictions_at(self, index: int) -> Predictions:
         """The predictions for one unit of work that one candidate is among."""
         return self.evidence.predictions[int(self.scored.shape[index])]
+
+    def units_at(self, index: int) -> Units | None:
+        """The units that turn these into the time of the workload."""
+        return self.evidence.units[int(self.scored.shape[index])]
 
 
 def choice_of(decision: Decision, index: int, software: Software | None = None, why_not: str | None = None) -> Choice:

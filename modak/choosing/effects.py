@@ -82,11 +82,6 @@ class Effect:
     """Of the interval that :func:`in_words` prints."""
 
     @property
-    def ratio(self) -> float:
-        """Time with the switch over time without."""
-        return math.exp(self.log_ratio)
-
-    @property
     def helps(self) -> bool:
         """Whether it is more likely to save time than to cost it."""
         return self.log_ratio < 0

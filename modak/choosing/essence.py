@@ -1,4 +1,4 @@
-"""The part of a request on which its candidates and their predictions depend.
+"""The part of a request on which its candidates, their predictions, and what all jobs of a configuration have in common depend.
 
 Many requests differ only in names, commands and lengths of the run; their candidates, and the time per unit of work, are the
 same. :func:`essence` reduces a request to that part, so that nothing else can influence results that are cached under its :func:`key`.
@@ -6,11 +6,12 @@ same. :func:`essence` reduces a request to that part, so that nothing else can i
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from modak.dsl import Document, Request, Workload
+from modak.dsl import Application, Document, Request, Workload
 from modak.results.metrics import parse_amount
 
 JOB_OPTIONS: Final = (
@@ -20,19 +21,23 @@ JOB_OPTIONS: Final = (
     "core_count_per_process",
     "core_count",
     "memory_limit",
+    "minimum_memory_per_processor",
     "request_gpus",
     "node_exclusive",
 )
 APPLICATION: Final = ("app_type", "mpi_ranks", "threads", "container_runtime")
-OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options")
+OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options", "further")
 OUTFIT: Final = (*APPLICATION, "app_tag", "storage_class_pref")
 """Fields of the application on which image and rules depend."""
 OBJECTIVE: Final = ("max_nodes",)
 WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "compiler", "memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb")
 
 _COUNTS: Final = frozenset({"node_count", "request_specific_nodes", "mpi_ranks"})
-_LAYOUT: Final = tuple(name for name in JOB_OPTIONS if name not in _COUNTS)
-_RUN: Final = tuple(name for name in APPLICATION if name not in _COUNTS)
+_layout: Final = attrgetter(*(name for name in JOB_OPTIONS if name not in _COUNTS))
+_run: Final = attrgetter(*(name for name in APPLICATION if name not in _COUNTS))
+_of_kind: Final = attrgetter(*(name for name in OPTIMISATION if name != "further"))
+_of_work: Final = attrgetter(*(name for name in WORKLOAD if name != "params"))
+_outfit: Final[Callable[[Application], tuple[Hashable, ...]]] = attrgetter(*OUTFIT)
 
 _ANY_LENGTH: Final[Mapping[str, float]] = MappingProxyType({})
 
@@ -54,16 +59,16 @@ def counts_key(request: Request) -> tuple[Hashable, ...]:
 def key_of_any_size(request: Request) -> tuple[Hashable, ...]:
     """A cache key: equal for requests whose essence is equal :func:`without_counts`."""
     wanted = request.optimisation
-    work, parts = wanted.workload, ((request.job_options, _LAYOUT), (request.application, _RUN), (wanted, OPTIMISATION))
-    values = [request.workload_name, *(getattr(part, name) for part, names in parts for name in names)]
-    params = tuple(sorted(work.params.items()))
-    asked = [getattr(work, name) for name in WORKLOAD if name != "params"]
-    return (*values, wanted.objective.max_nodes, *asked, params, _counted(work), bool(work.samples), bool(work.epochs), bool(work.steps))
+    work, params = wanted.workload, tuple(sorted(wanted.workload.params.items()))
+    further = tuple(sorted(wanted.further.items())) if wanted.further else ()
+    values = (*_layout(request.job_options), *_run(request.application), *_of_kind(wanted), *_of_work(work))
+    lengths = _counted(work), bool(work.samples), bool(work.epochs), bool(work.steps)
+    return (request.workload_name, *values, wanted.objective.max_nodes, params, further, *lengths)
 
 
 def outfit_key(request: Request) -> tuple[Hashable, ...]:
     """A cache key for the fields of the application on which image and rules depend."""
-    return tuple(getattr(request.application, name) for name in OUTFIT)
+    return _outfit(request.application)
 
 
 def essence(request: Request, application: Iterable[str] = APPLICATION, lengths: Mapping[str, float] = _ANY_LENGTH) -> Request:

@@ -22,6 +22,7 @@ from modak.text.amounts import counted, span
 from modak.text.units import clock
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 DEFAULT_EFFICIENCY = 0.5
 """Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work."""
 START_UP_S = 120.0
@@ -103,16 +104,17 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     if not known.any():
         return Ranking(np.zeros(scored.nodes.shape), ("objective: not applied, because nothing could be predicted",), minimise)
     silent = objective.minimise is None and objective.deadline is None and objective.budget_node_hours is None
-    feasible = known & _feasible(scored, objective, floor)
-    if floor is None and silent and scored.nodes.min() < scored.nodes.max():
-        useful = feasible & (scored.efficiency * scored.time >= DEFAULT_EFFICIENCY * (scored.time + START_UP_S))
-        feasible = useful if useful.any() else feasible & (scored.nodes == scored.nodes[known].min())
+    by_default = floor is None and silent and scored.nodes.min() < scored.nodes.max()
+    feasible = _feasible(scored, known, objective, floor)
+    if by_default:
         useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including start-up"
         decisions[0] += f", at {useful_part} (the default: the request states no objective)"
-    near = feasible & (scored.doublings <= FAR)
-    if objective.max_nodes is None and near.any() and (feasible & ~near).any():
-        decisions.append(f"sizes more than {FAR:g} doubling beyond the measured ones are not considered; set max_nodes to consider them")
+    if objective.max_nodes is None and (near := feasible & (scored.doublings <= FAR)).any():
+        left_out = (_useful(scored, feasible) if by_default else feasible) & ~near
+        far = f"sizes more than {FAR:g} doubling beyond the measured ones are not considered; set max_nodes to consider them"
+        decisions += [far] if left_out.any() else []
         feasible = near
+    feasible = _useful(scored, feasible) if by_default else feasible
     if not feasible.any():
         raise Infeasible(_what_stands_in_the_way(scored, objective, floor, known), field="optimisation.objective")
     return Ranking(np.where(feasible, scores(scored, minimise), np.inf), tuple(decisions), minimise)
@@ -153,17 +155,25 @@ def _conditions(objective: Objective, floor: float | None) -> str:
     return f" with {', '.join(parts)}" if parts else ""
 
 
-def _feasible(scored: Scored, objective: Objective, floor: float | None) -> npt.NDArray[np.bool_]:
-    feasible = np.ones(scored.nodes.shape, dtype=bool)  # and no comparison holds for NaN
+def _feasible(scored: Scored, known: Flags, objective: Objective, floor: float | None) -> Flags:
+    """Which of the ``known`` configurations meet the constraints."""
+    feasible = known  # no comparison holds for NaN
     if objective.deadline:
-        feasible &= scored.bound(objective.confidence) <= objective.deadline
+        feasible = feasible & (scored.bound(objective.confidence) <= objective.deadline)
     if objective.budget_node_hours:
-        feasible &= scored.node_hours <= objective.budget_node_hours
+        feasible = feasible & (scored.node_hours <= objective.budget_node_hours)
     if objective.max_nodes:
-        feasible &= scored.nodes <= objective.max_nodes
+        feasible = feasible & (scored.nodes <= objective.max_nodes)
     if floor:
-        feasible &= scored.efficiency >= floor
+        feasible = feasible & (scored.efficiency >= floor)
     return feasible
+
+
+def _useful(scored: Scored, feasible: Flags) -> Flags:
+    """The feasible configurations with the default efficiency; if none has it, those on the fewest nodes."""
+    useful: Flags = feasible & (scored.efficiency * scored.time >= DEFAULT_EFFICIENCY * (scored.time + START_UP_S))
+    fewest = np.where(feasible, scored.nodes, scored.nodes.max()).min()
+    return useful if useful.any() else feasible & (scored.nodes == fewest)
 
 
 def scores(scored: Scored, minimise: str) -> Array:
@@ -195,7 +205,7 @@ def _demands(scored: Scored, objective: Objective, floor: float | None) -> Itera
         yield 1 / scored.efficiency, 1 / floor
 
 
-def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float | None, known: npt.NDArray[np.bool_]) -> str:
+def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float | None, known: Flags) -> str:
     """Which constraint cannot be met, the closest configuration, and which relaxed constraints could be met."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
@@ -212,7 +222,7 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float |
     return f"{_obstacle(scored, objective, floor, within)}; {described}{give}"
 
 
-def _obstacle(scored: Scored, objective: Objective, floor: float | None, within: npt.NDArray[np.bool_]) -> str:
+def _obstacle(scored: Scored, objective: Objective, floor: float | None, within: Flags) -> str:
     """The first constraint that no configuration meets by itself; else that they exclude each other."""
     bound, hours = scored.bound(objective.confidence)[within].min(), scored.node_hours[within].min()
     if objective.deadline and bound > objective.deadline:
@@ -224,21 +234,21 @@ def _obstacle(scored: Scored, objective: Objective, floor: float | None, within:
     return "no configuration meets all constraints together"
 
 
-def _would_do(scored: Scored, objective: Objective, floor: float | None, known: npt.NDArray[np.bool_]) -> Iterator[str]:
+def _would_do(scored: Scored, objective: Objective, floor: float | None, known: Flags) -> Iterator[str]:
     """For each constraint, a value that could be met with all others kept."""
     if objective.deadline:
-        others = known & _feasible(scored, objective.model_copy(update={"deadline": None}), floor)
+        others = _feasible(scored, known, objective.model_copy(update={"deadline": None}), floor)
         if others.any():
             yield f"a deadline of {clock(math.ceil(scored.bound(objective.confidence)[others].min()))}"
             surest = max((c for c in SURE if scored.bound(c)[others].min() <= objective.deadline), default=None)
             if surest is not None:
                 yield f"confidence {surest:g}"
     if objective.budget_node_hours:
-        others = known & _feasible(scored, objective.model_copy(update={"budget_node_hours": None}), floor)
+        others = _feasible(scored, known, objective.model_copy(update={"budget_node_hours": None}), floor)
         if others.any():
             yield f"a budget of {_rounded_up(scored.node_hours[others].min()):g} node-hours"
     if floor:
-        others = known & _feasible(scored, objective, None)
+        others = _feasible(scored, known, objective, None)
         if others.any() and np.isfinite(scored.efficiency[others]).all():
             yield f"an efficiency of {math.floor(100 * scored.efficiency[others].max()) / 100:g}"
     if objective.max_nodes and scored.nodes[known].max() >= objective.max_nodes:

@@ -90,6 +90,14 @@ class Columns:
     """For each shape, the smallest measured number of nodes, the reference of efficiency; if unknown, the smallest that is predicted."""
     at_smallest: Floats
     """For each shape, the cost of a unit there."""
+    usual_start_up_s: float
+    """The start-up time according to the system's file."""
+
+    @cached_property
+    def start_up_s(self) -> Floats:
+        """For each shape, its start-up time: measured, else according to the system's file."""
+        usual = np.full(len(self.predictions), self.usual_start_up_s)
+        return usual if self.starting is None else np.where(np.isnan(self.starting.seconds), usual, self.starting.seconds)
 
     @cached_property
     def shares(self) -> Floats:
@@ -140,7 +148,7 @@ class Evidence:
         """One for each shape, for one unit of the workload."""
         return self.columns.predictions
 
-    @property
+    @cached_property
     def known(self) -> bool:
         """Whether any candidate has a predicted time."""
         return any(unit is not None and known for unit, known in zip(self.units, np.isfinite(self.columns.at_smallest), strict=True))
@@ -205,6 +213,7 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
         basis=tuple(basis[index] for index in order),
         smallest=np.array([each.smallest[0] for each in shaped]),
         at_smallest=np.array([each.at_smallest[0] for each in shaped]),
+        usual_start_up_s=(target.system.start_up_s if target.system else None) or 0.0,
     )
 
 
@@ -233,9 +242,7 @@ def _predicted(
 
 def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
-    start_up = np.full(len(predicted.predictions), (target.system.start_up_s if target.system else None) or 0.0)
-    if predicted.starting is not None:
-        start_up = np.where(np.isnan(predicted.starting.seconds), start_up, predicted.starting.seconds)
+    start_up = predicted.start_up_s
     per_shape = tuple(units(request, each.curve) if each.curve else None for each in predicted.predictions)
     scale = np.array([unit.count * unit.unit_scale if unit else np.nan for unit in per_shape])
     time = start_up[predicted.shape] + predicted.value * scale[predicted.shape]
@@ -300,11 +307,12 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
     """Curves that can be turned into the workload's time: those of one kind, measured on the target if any are.
 
     If neither results nor facts of the target are known, there is nothing to transfer to. Curves that are only estimated from parameters
-    count on their own system only.
+    count on their own system only. For a target without a name only results that name no system count.
     """
-    heard = (curve for curve in curves if curve.estimated is None or same_name(curve.series.system) in target.names)
-    found = of_one_kind(request, heard, target.names)
-    here = any(same_name(curve.series.system) in target.names for curve in found)
+    names = target.names
+    heard = [one for one in curves if same_name(one.series.system) in names or (one.estimated is None and target.name is not None)]
+    found = of_one_kind(request, heard, names)
+    here = any(same_name(curve.series.system) in names for curve in found)
     return found if target.system is not None or here else ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from modak import rules
@@ -13,7 +14,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, is_build, library, switches
 from modak.choosing.workload import units
 from modak.dsl import Notice, Request
-from modak.facts import Facts, HostMpi, Image, Vendor, mpi_family
+from modak.facts import VENDORS, Facts, HostMpi, Image, Vendor, mpi_family
 from modak.frameworks.base import Carrier
 from modak.images import selection
 from modak.images.selection import ImageChoice, Wanted
@@ -42,14 +43,14 @@ class Software:
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
 
-    @property
+    @cached_property
     def reference(self) -> str | None:
         """The image that the job runs in; ``None``: no container."""
         if self.image:
             return self.image.reference
         return self.recipe.reference if self.recipe else self.own_image
 
-    @property
+    @cached_property
     def file(self) -> str:
         """The expected file name of the image; empty without container."""
         return image_file(self.reference) if self.reference else ""
@@ -185,7 +186,7 @@ def gpu_vendor(request: Request, target: Target, shape: Shape) -> Vendor | None:
     if target.accelerator:
         return target.accelerator.vendor if shape.gpus_per_node else None
     asked = request.optimisation.opt_build.acc_type
-    if asked in ("nvidia", "amd"):
+    if asked in VENDORS:
         return asked if shape.gpus_per_node or target.system is None else None
     return "nvidia" if shape.gpus_per_node else None
 

@@ -9,7 +9,7 @@ from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import by_torchrun, compiler_named, is_single_threaded, precision, switches
 from modak.dsl import Notice, Request
-from modak.facts import HostMpi, Node
+from modak.facts import VENDORS, HostMpi, Node
 from modak.target import Target
 
 
@@ -50,7 +50,7 @@ def _topology_gpus(request: Request, target: Target, counts: StatedCounts, distr
         return 0
     training = request.optimisation.app_type in ("ai_training", "ai_inference")
     offloads = "openacc" in request.optimisation.config.parallelisation or request.optimisation.framework == "openacc"
-    if not (training or offloads or target.on_gpus or request.optimisation.opt_build.acc_type in ("nvidia", "amd")):
+    if not (training or offloads or target.on_gpus or request.optimisation.opt_build.acc_type in VENDORS):
         return 0
     return node.accelerators if distributed else 1
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing import memory
-from modak.choosing.candidates import Candidates
+from modak.choosing.candidates import Candidates, only_one_node
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import is_single_threaded, switches
 from modak.dsl import Request
@@ -65,8 +65,10 @@ def _host_mpi(target: Target, found: Candidates) -> str | None:
 
 
 def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates) -> npt.NDArray[np.int64]:
-    """The node counts, and the powers of two up to the largest; if there is only one, :data:`FIRST`. Given counts are kept."""
-    if found.given.nodes or found.given.ranks or not found.distributed:
+    """The node counts, and the powers of two up to the largest; if there is only one, :data:`FIRST`. Given counts are kept, and so is one
+    node where the run cannot be started on several.
+    """
+    if found.given.nodes or found.given.ranks or not found.distributed or only_one_node(request, target):
         return grid
     limit = target.partition.job_nodes if target.partition else max(FIRST)
     limit = min(limit, request.optimisation.objective.max_nodes or limit)

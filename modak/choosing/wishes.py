@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
 from modak import plugins
-from modak.dsl import Request
+from modak.dsl import Notice, Request
 from modak.facts import same_name
-from modak.frameworks.base import Carrier
+from modak.frameworks.base import Carrier, Compiler
 from modak.recipes.mpilibs import LIBRARIES
 from modak.schedulers.header import expand_nodes
 
 
 def switches(request: Request) -> Mapping[str, Any]:
-    """The graph compilers of the request's framework, with the request's setting of each: ``True``, ``False``, ``"auto"`` or ``None``."""
-    optimisation = request.optimisation
-    if optimisation.framework is None:
-        return {}
-    framework = plugins.find("frameworks", optimisation.framework)
-    return {compiler.name: getattr(optimisation.options, compiler.option, None) for compiler in framework.compilers}
+    """The graph compilers of the request's framework that can be switched off, with the request's setting of each: ``True``, ``False``,
+    ``"auto"`` or ``None``."""
+    options = request.optimisation.options
+    return {one.name: options.value_of(one.option) for one in _compilers(request) if not one.always}
+
+
+def _compilers(request: Request) -> tuple[Compiler, ...]:
+    framework = request.optimisation.framework
+    compilers: tuple[Compiler, ...] = plugins.find("frameworks", framework).compilers if framework else ()
+    return compilers
 
 
 WITHIN_ONE_PROCESS: Final = ("openmp", "openacc", "opencl")
@@ -56,12 +60,14 @@ def may_have(compiler: str | None, allowed: frozenset[str | None]) -> bool:
 
 
 def allowed_compilers(request: Request) -> frozenset[str | None]:
-    """Allowed values of ``compiler``: the one that the request names or switches on; else ``None`` and those set to ``auto``."""
+    """Allowed values of ``compiler``: the one that the request names or switches on; else ``None``, those set to ``auto``, and those that
+    are a part of the framework, which results name or not."""
     if request.optimisation.workload.compiler:
         return frozenset([compiler_named(request.optimisation.workload.compiler)])
     said = switches(request)
     on = frozenset(name for name, value in said.items() if value is True)
-    return on or frozenset([None, *(name for name, value in said.items() if value == "auto")])
+    always = (one.name for one in _compilers(request) if one.always)
+    return on or frozenset([None, *always, *(name for name, value in said.items() if value == "auto")])
 
 
 def precision(request: Request) -> str | None:
@@ -110,7 +116,7 @@ def carrier(request: Request) -> Carrier | None:
 def library(request: Request) -> Carrier | None:
     """The MPI library (and version) that an MPI program's image must have; ``None``: not named."""
     optimisation = request.optimisation
-    named = optimisation.framework if optimisation.framework in LIBRARIES else getattr(optimisation.options, "library", None)
+    named = optimisation.framework if optimisation.framework in LIBRARIES else optimisation.options.value_of("library")
     return Carrier(named, optimisation.options.version) if named else None
 
 
@@ -122,17 +128,41 @@ def distribution(request: Request) -> str | None:
     options = request.optimisation.options
     if request.optimisation.framework == "horovod":
         return "horovod"
-    value = getattr(options, "distribution", None)
+    value = options.value_of("distribution")
     return str(value) if value else None
 
 
 def by_torchrun(request: Request) -> bool:
     """Whether torchrun starts the ranks, which then communicate without MPI (plain PyTorch, DDP, FSDP, DeepSpeed)."""
-    found, layer = carrier(request), distribution(request)
-    by_itself = found is not None and found.framework == "pytorch" and layer in (None, "ddp", "fsdp", DEEPSPEED)
-    return by_itself and request.application.app_type not in ("mpi", "hpc")
+    if request.application.app_type in ("mpi", "hpc") or distribution(request) not in (None, "ddp", "fsdp", DEEPSPEED):
+        return False
+    found = carrier(request)
+    return found is not None and found.framework == "pytorch"
 
 
 def is_single_threaded(request: Request) -> bool:
     """Whether the application uses MPI without threads: one rank per core."""
     return request.optimisation.framework == "mpi" or (request.optimisation.framework is None and request.application.app_type == "mpi")
+
+
+def in_document(request: Request, notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """The notices; those about the framework or its options name the field of a request document in the long form."""
+    return tuple(one.model_copy(update={"field": _place(request, one.field)}) if one.field.startswith(_OWN) else one for one in notices)
+
+
+_OWN: Final = ("optimisation.framework", "optimisation.options.")
+
+
+def _place(request: Request, field: str) -> str:
+    """``optimisation.app_type-hpc.parallelisation-mpi.library`` for ``optimisation.options.library`` of an MPI program; the framework's
+    section for what is not an option of it."""
+    optimisation, options = request.optimisation, type(request.optimisation.options).model_fields
+    if optimisation.framework is None:
+        return field
+    found = plugins.find("frameworks", optimisation.framework)
+    usual, what = ("hpc", "parallelisation") if found.kind == "parallel" else ("ai_training", "ai_framework")
+    section = f"optimisation.app_type-{optimisation.app_type or usual}.{what}-{found.name}"
+    option = field.rpartition(".")[2]
+    if option == "version" and "framework_version" in options:  # Horovod's own version selects no image
+        option = "framework_version"
+    return f"{section}.{option}" if field.startswith(_OWN[1]) and option in options else section

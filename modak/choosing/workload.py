@@ -42,7 +42,7 @@ PREFERRED: Final = ("epoch", "step", "run")
 LENGTHS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")
 """Units in which requests give the length of a run."""
 MOST_NAMED = 3
-"""If there are more other problems, only their number is given."""
+"""If there are more other problems, or systems, only their number is given."""
 NO_PROBLEM: Final = ("build", "baseline")
 """Parameters that do not identify the problem."""
 
@@ -235,3 +235,20 @@ def amounts_needed(request: Request, measured: Sequence[Metric]) -> tuple[Notice
         )
         notices.append(Notice(field="optimisation.workload.amount", message=message))
     return tuple(notices)
+
+
+def unused_length(request: Request, curve: Curve, unit: Units | None) -> tuple[Notice, ...]:
+    """A warning if the request gives a length of its run that times per epoch or step cannot use: ``5 ns``, or steps where the results
+    are per epoch and the number of epochs is not given. ``unit`` as of :func:`units`."""
+    work, kind = request.optimisation.workload, metric(curve.series.metric, curve.series.unit)
+    per = next((name for name in LENGTHS if unit and unit.per == name), None)
+    if per is None:
+        return ()
+    known = stated(work, per) is not None
+    used = ("samples",) if kind.per == "sample" else ()
+    given = [name for name in ("steps", "epochs", "samples") if getattr(work, name) and name not in used and not known]
+    if work.amount and parse_amount(work.amount).one != per:
+        given = ["amount", *given]
+    rest = "" if known else f"; the predicted time is for one {per}: give workload.{per}s"
+    message = f"not used: the results give a time per {per}{rest}"
+    return tuple(Notice(field=f"optimisation.workload.{name}", message=message) for name in given[:1])

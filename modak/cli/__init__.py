@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 import modak
-from modak.cli import asking, common, evaluation, images, keys, knowledge, recipes, results, running, show, sizing, tuning
+from modak.cli import asking, building, common, evaluation, keys, knowledge, recipes, results, running, show, sizing, tuning
 from modak.errors import Fault, ModakError
 from modak.interrupts import INTERRUPTED, ignore_further
 
@@ -88,6 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report("wrong usage", [Fault("", _usage(error))], 2, as_json="--json" in words)
     except typer.Abort:
         return _report("interrupted", [Fault("", "interrupted")], INTERRUPTED, as_json="--json" in words)
+    except UnicodeEncodeError:
+        odd = next((word for word in words if not _is_utf8(word)), None)
+        if odd is None:
+            raise
+        return _report("wrong usage", [Fault("", f"{odd!a} is not in UTF-8")], 2, as_json="--json" in words)
     except BrokenPipeError:
         _silence()
         return 0
@@ -98,6 +103,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report(
             "the output is cut off", [Fault("standard output", f"cannot be written: {error.strerror}")], 1, as_json="--json" in words
         )
+
+
+def _is_utf8(word: str) -> bool:
+    """Whether a word is text in UTF-8: names of files need not be, anything else on the command line does."""
+    return word.isascii() or word.encode("utf-8", "replace").decode() == word
 
 
 def _fill_streams() -> None:
@@ -172,11 +182,11 @@ FURTHER: tuple[tuple[typer.Typer, Callable[..., None]], ...] = (
     (knowledge.models, evaluation.evaluate),
     (knowledge.models, evaluation.plot),
     (knowledge.images, recipes.recipe),
-    (knowledge.images, images.build),
-    (knowledge.images, images.builds),
-    (knowledge.images, images.builder),
-    (knowledge.images, images.verify),
-    (knowledge.images, images.bundle),
+    (knowledge.images, building.build),
+    (knowledge.images, building.builds),
+    (knowledge.images, building.builder),
+    (knowledge.images, building.verify),
+    (knowledge.images, building.bundle),
 )
 GROUPS = {
     "results": results.app,

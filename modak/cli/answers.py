@@ -135,7 +135,7 @@ def _variant(configuration: Mapping[str, Any]) -> str:
 def predicted(prediction: Mapping[str, Any]) -> str:
     """A predicted time with its interval and basis, in one line."""
     if prediction.get("value") is None:
-        return "unknown (basis: none; there is no usable result of this application)"
+        return "unknown (basis: none)"
     per = f"; {span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
     per += f", {span(prediction['start_up'])} to start" if prediction.get("start_up") else ""
     rests = f"basis: {prediction['basis']}, {counted(prediction['results_used'], 'result')}"

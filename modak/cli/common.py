@@ -14,8 +14,10 @@ from modak.settings import Settings, read_settings
 from modak.whatif import with_value
 
 if TYPE_CHECKING:
+    from modak.builds.service import BuildService
     from modak.client import Client
     from modak.service import Service
+    from modak.store.audit import Actor
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print answers and errors as JSON.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Turn every warning into an error.")]
@@ -42,6 +44,21 @@ def client() -> Client:
 def local() -> Service:
     """The use cases in this process, for commands that a service does not offer."""
     return _opened(_here())
+
+
+def building() -> BuildService:
+    """Building in this process, in the folder that the settings name."""
+    from modak.builds.service import BuildService
+
+    return BuildService(local().store, settings())
+
+
+def actor() -> Actor:
+    """Who changes something by a command in this process."""
+    from modak.service import principal
+    from modak.store.audit import Actor
+
+    return Actor(principal())
 
 
 def _here() -> Settings:

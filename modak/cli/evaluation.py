@@ -97,6 +97,7 @@ def plan(
     request: Annotated[str | None, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")] = None,
     application: Annotated[str | None, typer.Option(help="Name of the application in the results.")] = None,
     system: Annotated[str | None, typer.Option(help="System to run on.")] = None,
+    amount: Annotated[str | None, typer.Option(help="Work of the whole run, in the unit of a measured rate: '100 ns'.")] = None,
     budget: Annotated[float | None, typer.Option(min=0, metavar="NODE_HOURS", help="Maximum node-hours of all runs together.")] = None,
     number: Annotated[int, typer.Option("-n", "--number", min=1, max=50, help="Maximum number of runs.")] = 5,
     output: Annotated[
@@ -110,7 +111,8 @@ def plan(
 
     if request is None and application is None:
         raise typer.BadParameter("give a REQUEST.json or --application")
-    document = common.request_document(request, {"target.name": system, "optimisation.workload.application": application})
+    work = {"optimisation.workload.application": application, "optimisation.workload.amount": amount}
+    document = common.request_document(request, {"target.name": system, **work})
     with common.local() as service, show.progress("planning"):
         answer = service.next_runs(document, most=number, budget=budget, scripts=output is not None, strict=strict)
     if output is not None:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from modak.auth.ring import KeyRing
     from modak.client import Client
     from modak.service import Service
-    from modak.store.audit import Actor
 
 app = typer.Typer(help="Tokens for the service; needs access to its database.", no_args_is_help=True, rich_markup_mode=None)
 COLUMNS = ("id", "name", "scopes", "created", "by", "expires", "state")
 TRAIL = ("at", "principal", "request_id", "action", "target", "outcome")
+LONGEST_CELL = 80
 
 
 @app.command("create")
@@ -31,7 +31,7 @@ def create(
     """Create a token and show it once: only its hash is stored."""
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     with common.local() as service:
-        token, key = _ring(service).create(name, scope or ["load"], expires, _actor())
+        token, key = _ring(service).create(name, scope or ["load"], expires, common.actor())
     typer.echo(token)
     until = f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "for good"
     typer.echo(f"note: token {key.id} for {key.name} may {', '.join(key.scopes)}, {until}; it is not shown again", err=True)
@@ -65,7 +65,7 @@ def list_(as_json: common.AsJson = False) -> None:
 def revoke(identity: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as in 'token list'.")]) -> None:
     """Revoke a token: a running service refuses it within seconds."""
     with common.local() as service:
-        ended = _ring(service).revoke(identity, _actor())
+        ended = _ring(service).revoke(identity, common.actor())
     typer.echo(f"token {identity} is revoked" if ended else f"token {identity} was revoked before")
 
 
@@ -79,9 +79,14 @@ def audit(
     if as_json:
         show.document(page)
         return
-    show.table(TRAIL, [[item[name] for name in TRAIL] for item in page["items"]])
+    show.table(TRAIL, [[_short(item[name]) for name in TRAIL] for item in page["items"]])
     if "next" in page:
         typer.echo(f"note: more than {limit} lines; --cursor {page['next']} goes on", err=True)
+
+
+def _short(text: str) -> str:
+    """A cell of the trail: a refresh names everything that it changed."""
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
 def result_token(client: Client, plan_id: str, folder: Path) -> dict[Path, str]:
@@ -103,10 +108,3 @@ def _ring(service: Service) -> KeyRing:
     from modak.auth.ring import KeyRing
 
     return KeyRing(lambda: service.store.access)
-
-
-def _actor() -> Actor:
-    from modak.service import principal
-    from modak.store.audit import Actor
-
-    return Actor(principal())

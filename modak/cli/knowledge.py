@@ -104,6 +104,12 @@ def systems_add(
     _added(common.client().add(values, replace=replace), [f"system {system.name}"])
 
 
+@systems.command("remove")
+def systems_remove(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Remove a system. Results and plans that name it stay."""
+    _removed("systems", name)
+
+
 @systems.command("detect")
 def systems_detect(
     name: Annotated[str | None, typer.Option(help="Name of the system; default: the cluster's own name.")] = None,
@@ -139,15 +145,17 @@ def images_add(file: ImageFile, replace: Replace = False) -> None:
     from modak.knowledge import read_images
 
     if is_bundle(file):
-        from modak.builds.service import BuildService
-        from modak.service import principal
-        from modak.store.audit import Actor
-
-        entry = BuildService(common.local().store, common.settings()).unbundle(file, Actor(principal()), replace_old=replace)
+        entry = common.building().unbundle(file, common.actor(), replace_old=replace)
         typer.echo(f"image {entry.reference} is in the database")
         return
     found = read_images(file)
     _added(common.client().add(found, replace=replace), [f"image {image.reference}" for image in found])
+
+
+@images.command("remove")
+def images_remove(reference: Annotated[str, typer.Argument(metavar="REFERENCE")]) -> None:
+    """Remove an image from the catalogue. Results and plans that name it stay."""
+    _removed("images", reference)
 
 
 @rules.command("list")
@@ -167,6 +175,12 @@ def rules_add(file: File, replace: Replace = False) -> None:
     """Add the rules in a file: all of them or none."""
     found = _checked_rules(file)
     _added(common.client().add(found, replace=replace), [f"rule {rule.name}" for rule in found])
+
+
+@rules.command("remove")
+def rules_remove(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Remove a rule. Results and plans that name it stay."""
+    _removed("rules", name)
 
 
 @rules.command("check")
@@ -217,6 +231,11 @@ def _list(kind: str, columns: Columns, as_json: bool) -> None:
 def _added(changed: bool, names: Sequence[str]) -> None:
     for name in names:
         typer.echo(f"{name} is in the database" if changed else f"{name} was there already, unchanged")
+
+
+def _removed(kind: str, name: str) -> None:
+    common.client().remove(kind, name)
+    typer.echo(f"{kind.removesuffix('s')} {name} is removed")
 
 
 def _checked_rules(file: Path) -> Sequence[Rule]:

@@ -20,6 +20,7 @@ from modak.text.amounts import counted
 
 if TYPE_CHECKING:
     from modak.settings import Settings
+    from modak.store import Store
 
 db = typer.Typer(help="Maintain the database.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -34,8 +35,8 @@ def serve(
         typer.echo("warning: the service runs as root and needs no rights at all; run it as a user of its own", err=True)
     now = common.settings()
     _warn(host, now)
-    with common.local():  # creates and fills an empty database once, before several workers look at it
-        pass
+    with common.local() as service:  # creates and fills an empty database once, before several workers look at it
+        _warn_of_place(service.store)
     import uvicorn
 
     from modak.api import logs
@@ -79,6 +80,12 @@ def _warn(host: str, settings: Settings) -> None:
         )
 
 
+def _warn_of_place(store: Store) -> None:
+    """Warn of a database that lies where only one machine at a time may use it."""
+    for warning in store.warnings:
+        typer.echo(f"warning: {show.printable(warning)}", err=True)
+
+
 @contextmanager
 def _counted_together(workers: int) -> Iterator[None]:
     """For several workers, a folder in which they share the figures of ``/metrics``. The client library reads its name on import."""
@@ -102,6 +109,7 @@ def upgrade() -> None:
     changed = upgrade(common.database())
     typer.echo("the database is up to date now" if changed else "the database was up to date")
     with open_store(common.database(), fill=False) as store:
+        _warn_of_place(store)
         waiting = sum(one.taken(replace=False) for one in store.differences(read_all(packaged_root()).entries))
     if waiting:
         what = counted(waiting, "thing")
@@ -111,11 +119,11 @@ def upgrade() -> None:
 @db.command()
 def refresh(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME…]", help="Only what is called so, and no results.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Take in what was changed here, too; what is there is replaced.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Also take in what was changed or removed here.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all differences, store nothing.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Take in what this MODAK knows and the database does not. What was changed here stays."""
+    """Take in what this MODAK knows and the database does not. What was changed or removed here stays so."""
     with common.local() as service:
         found = service.refresh(names or (), replace=replace, dry_run=dry_run)
     if as_json:
@@ -142,7 +150,7 @@ def _standing(one: Mapping[str, Any], *, dry_run: bool) -> tuple[str | None, ...
 
 @db.command()
 def check() -> None:
-    """Check an SQLite database for damage."""
+    """Check an SQLite database for damage, and for entries that this version does not take."""
     from modak import store
 
     faults = store.check(common.database())

@@ -10,8 +10,6 @@ import typer
 
 from modak.cli import common, show
 
-TRIALS = 30
-
 
 def tune(
     request: common.Request,
@@ -35,9 +33,7 @@ def tune(
     from modak.tuner.tune import tune
 
     document = common.document(request)
-    options = SearchOptions(
-        trials=trials or _asked(document, "trials") or TRIALS, budget_node_hours=budget, jobs=jobs, confirm=confirm, gain=gain
-    )
+    options = SearchOptions(trials=trials, budget_node_hours=budget, jobs=jobs, confirm=confirm, gain=gain)
     folder = output or Path(f"tuning-{Path(request).stem}" if request != "-" else "tuning")
     with common.local() as service:
         found = tune(service, document, folder, options, here=here, strict=strict, say=lambda line: typer.echo(line, err=True))
@@ -45,14 +41,6 @@ def tune(
         show.document(found)
         return
     _print(found)
-
-
-def _asked(document: Any, name: str) -> Any:
-    """A number of the request's ``autotuning`` section, where it is one; wrong ones are refused by the reader of requests."""
-    for key in ("job", "optimisation", "autotuning"):
-        document = document.get(key) if isinstance(document, Mapping) else None
-    value = document.get(name) if isinstance(document, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _print(found: Mapping[str, Any]) -> None:

@@ -15,9 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from modak.detected import machine, pbs, slurm, software
 from modak.detected.partitions import Known, described
-from modak.detected.seen import NOT_THERE, Answer, Cluster, Machine, SeenNode, SeenPartition, plain
-from modak.errors import DataError, Fault
+from modak.detected.values import NOT_THERE, Answer, Cluster, Machine, SeenNode, SeenPartition, plain
+from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
+from modak.text.faults import faults_of
 from modak.text.grammar import Name
 
 PMI: Final[Mapping[str, tuple[str, ...]]] = {"openmpi": ("pmix",), "mpich": ("pmi2",), "intel-mpi": ("pmi2",), "mvapich": ("pmi2",)}
@@ -71,7 +72,7 @@ def describe(
     if not found.partitions:
         raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])
     installed, cites, said = _installed(answers, cluster, asked.day.isoformat(), dated, host)
-    name = asked.name or _slug(cluster.name or "") or _slug(host.split(".")[0]) or "this-machine"
+    name = _given_name(asked.name) or _slug(cluster.name or "") or _slug(host.split(".")[0]) or "this-machine"
     system = {
         "name": name,
         "title": name,
@@ -187,6 +188,13 @@ def _slug(text: str) -> str:
         return TypeAdapter(Name).validate_python(made)
     except ValidationError:
         return ""
+
+
+def _given_name(name: str | None) -> str | None:
+    try:
+        return TypeAdapter(Name).validate_python(name) if name is not None else None
+    except ValidationError as refused:
+        raise RequestError(f"the system's name has {faults_of(refused)[0].message}", field="--name") from None
 
 
 def _validated(system: Mapping[str, Any]) -> System:

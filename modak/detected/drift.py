@@ -35,17 +35,13 @@ def drift(stored: System, seen: System) -> tuple[Difference, ...]:
 def _partitions(stored: System, seen: System) -> Iterator[Difference]:
     left = {partition.name for partition in stored.partitions}
     for one in seen.partitions:
-        same = next((each for each in stored.partitions if one.name in _names(each)), None)
+        same = next((each for each in stored.partitions if one.name in each.scheduler_names), None)
         if same is None:
             yield Difference(f"partitions.{one.name}", None, f"{one.nodes} nodes")
             continue
         left.discard(same.name)
         yield from _fields(same, one)
     yield from (Difference(f"partitions.{name}", "stored", None) for name in sorted(left))
-
-
-def _names(partition: Partition) -> tuple[str | None, ...]:
-    return partition.name, partition.queue, *(queue.name for queue in partition.queues)
 
 
 def _fields(stored: Partition, seen: Partition) -> Iterator[Difference]:

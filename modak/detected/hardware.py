@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
-from modak.detected.seen import SeenGpu, SeenProcessor, plain
+from modak.detected.values import SeenGpu, SeenProcessor, plain
 from modak.facts import Accelerator, Processor, Source
 
 _VENDORS: Final[Mapping[str, Literal["intel", "amd", "arm"]]] = {"GenuineIntel": "intel", "AuthenticAMD": "amd"}
 _NOISE: Final = re.compile(r"\((?:r|tm|c)\)|@.*|\b(?:cpu|processor|with radeon graphics|[0-9]{1,3}-core)\b", re.IGNORECASE)
-_BRANDS: Final = re.compile(r"\b(?:nvidia|tesla|geforce|quadro|amd|instinct|radeon)\b", re.IGNORECASE)
+_BRANDS: Final = re.compile(r"\b(?:nvidia|tesla|geforce|quadro|amd|instinct|radeon|intel|data center gpu)\b", re.IGNORECASE)
 
 
 def processor(seen: SeenProcessor, known: Mapping[str, Processor], citation: str) -> Processor | None:
@@ -32,18 +32,18 @@ def processor(seen: SeenProcessor, known: Mapping[str, Processor], citation: str
 
 
 def accelerator(seen: SeenGpu, known: Mapping[str, Accelerator], citation: str) -> Accelerator | None:
-    """The known accelerator of that model, or a new entry (``nvidia-smi`` lists NVIDIA's only)."""
+    """The known accelerator of that model, or a new entry."""
     same = next((one for _, one in sorted(known.items()) if _folded(one.model) == _folded(seen.model)), None)
     if same:
         return same
     slug = "-".join(re.findall(r"[a-z0-9.]+", _BRANDS.sub(" ", seen.model.lower())))
     if not re.fullmatch(r"[a-z0-9][a-z0-9._+-]{0,63}", slug):
         return None
-    model = seen.model if "nvidia" in seen.model.lower() else f"NVIDIA {seen.model}"
+    model = seen.model if seen.vendor != "nvidia" or "nvidia" in seen.model.lower() else f"NVIDIA {seen.model}"
     figures = {"compute_capability": seen.compute_capability, "memory_gb": seen.memory_gb}
     given = {name: value for name, value in figures.items() if value}
     source = Source(fields=("model", *given), citation=citation)
-    return Accelerator.model_validate({"name": _free(slug, known), "vendor": "nvidia", "model": model, **given, "sources": (source,)})
+    return Accelerator.model_validate({"name": _free(slug, known), "vendor": seen.vendor, "model": model, **given, "sources": (source,)})
 
 
 def of_type(kind: str | None, known: Mapping[str, Accelerator]) -> tuple[Accelerator | None, tuple[str, ...]]:

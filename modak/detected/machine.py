@@ -1,4 +1,4 @@
-"""One machine: ``lscpu -J``, ``numactl -H``, ``nvidia-smi``, the memory and the mount table of the kernel."""
+"""One machine: ``lscpu -J``, ``numactl -H``, ``nvidia-smi``, ``xpu-smi``, the memory and the mount table of the kernel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from modak.detected.seen import LONGEST_VALUE, Answer, Machine, Mount, SeenGpu, SeenProcessor, count, gigabytes, plain
+from modak.detected.values import LONGEST_VALUE, Answer, Machine, Mount, SeenGpu, SeenProcessor, count, gigabytes, plain
 
 KINDS: Final[Mapping[str, str]] = {
     "lustre": "lustre",
@@ -28,6 +28,7 @@ def machine(answers: Mapping[str, Answer], place: str, names: frozenset[str] = f
     """One machine from the answers of its commands; a missing answer leaves its fields unknown."""
     texts = {name: answer.text for name, answer in answers.items()}
     processor, domains = lscpu(texts.get("lscpu", "")), numactl(texts.get("numactl", ""))
+    nvidia, intel = nvidia_smi(texts.get("nvidia-smi", ""), texts.get("nvidia-smi-capability", "")), xpu_smi(texts.get("xpu-smi", ""))
     return Machine(
         place=place,
         names=names,
@@ -35,7 +36,8 @@ def machine(answers: Mapping[str, Answer], place: str, names: frozenset[str] = f
         numa_domains=domains or (processor.numa_domains if processor else None),
         numa_from=answers["numactl"].command if domains else "lscpu -J",
         memory_gb=meminfo(texts.get("meminfo", "")),
-        gpus=nvidia_smi(texts.get("nvidia-smi", ""), texts.get("nvidia-smi-capability", "")),
+        gpus=nvidia or intel,
+        gpus_from="nvidia-smi --query-gpu" if nvidia else "xpu-smi discovery --dump",
     )
 
 
@@ -72,13 +74,23 @@ def nvidia_smi(text: str, capabilities: str = "") -> tuple[SeenGpu, ...]:
     """``nvidia-smi --query-gpu=name,memory.total`` and ``--query-gpu=compute_cap``, as CSV without header and units.
 
     >>> nvidia_smi("Tesla T4, 15360", "7.5")
-    (SeenGpu(model='Tesla T4', memory_gb=16.1, compute_capability='7.5'),)
+    (SeenGpu(model='Tesla T4', memory_gb=16.1, compute_capability='7.5', vendor='nvidia'),)
     """
     rows = [row for line in text.splitlines() if (row := re.fullmatch(r"([^,]{2,200}), *([0-9]{1,9}|\[[^\]]*\])", line.strip()))]
     known = [line.strip() for line in capabilities.splitlines()]
     given = [version if re.fullmatch(r"[0-9]{1,2}\.[0-9]{1,2}", version) else None for version in known]
     versions = given if len(given) == len(rows) else [None] * len(rows)
     return tuple(SeenGpu(plain(row[1]), gigabytes(count(row[2])), version) for row, version in zip(rows, versions, strict=True))
+
+
+def xpu_smi(text: str) -> tuple[SeenGpu, ...]:
+    """``xpu-smi discovery --dump 2,16``: name and memory of Intel's GPUs, as CSV below a header.
+
+    >>> xpu_smi('Device Name,Memory Physical Size\\n"Intel(R) Data Center GPU Max 1550","131072.00 MiB"')
+    (SeenGpu(model='Intel Data Center GPU Max 1550', memory_gb=137.4, compute_capability=None, vendor='intel'),)
+    """
+    rows = re.finditer(r'^"([^",]{2,200})","([0-9]{1,9})?[^"]{0,20}"\s*$', text, re.MULTILINE)
+    return tuple(SeenGpu(plain(row[1].replace("(R)", "")), gigabytes(count(row[2])), vendor="intel") for row in rows)
 
 
 def meminfo(text: str) -> float | None:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from modak.detected import hardware, kinds
 from modak.detected.kinds import Kind
-from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
+from modak.detected.values import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
 from modak.facts import Accelerator, Partition, Processor
 from modak.text.amounts import counted
 
@@ -182,7 +182,7 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
     word, number = gpus[0]
     models = {gpu.model: gpu for gpu in machine.gpus}
     if len(models) == 1:
-        return hardware.accelerator(machine.gpus[0], known.accelerators, f"nvidia-smi --query-gpu {known.dated}, on {machine.place}"), ()
+        return hardware.accelerator(machine.gpus[0], known.accelerators, f"{machine.gpus_from} {known.dated}, on {machine.place}"), ()
     named, others = hardware.of_type(word, known.accelerators)
     if named:
         return named, ()
@@ -219,7 +219,7 @@ def _cites(partition: Mapping[str, Any], first: SeenNode, cluster: Cluster, mach
         "numa_modes": f"{machine.numa_from} {place}",
         "memory_gb": listed if first.memory_gb else f"/proc/meminfo {place}",
         "usable_memory_gb": listed,
-        "accelerator": f"nvidia-smi --query-gpu {place}" if machine.gpus else listed,
+        "accelerator": f"{machine.gpus_from} {place}" if machine.gpus else listed,
         "accelerators": listed,
     }
     yield f"{at}.nodes", listed

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from modak.detected.seen import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes
 from modak.detected.slurm import seconds
+from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes
 
 Fields = Mapping[str, str]
 _KIB: Final[Mapping[str, int]] = {"kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}

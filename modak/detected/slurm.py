@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from modak.detected.seen import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes, whole
+from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes, whole
 
 SINFO: Final[Mapping[str, str]] = {
     "partition": "%P",  # with a * after the default one

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from modak.detected.seen import Answer
+from modak.detected.values import Answer
 
 RUNTIMES: Final[Mapping[str, str]] = {
     "apptainer": "apptainer",

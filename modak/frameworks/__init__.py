@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from modak.dsl import FrameworkOptions, Switch
+from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Carrier, Compiler, Inspection, Kind, SourceBuild, Toolchain
 from modak.frameworks.caffe import Caffe, IntelCaffe, NvCaffe
 from modak.frameworks.cntk import Cntk
@@ -116,8 +116,3 @@ BUILTIN: tuple[Framework, ...] = (
     OpenAcc(),
     OpenCl(),
 )
-
-
-def switches(framework: Framework, options: FrameworkOptions) -> Mapping[str, Switch | None]:
-    """The setting of each graph compiler: on, off, ``auto`` or nothing; one that is part of the framework is on."""
-    return {item.name: True if item.always else getattr(options, item.option, None) for item in framework.compilers}

@@ -111,7 +111,7 @@ class Toolchain:
 
     def official(self, accelerator: str) -> str | None:
         """The image that ``hub`` uses."""
-        return {"nvidia": self.hub_nvidia, "amd": self.hub_amd}.get(accelerator, self.hub)
+        return {"nvidia": self.hub_nvidia, "amd": self.hub_amd, "none": self.hub}.get(accelerator)
 
     def wheels(self, accelerator: str) -> tuple[str, ...]:
         """What pip installs."""

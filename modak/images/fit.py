@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from packaging.version import Version
 
-from modak.facts import Image
+from modak.facts import Image, Vendor
 from modak.launchers.family import compatible
 from modak.text.grammar import version_range
 
@@ -42,7 +42,7 @@ class Wanted:
     """A version or range: ``2.1``, ``2.*``, ``>=1.14,<2``."""
     compilers: tuple[str, ...] = ()
     """Graph compilers that must be inside; those that are switched off are not listed."""
-    accelerator: Literal["nvidia", "amd", "none"] = "none"
+    accelerator: Vendor | Literal["none"] = "none"
     architecture: str = "x86_64"
     microarchitecture: str | None = None
     """The archspec name of the target's processor; ``None``: only images for any processor of the architecture can run."""

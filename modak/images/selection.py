@@ -90,11 +90,6 @@ class Catalogue:
     by_reference: Mapping[str, Image] = field(default_factory=dict, repr=False)
     cache: Cache[Wanted, ImageChoice] = field(default_factory=lambda: Cache(1024), compare=False)
 
-    @property
-    def frameworks(self) -> tuple[str, ...]:
-        """The frameworks of the images."""
-        return tuple(sorted(self.by_framework))
-
 
 def catalogue(images: Iterable[Image]) -> Catalogue:
     """The images by framework and kind; their order does not matter."""

@@ -88,7 +88,7 @@ class _Table:
                 elif text:
                     value = read(text)
                 elif required:
-                    raise ValueError("empty; every row needs one")
+                    raise ValueError(f"empty; {'omit rows without a measurement' if column == 'value' else 'every row needs one'}")
             except ValueError as wrong:
                 self.fault(f"column {column!r}: {quoted(text)}: {wrong}" if text else f"column {column!r}: {wrong}", cells.codes == code)
             found.append(value)
@@ -146,7 +146,7 @@ def _metrics(table: _Table, values: Float64) -> tuple[Int32, list[metrics.Metric
         if metric is not None:
             try:
                 known = metrics.metric(metric, of)
-                based[rows] = metrics.to_base(values[rows], of, known)
+                based[rows] = metrics.to_base(values[rows], of)
                 found[-1] = known
             except DataError as wrong:
                 table.fault(f"column {wrong.faults[0].field!r}: {wrong.faults[0].message}", rows)

@@ -1,4 +1,4 @@
-"""JSON records: a list of objects whose keys are the columns; ``params`` may be an object of its own."""
+"""JSON records: a list of objects, or one object a line, whose keys are the columns; ``params`` may be an object of its own."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class Json:
     name: str = "json"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the list that it starts with."""
-        return bool(re.match(rb"(\xef\xbb\xbf)?\s*\[\s*[\]{]", head)) or (name.lower().endswith(".json") and head.lstrip()[:1] != b"{")
+        """By the list that it starts with, or by the name of JSON lines."""
+        lines, ends = (".jsonl", ".ndjson"), name.lower().endswith
+        return ends(lines) or bool(re.match(rb"(\xef\xbb\xbf)?\s*\[\s*[\]{]", head)) or (ends(".json") and head.lstrip()[:1] != b"{")
 
     def read(self, source: Source) -> Iterator[Raw]:
         """Parts of :data:`PART` records; numbers keep the spelling of the file, so that they are checked like those of a CSV."""
@@ -54,10 +55,12 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
         return DataError(message, field=f"{name}:{max(number, 1) if in_one_line else _line(text, at)}")
 
     at = _skip(text, 0)
-    if text[at : at + 1] != "[":
+    first = text[at : at + 1]
+    if first not in ("[", "{"):
         raise fault("expected a list of records: [{…}, …]", at)
-    at, line, counted = _skip(text, at + 1), 1, 0
-    while text[at : at + 1] != "]":
+    end = "]" if first == "[" else ""
+    at, line, counted = _skip(text, at + len(end)), 1, 0
+    while text[at : at + 1] != end:
         number += 1
         line = number if in_one_line else line + text.count("\n", counted, at)
         counted = at
@@ -71,13 +74,15 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
         except ValueError as wrong:
             raise fault(str(wrong), counted) from None
         at = _skip(text, at)
+        if not end:
+            continue
         if text[at : at + 1] == ",":
             at = _skip(text, at + 1)
             if text[at : at + 1] == "]":
                 raise fault("a comma before the end of the list", at)
         elif text[at : at + 1] != "]":
             raise fault("the list is cut off, or a comma is missing", at)
-    if _skip(text, at + 1) != len(text):
+    if _skip(text, at + len(end)) != len(text):
         raise fault("text after the list", at)
 
 

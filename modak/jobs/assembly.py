@@ -16,7 +16,7 @@ from modak.dsl import Notice, Request
 from modak.errors import Conflict
 from modak.facts import HostMpi, Node, mpi_family
 from modak.jobs.placing import report, staging, storage
-from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal
+from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal, changed
 from modak.jobs.starters import is_script, starter, without_starter
 from modak.launchers.jsrun import JSRUN
 from modak.launchers.plain import OWN, USUAL
@@ -36,49 +36,77 @@ class Job:
     warnings: tuple[Notice, ...] = ()
 
 
-def job_of(
-    request: Request, target: Target, shape: Shape, nodes: int, software: Software, *, wall_time_s: int | None = None, plan_id: str = ""
-) -> Job:
-    """The job of a chosen shape on a number of nodes."""
+@dataclass(frozen=True)
+class Configured:
+    """What all jobs of one configuration have in common."""
+
+    spec: JobSpec
+    """Without a command, and without what else differs from run to run."""
+    launcher: str
+    """The chosen launcher; that of :attr:`spec` may stand in for it."""
+    decisions: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+
+
+def configured(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Configured:
+    """The common part of the jobs of a chosen shape on a number of nodes. Of the request it depends on the essence alone."""
     resources = _resources(request, target, shape, nodes)
     launcher, why = choose_launcher(request, target, resources.ranks)
     mpi = _mpi(target, shape)
-    command, missing = _command(request, launcher)
-    place = storage(request, target, software)
-    signal, early = _signal(request, wall_time_s)
     spec = JobSpec(
-        command=command,
+        command=(),
         resources=resources,
-        attributes=_attributes(request, target, nodes, wall_time_s, signal),
         launcher=launcher,
         launcher_flavour=mpi.family if mpi else mpi_family(shape.mpi) or shape.mpi,
         launcher_version=mpi.version if mpi else None,
         pmi=mpi.pmi if mpi else None,
         container=_container(target, software, bound_mpi(target, shape, request)),
-        environment={**software.rules.environment, **_framework_environment(request), **exported(request)},
+        environment={**software.rules.environment, **_framework_environment(request)},
         modules=(*((mpi.module,) if mpi and mpi.module else ()), *software.rules.modules),
         rules=software.rules.texts,
-        pre=request.application.pre_execution,
-        post=request.application.post_execution,
-        checkpoint=request.application.checkpoint,
         system=target.system,
         resource_directives=target.partition.resource_directives if target.partition else (),
         launcher_options=software.rules.launcher_options if launcher not in ("none", "torchrun") else (),
-        plan_id=plan_id,
-        values=_values(request, resources),
-        preflight=request.application.preflight,
-        affinity=request.application.preflight,
         distribution=distribution(request),
+    )
+    spec, ssh = _without_ssh(spec, target)
+    warnings = (*_too_old(spec, software), *_own_layer(request, software), *_unlisted(target, shape, spec))
+    return Configured(spec, launcher, (why, *ssh, *_numa(target, shape)), warnings)
+
+
+def job_of(
+    request: Request,
+    target: Target,
+    shape: Shape,
+    nodes: int,
+    software: Software,
+    usual: Configured,
+    *,
+    wall_time_s: int | None = None,
+    plan_id: str = "",
+) -> Job:
+    """The job of a request, of which all is ``usual`` but for its command, its data and its attributes."""
+    command, missing = _command(request, usual.launcher)
+    place = storage(request, target, software)
+    signal, early = _signal(request, wall_time_s)
+    application = request.application
+    spec = changed(
+        usual.spec,
+        command=command,
+        attributes=_attributes(request, target, nodes, wall_time_s, signal),
+        environment={**usual.spec.environment, **exported(request)},
+        pre=application.pre_execution,
+        post=application.post_execution,
+        checkpoint=application.checkpoint,
+        plan_id=plan_id,
+        values=_values(request, usual.spec.resources),
+        preflight=application.preflight,
+        affinity=application.preflight,
         storage=place.place,
         staging=staging(request, target, nodes, software),
         report=report(request, target, shape, nodes, software),
     )
-    spec, ssh = _without_ssh(spec, target)
-    return Job(
-        spec,
-        (why, *ssh, *_numa(target, shape), *place.decisions),
-        (*missing, *early, *_too_old(spec, software), *_own_layer(request, software), *_unlisted(target, shape, spec), *place.warnings),
-    )
+    return Job(spec, (*usual.decisions, *place.decisions), (*missing, *early, *usual.warnings, *place.warnings))
 
 
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:
@@ -153,7 +181,6 @@ def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Re
         gpu_vendor=gpu_vendor(request, target, shape),
         hyperthreads=shape.hyperthreads,
         threads_per_core=per_core,
-        numa_domains=shape.numa_mode,
         numa_constraint=mode.constraint if mode and not mode.standard else None,
         memory_per_node=options.memory_limit,
         memory_per_core=options.minimum_memory_per_processor,

@@ -40,7 +40,7 @@ def storage(request: Request, target: Target, software: Software) -> Storage:
         return Storage()
     found = _of_class(target, wanted or COMMON) or (None if asked else _of_class(target, COMMON))
     if found is None:
-        known = sorted({fs.storage_class for fs in (target.system.filesystems if target.system else ()) if fs.storage_class})
+        known = sorted({fs.storage_class for fs in _places(target) if fs.storage_class})
         text = f"no storage of class {wanted or COMMON} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
         text += "; ${MODAK_STORAGE} has no value: the job will stop there" if named else ""
         return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),) if asked or named else ())
@@ -118,8 +118,12 @@ def _in_rules(software: Software) -> bool:
 
 def _of_class(target: Target, wanted: str | None) -> FileSystem | None:
     """The system's place of a storage class."""
-    known = target.system.filesystems if target.system else ()
-    return next((fs for fs in known if wanted and fs.storage_class == wanted and (fs.path or fs.path_variable)), None)
+    return next((fs for fs in _places(target) if wanted and fs.storage_class == wanted), None)
+
+
+def _places(target: Target) -> tuple[FileSystem, ...]:
+    """The system's storage whose path is known."""
+    return tuple(fs for fs in (target.system.filesystems if target.system else ()) if fs.path or fs.path_variable)
 
 
 def _place(found: FileSystem) -> Word:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from modak.facts import HostMpi, RuntimePolicy, System
 from modak.text.words import Word
@@ -27,7 +28,6 @@ class Resources:
     hyperthreads: bool = False
     threads_per_core: int = 1
     """Of the node's processor."""
-    numa_domains: int | None = None
     numa_constraint: str | None = None
     memory_per_node: int | None = None
     memory_per_core: int | None = None
@@ -249,6 +249,13 @@ class JobSpec:
         runtime = (has.policy.module,) if has and has.policy else ()
         mpi = (has.host_mpi.module,) if has and has.host_mpi else ()
         return tuple(dict.fromkeys(name for name in (*site, *runtime, *mpi, *self.modules) if name))
+
+
+def changed(job: JobSpec, **fields: Any) -> JobSpec:
+    """The job with other values of these fields: :func:`dataclasses.replace`, but many times as fast."""
+    other = object.__new__(JobSpec)
+    vars(other).update(vars(job), **fields)
+    return other
 
 
 @dataclass(frozen=True)

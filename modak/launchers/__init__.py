@@ -25,8 +25,8 @@ from modak.text.words import Word
 class Launcher(Protocol):
     """How processes are started.
 
-    Its environment, setup, preflight and ``slurm_step`` see the job without the properties of a single run
-    (:func:`modak.script.surroundings.of_any_run`), and so do its words when they start the count of CPUs before the run.
+    Its environment, setup, preflight, ``slurm_step`` and words see the job without the properties of a single run
+    (:func:`modak.script.surroundings.of_any_run`).
     """
 
     @property

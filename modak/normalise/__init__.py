@@ -203,8 +203,8 @@ def _counts(
 ) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
     """Threads and accelerators in a framework's options apply to the job, too; if both give them, the job's own are used."""
     said = {"mpi": wanted.options, **wanted.further}.values()
-    threads = next((found for one in said if (found := getattr(one, "number_of_threads", None))), None)
-    gpus = next((found for one in said if (found := getattr(one, "number_of_acc", None))), None)
+    threads = next((found for one in said if (found := one.value_of("number_of_threads"))), None)
+    gpus = next((found for one in said if (found := one.value_of("number_of_acc"))), None)
     notes = []
     if threads and application.threads not in (None, threads):
         notes.append(Fault("application.threads", f"{application.threads} is used; number_of_threads says {threads}"))

@@ -23,10 +23,13 @@ def events(value: Any, path: str) -> Read:
     """Events for notification: Torque's letters (``abe``, ``n``) or Slurm's words, as text or list."""
     entries = items(value)
     found: list[str] = []
+    notes: tuple[Fault, ...] = ()
     for entry in [None] if entries is None else entries:
         said = fold(entry) if isinstance(entry, str) else ""
         if said in _EVENTS:
             found += _EVENTS[said]
+            if said.startswith("time_limit_"):
+                notes += (Fault(path, f"{shown(entry)} is read as 'time_limit': the mail comes at the limit"),)
         elif said and set(said) <= set(_LETTERS):
             found += [event for letter in said for event in _LETTERS[letter]]
         else:
@@ -34,8 +37,8 @@ def events(value: Any, path: str) -> Read:
     events_ = tuple(dict.fromkeys(found))
     if "none" in events_ and len(events_) > 1:
         events_ = tuple(event for event in events_ if event != "none")
-        return noted(path, events_, "'none' is ignored, because other events are given")
-    return Read(events_)
+        notes += (Fault(path, "'none' is ignored, because other events are given"),)
+    return Read(events_, notes)
 
 
 def email(value: Any, path: str) -> Read:
@@ -138,7 +141,7 @@ def one_word(names: Collection[str]) -> Reader:
         got = command_line(names, program=False)(value if isinstance(value, str) else None, path)
         if got.faults or (len(got.value) == 1 and not words.lead(got.value[0]).startswith("-")):
             return got if got.faults else Read(got.value[0], got.notes)
-        return wrong(path, "one path; put quotes around blanks")
+        return wrong(path, "one path, which may not begin with '-' (write ./-name); put quotes around blanks")
 
     return read
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic import TypeAdapter, ValidationError
+
 from modak import dsl
 from modak.errors import Fault
 from modak.normalise.frameworks import framework
@@ -32,7 +34,8 @@ from modak.normalise.spellings import (
     whole,
     wrong,
 )
-from modak.text.faults import join
+from modak.text.faults import faults_of, join
+from modak.text.grammar import Name
 
 APP_TYPES: Final = ("ai_training", "ai_inference", "hpc", "big_data")
 _APP_TYPE_SPELLINGS: Final = {"training": "ai_training", "inference": "ai_inference", "bigdata": "big_data"}
@@ -44,7 +47,7 @@ def optimisation(value: Any, path: str) -> Read:
     opened = as_object(value, path)
     if not isinstance(opened.value, OBJECT):
         return opened
-    kinds = {key: kind for key in opened.value if (kind := _kind(key))}
+    kinds = {key: kind for key in opened.value if key not in PLAIN and (kind := _kind(key))}
     rest = _PLAIN({key: inner for key, inner in opened.value.items() if key not in kinds}, path)
     key, kind, notes = _chosen_kind(rest.value.get("app_type"), {k: v for k, v in kinds.items() if opened.value[k] is not None}, path)
     chosen = _CHOSEN(opened.value[key], join(path, label(key))) if key is not None else Read({})
@@ -125,8 +128,21 @@ def _parameters(value: Any, path: str) -> Read:
     return Read(said, opened.notes)
 
 
+_NAME: Final = TypeAdapter(Name)
+_OTHER_NAMES: Final = "results of other names are loaded under one with 'modak load FILE --map application= --set application=NAME'"
+
+
+def _application(value: Any, path: str) -> Read:
+    """The application's name. Tools that time commands or tests name their results by these, which a request cannot."""
+    got = text(value, path)
+    try:
+        return got._replace(value=_NAME.validate_python(got.value)) if isinstance(got.value, str) else got
+    except ValidationError as refused:
+        return wrong(path, f"{faults_of(refused)[0].message}; {_OTHER_NAMES}")
+
+
 WORKLOAD: Final[Mapping[str, Reader]] = {
-    "application": text,
+    "application": _application,
     "dataset": text,
     "epochs": number,
     "steps": number,
@@ -170,7 +186,10 @@ PLAIN: Final[Mapping[str, Reader]] = {
         section(
             {
                 "cpu_type": choice(("x86", "arm", "power", "amd"), {"x86_64": "x86", "intel": "x86", "aarch64": "arm", "ppc64le": "power"}),
-                "acc_type": choice(("nvidia", "amd", "fpga", "none"), {"": "none"}),
+                "acc_type": choice(
+                    ("nvidia", "amd", "intel", "fpga", "none"),
+                    {"": "none", **dict.fromkeys(("ponte vecchio", "pvc", "max 1550", "max1550", "xpu"), "intel")},
+                ),
             },
             dsl.OptBuild,
         )

@@ -107,8 +107,8 @@ def spelt(
 
     ``others`` are the :func:`spellings` of ``known``.
     """
-    if all(key in known and value is not None for key, value in given.items()):
-        return {key: key for key in given}, ()
+    if all(map(known.__contains__, given)) and None not in given.values():
+        return dict(zip(given, given, strict=True)), ()
     names = {key: key if key in known else others.get(fold(key)) for key in given}
     exact = {key for key in given if key in known and given[key] is not None}
     keys: dict[str, Any] = {}

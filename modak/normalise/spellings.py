@@ -14,6 +14,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from modak.dsl.document import LONGEST_S, SHORTEST_S
 from modak.errors import Fault, did_you_mean
 from modak.text.units import duration, memory
 
@@ -122,16 +123,20 @@ def flag(value: Any, path: str) -> Read:
 
 def seconds(value: Any, path: str) -> Read:
     """A duration in whole seconds from ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``90 min`` or a number of seconds."""
-    try:
-        if isinstance(value, str):
+    if isinstance(value, str):
+        try:
             found = duration(value)
-            return Read(found) if ":" in value and value == value.strip() else noted(path, found, f"read as {found} seconds")
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            whole_ = math.ceil(value)
-            return Read(whole_) if whole_ == value else noted(path, whole_, f"rounded up to {whole_} seconds")
-    except ValueError as fault:
-        return wrong(path, str(fault))
-    return wrong(path, "a duration: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
+        except ValueError as fault:
+            return wrong(path, str(fault))
+        note = None if ":" in value and value == value.strip() else f"read as {found} seconds"
+    elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        found = math.ceil(value)
+        note = None if found == value else f"rounded up to {found} seconds"
+    else:
+        return wrong(path, "a duration: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
+    if not SHORTEST_S <= found <= LONGEST_S:
+        return wrong(path, "from one minute to one year")
+    return noted(path, found, note) if note else Read(found)
 
 
 def size(value: Any, path: str) -> Read:

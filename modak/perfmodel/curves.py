@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
@@ -66,7 +66,7 @@ class Table(NamedTuple):
     scatter: Scatter | None
 
 
-FIT_VERSION = 8
+FIT_VERSION = 9
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -244,7 +244,7 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
 
     GPU runs that first fill a node and then several nodes are one curve over GPUs; the models separate the step between nodes from the
     slope. Cells with the same ranks, threads, GPUs and batch size are a curve over nodes. The others have only one node count for their
-    layout: GPU runs become curves over GPUs, the rest curves over ranks.
+    layout: GPU runs become curves over GPUs, the rest curves over ranks; of several ways to one size, all but one are curves of their own.
     """
     parts, others = _over_gpus(cells)
     by_shape: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
@@ -260,8 +260,24 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
         else:
             rest[_key(None if lay.gpus_per_node else lay.threads_per_rank, 1 if lay.gpus_per_node else 0, lay.batch_size)].extend(group)
     for key in sorted(rest):
-        parts.append(_within_node(rest[key]))
+        group, others = _one_way(rest[key])
+        parts.append(_within_node(group))
+        parts += [Part([cell], cell.layout.model_copy(update={"nodes": None}), "nodes") for cell in others]
     return parts
+
+
+def _one_way(cells: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
+    """One cell for each number of ranks or GPUs, and the others: as many of them on more nodes, or with other ranks, take another time.
+
+    The cells on the number of nodes that most of them have come first, then those on the fewest nodes.
+    """
+    common = Counter(cell.layout.nodes for cell in cells)
+    ordered = sorted(cells, key=lambda cell: (-common[cell.layout.nodes], _key(*cell.layout.model_dump().values())))
+    found: dict[float, Cell] = {}
+    for cell in ordered:
+        found.setdefault(size_of(cell.layout, "gpus" if cell.layout.gpus_per_node else "ranks"), cell)
+    chosen = {id(cell) for cell in found.values()}
+    return [cell for cell in cells if id(cell) in chosen], [cell for cell in ordered if id(cell) not in chosen]
 
 
 def _over_gpus(cells: Sequence[Cell]) -> tuple[list[Part], list[Cell]]:

@@ -100,8 +100,8 @@ class Match:
 
 def best_match(curves: Sequence[Curve], question: Question, power: Power | None = None) -> Match | None:
     """The curve with the least spread; ties go to rates, whose start-up is known or added, before times of whole runs, and of these to the
-    nearest length; then to results that name the counts of the layout asked for, to more sizes, to more results, then to what says least
-    that was not asked.
+    nearest length; then to results that name the counts of the layout asked for, to those with as many ranks or GPUs per node, to more
+    sizes, to more results, then to what says least that was not asked.
 
     Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
     """
@@ -114,12 +114,16 @@ def best_match(curves: Sequence[Curve], question: Question, power: Power | None 
     return equal[len(equal) // 2]
 
 
-def _nearness(match: Match, question: Question) -> tuple[float, int, float, int, int, int, int, str]:
-    curve, series = match.curve, match.curve.series
-    silent = sum(bool(getattr(question.layout, name)) and getattr(curve.layout, name) is None for name in _fixed(curve))
+def _nearness(match: Match, question: Question) -> tuple[float, int, float, int, bool, int, int, int, str]:
+    curve, series, layout = match.curve, match.curve.series, question.layout
+    told = {"ranks": "ranks_per_node", "gpus": "gpus_per_node"}.get(curve.scale)
+    other = told is not None and getattr(layout, told) not in (None, *per_node(curve))
+    filled = told == "gpus_per_node" and not other and len(per_node(curve)) > 1  # the ranks of its results are not one number
+    named = (told, "ranks_per_node") if filled else (told,)
+    silent = sum(bool(getattr(layout, name)) and getattr(curve.layout, name) is None for name in layouts.COUNTS if name not in named)
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
-    return round(match.doubt, 9), whole, apart, silent, -len(curve.sizes), -curve.results_used, unasked, series.metric
+    return round(match.doubt, 9), whole, apart, silent, other, -len(curve.sizes), -curve.results_used, unasked, series.metric
 
 
 def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
@@ -321,4 +325,9 @@ def _share(curve: Curve, layout: Layout) -> float:
 
 def most_in_a_node(curve: Curve) -> int:
     """The largest number of ranks or GPUs per node, of a curve over ranks or GPUs."""
-    return round(max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True)))
+    return max(per_node(curve))
+
+
+def per_node(curve: Curve) -> frozenset[int]:
+    """The numbers of ranks or GPUs per node along a curve over ranks or GPUs."""
+    return frozenset(round(size / nodes) for size, nodes in zip(curve.sizes, curve.nodes, strict=True))

@@ -3,7 +3,7 @@
 There are two models. For an *unseen application on a known configuration*: a quadratic in the logs of its parameters, plus the
 residuals of similar applications (kernel ridge regression). For a *known application on a new system* with some calibration runs: its
 throughput elsewhere, plus a correction that is linear in its parameters and in the differences between the known systems (Gaussian-process
-regression, Rasmussen and Williams 2006, eq. 2.25 and 5.12). Peak rates alone only give a weak estimate (:func:`peak_ratio`).
+regression, Rasmussen and Williams 2006, eq. 2.25 and 5.12).
 
 Throughputs are natural logs, in samples/s or any other unit; arrays have one row per application.
 """
@@ -52,8 +52,6 @@ TRANSFER_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Relative noises of a calibration run. Corrections by each are averaged ..."""
 TRANSFER_POWER = 8.0
 """... with weights that fall with this power of their leave-one-out error."""
-PEAKS_HALF_WIDTH = 1.0
-"""Half-width at 90 %, in log throughput, of an estimate from peak rates alone: median errors of 16-48 % on public data."""
 
 
 @dataclass(frozen=True)
@@ -147,13 +145,6 @@ def transfer(elsewhere: Array, rows: Array, measured: npt.NDArray[np.int64], log
     level = float(np.median(target))
     weights, left_out = _calibrated(covariance[measured], target - level)
     return Estimate(base + level + covariance @ weights, np.full(len(base), _reach(left_out)))
-
-
-def peak_ratio(operations: float, bytes_moved: float, here: tuple[float, float], there: tuple[float, float]) -> Estimate:
-    """Log of throughput here over there by the roofline model (Williams et al. 2009); ``(FLOP/s, bytes/s)`` of each. A weak estimate."""
-    time_here = max(operations / here[0], bytes_moved / here[1])
-    time_there = max(operations / there[0], bytes_moved / there[1])
-    return Estimate(np.array([np.log(time_there / time_here)]), np.array([PEAKS_HALF_WIDTH]))
 
 
 class _Similarity(NamedTuple):

@@ -29,6 +29,8 @@ USUAL = 2.0
 """Degrees of freedom of the usual scatter when it is combined with that of repeats. Judgement: two repeats alone say little."""
 MOST_LAYOUTS = 8
 """An unmeasured layout is predicted from at most this many measured ones."""
+SAME_TIME = 2.0
+"""Times of a run under two names differ by less than this factor. Judgement."""
 FAR_DOUBLINGS = 4.0
 """More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""
 
@@ -202,7 +204,7 @@ def _where(
 
 def _kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
     """Comparable curves of the same application that share a measured size with ``curve``, the most alike first."""
-    comparable = [one for one in curves if one is not curve and _comparable(one, curve)]
+    comparable = [one for one in curves if one is not curve and _scale_alike(one, curve)]
     same, others = ([one.measured for one in comparable if _other_program(curve, one) == apart] for apart in (False, True))
     return relatives.compare(curve.measured, same, others)
 
@@ -211,13 +213,26 @@ def _forecasts_of(
     kin: Sequence[relatives.Kin], curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array | None
 ) -> list[scaling.Forecast]:
     """The forecasts of the kin of ``curve``, each by itself."""
-    fits = {one.measured: one.mixture for one in curves if one is not curve and _comparable(one, curve)}
+    fits = {one.measured: one.mixture for one in curves if one is not curve and _scale_alike(one, curve)}
     return [scaling.evaluate(fits[one.relative], sizes, nodes) for one in kin]
 
 
 def _comparable(one: Curve, other: Curve) -> bool:
     """Whether two curves have the same metric, unit and scale."""
     return (one.scale, one.series.metric, one.series.unit) == (other.scale, other.series.metric, other.series.unit)
+
+
+def _scale_alike(one: Curve, other: Curve) -> bool:
+    """Whether two curves are comparable, or both of times of whole runs, whatever these are called: a job measures ``wall_time``.
+
+    Times under other names that differ by more than :data:`SAME_TIME` are of a part of the run: of its input, say.
+    """
+    if _comparable(one, other):
+        return True
+    if one.scale != other.scale or not (startup.is_whole(one.series) and startup.is_whole(other.series)):
+        return False
+    there = np.interp(np.log(other.sizes), np.log(one.sizes), np.log(one.costs))
+    return bool(np.abs(np.log(other.costs) - there).min() < math.log(SAME_TIME))
 
 
 def _other_program(curve: Curve, other: Curve) -> bool:

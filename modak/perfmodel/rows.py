@@ -85,13 +85,13 @@ def predict_rows(
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
     for key, members in groups.items():
         nodes = np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
-        known = [curve for curve in curves.get(str(key[0]), ()) if key[4] in (None, curve.series.unit)]
+        known = _of_place([curve for curve in curves.get(str(key[0]), ()) if key[4] in (None, curve.series.unit)], questions[key])
         question, able = with_length(questions[key], known)
         predictions = scaled(predict(able, question, nodes, power), question, asked=questions[key].metric)
         origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
         one = rows[members[0]]
         datasets = () if one.get("dataset") else _datasets(one.get("metric") or "", one.get("system"), known)
-        of_one = _of_one(predictions, len(datasets))
+        of_one = _of_system(predictions, one) + _of_one(predictions, len(datasets))
         for place, index in enumerate(members):
             answered[index].update(_columns(predictions, place, rows[index], level))
             if answered[index]["basis"] == "transferred":
@@ -99,6 +99,13 @@ def predict_rows(
             if answered[index]["model"]:
                 answered[index]["model"] += of_one
     return answered
+
+
+def _of_place(curves: Sequence[Curve], question: Question) -> Sequence[Curve]:
+    """For a question that names no system, the curves that name none if one of them answers it; else all."""
+    unnamed = [one for one in curves if one.series.system is None and question.metric in (None, one.series.metric)]
+    own = "system" not in question.attributes and any(agrees(one.series, Layout(), question) for one in unnamed)
+    return unnamed if own else curves
 
 
 def gpus_meant(row: Mapping[str, Any], curves: Sequence[Curve], there: int | None) -> int | None:
@@ -161,6 +168,12 @@ def _of_one(found: Predictions, datasets: int) -> str:
         return ""
     name = found.curve.series.dataset
     return f"; of dataset {name}, one of {datasets} that the row may mean" if name else "; of results that name no dataset, either"
+
+
+def _of_system(found: Predictions, row: Mapping[str, Any]) -> str:
+    """The system of a prediction, if the row names none."""
+    system = found.curve.series.system if found.curve and not row.get("system") else None
+    return f"; measured on {system}" if system else ""
 
 
 def _apart(curve: Curve, other: Curve) -> tuple[str, ...]:
@@ -258,7 +271,7 @@ def _guessed(guess: Guess, row: Mapping[str, Any], level: float) -> dict[str, An
     costs = np.exp(guess.log_cost + np.array([0.0, -reach, reach]))
     value, lower, upper = (1.0 / costs)[[0, 2, 1]] if kind.kind == "throughput" else costs
     unit = row.get("unit") or kind.unit
-    scale = to_base(1.0, unit, kind)
+    scale = to_base(1.0, unit)
     numbers = {"predicted": float(value / scale), "lower": float(lower / scale), "upper": float(upper / scale)}
     rests = {"basis": "transferred", "model": guess.model, "results_used": guess.results_used, "extrapolation": 0.0}
     return {**numbers, "unit": unit, **rests}
@@ -273,7 +286,7 @@ def _columns(predictions: Predictions, place: int, row: Mapping[str, Any], level
     reach = stretch(level) * np.array([0.0, -predictions.below[place], predictions.spread[place]])
     costs = predictions.value[place] * np.exp(reach)
     value, lower, upper = (1.0 / costs)[[0, 2, 1]] if kind.kind == "throughput" else costs
-    scale = to_base(1.0, unit, kind)
+    scale = to_base(1.0, unit)
     return {
         "predicted": float(value / scale),
         "lower": float(lower / scale),

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from modak import plugins
 from modak.errors import RequestError
-from modak.facts import ImageLabels
+from modak.facts import ImageLabels, Vendor
 from modak.frameworks.base import Toolchain
 from modak.recipes.forms import form_of
 from modak.recipes.mpilibs import LIBRARIES
@@ -25,7 +25,7 @@ from modak.text.faults import faults_of
 from modak.text.grammar import ImageReference, Name, VersionRange, image_file
 
 Variant = Literal["hub", "pip", "opt-build"]
-Device = Literal["nvidia", "amd", "none"]
+Device = Vendor | Literal["none"]
 Linux = Literal["ubuntu18", "ubuntu20", "ubuntu22", "ubuntu24", "debian12"]
 Release = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){0,3}(\.?(a|b|rc|post|dev)[0-9]{1,4})?$", max_length=32)]
 """A released version as projects tag it: no epoch, no local part, no blank."""
@@ -61,7 +61,7 @@ class Recipe(BaseModel):
     @property
     def reference(self) -> str:
         """The name that the image has once it is built."""
-        parts = [self.framework, self.version, self.variant, {"none": "cpu", "amd": "rocm"}.get(self.accelerator, "gpu")]
+        parts = [self.framework, self.version, self.variant, {"none": "cpu", "amd": "rocm", "intel": "xpu"}.get(self.accelerator, "gpu")]
         gpu = f"sm{self.compute_capability.replace('.', '')}" if self.compute_capability and self.variant == "opt-build" else None
         mpi = f"{self.mpi}{self.mpi_version}" if self.mpi else None
         arm = self.architecture if self.architecture != "x86_64" else None
@@ -220,7 +220,7 @@ def toolchain(made: Recipe) -> Toolchain:
         return Toolchain(made.version, made.version, "ubuntu22", "3.10", hub=made.base, hub_nvidia=made.base, hub_amd=made.base)
     if found is None:
         able = ", ".join(dict.fromkeys(row.versions for row in rows)) or "none"
-        device = {"none": "processors", "amd": "GPUs of AMD"}.get(
+        device = {"none": "processors", "amd": "GPUs of AMD", "intel": "GPUs of Intel"}.get(
             made.accelerator, f"GPUs of capability {made.compute_capability or 'any'}"
         )
         extra = f" with {made.distribution}" if made.distribution else ""
@@ -246,7 +246,7 @@ def _makes(row: Toolchain, variant: Variant, hardware: Hardware) -> bool:
     if hardware.architecture not in row.architectures or (device == "nvidia" and not row.serves(hardware.compute_capability)):
         return False
     if variant == "opt-build":
-        return row.source and device != "amd" and (device == "none" or row.cuda is not None or row.capabilities is not None)
+        return row.source and device in ("nvidia", "none") and (device == "none" or row.cuda is not None or row.capabilities is not None)
     return bool(row.wheels(device) if variant == "pip" else row.official(device))
 
 

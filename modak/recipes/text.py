@@ -25,7 +25,12 @@ from modak.recipes.pins import DIGESTS, checked
 from modak.recipes.plan import Recipe, toolchain
 from modak.recipes.steps import steps
 
-_WRITTEN: Final[Mapping[str, str]] = {"none": "for processors", "nvidia": "for GPUs of NVIDIA", "amd": "for GPUs of AMD"}
+_WRITTEN: Final[Mapping[str, str]] = {
+    "none": "for processors",
+    "nvidia": "for GPUs of NVIDIA",
+    "amd": "for GPUs of AMD",
+    "intel": "for GPUs of Intel",
+}
 _LOCK: Final = Lock()
 
 

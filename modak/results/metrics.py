@@ -94,6 +94,14 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
 )
 
 
+def _fold(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+_TIMES_FOLDED: Final = {_fold(name): name for name, known in METRICS.items() if known.kind == "time"}
+
+
+@lru_cache(maxsize=256)
 def metric(name: str, unit: str | None = None) -> Metric:
     """The metric called ``name``, measured in ``unit`` (not given: its base unit).
 
@@ -156,11 +164,15 @@ def parse_amount(text: str) -> Amount:
 
 
 def misnamed(name: str, unit: str | None) -> str | None:
-    """A warning for a metric that counts as the time of a whole run although its name mentions a part of one; else ``None``.
+    """A warning for a metric that counts as the time of a whole run although its name mentions a part of one, and for another spelling of a
+    known time; else ``None``.
 
     >>> misnamed("seconds_per_epoch", "s")
     "metric 'seconds_per_epoch' counts as the time of a whole run; that of each epoch is called 'epoch_time'"
     """
+    meant = None if name in METRICS else _TIMES_FOLDED.get(_fold(name))
+    if meant:
+        return f"metric {name!r} is not taken for {meant!r}, which jobs and other tables may have; if it is that, load it under that name"
     part = next((part for part in PARTS if part in name.lower()), None)
     known = None if part is None or name in METRICS else metric(name, unit)
     if known is None or known.kind != "time" or known.per != "run":
@@ -168,22 +180,13 @@ def misnamed(name: str, unit: str | None) -> str | None:
     return f"metric {name!r} counts as the time of a whole run; that of each {part} is called '{part}_time'"
 
 
-def to_base(value: Values, unit: str | None, metric: Metric) -> Values:
-    """``value`` (or an array of values), measured in ``unit`` (``None``: the base unit), in the base unit of ``metric``.
+def to_base(value: Values, unit: str | None) -> Values:
+    """``value`` (or an array of values), measured in ``unit`` (``None``: the base unit), in the base unit of its metric.
 
-    >>> to_base(1500.0, "ms", metric("epoch_time")), to_base(2.0, "TFLOP/s", metric("performance"))
+    >>> to_base(1500.0, "ms"), to_base(2.0, "TFLOP/s")
     (1.5, 2000000000000.0)
     """
     return value if unit is None else _scaled(value, parse_unit(unit).factor)
-
-
-def from_base(value: Values, unit: str | None, metric: Metric) -> Values:
-    """The inverse of :func:`to_base`: a value in the base unit of ``metric``, as ``unit`` counts.
-
-    >>> from_base(1.5, "ms", metric("epoch_time"))
-    1500.0
-    """
-    return value if unit is None else _scaled(value, 1 / parse_unit(unit).factor)
 
 
 def _scaled(value: Values, factor: float) -> Values:

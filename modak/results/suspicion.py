@@ -135,14 +135,18 @@ def _break(one: Cell, next_one: Cell) -> float:
 
 
 def _above_linear(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
-    """The reason, if a cell is superlinear against both neighbouring sizes."""
-    if not 0 < at < len(group) - 1:
-        return None
-    work = [cells[place].cost * size(cells[place].layout) for place in group[at - 1 : at + 2]]
-    sizes = [size(cells[place].layout) for place in group[at - 1 : at + 2]]
-    if len(set(sizes)) < 3 or work[1] * ABOVE_LINEAR > min(work[0], work[2]):
-        return None
-    return f"faster than linear by a factor of {min(work[0], work[2]) / work[1]:.1f} against both neighbouring sizes"
+    """The reason, if a cell is superlinear against neighbouring sizes on both sides; another layout on other nodes is no neighbour."""
+    here, sides = cells[group[at]], (group[max(at - REACH, 0) : at][::-1], group[at + 1 : at + 1 + REACH])
+    near = [next((cells[place] for place in side if _in_line(cells[place].layout, here.layout)), None) for side in sides]
+    work = [cell.cost * size(cell.layout) for cell in near if cell]
+    gain = min(work) / (here.cost * size(here.layout)) if len(work) == len(sides) else 0.0
+    return f"faster than linear by a factor of {gain:.1f} against both neighbouring sizes" if gain >= ABOVE_LINEAR else None
+
+
+def _in_line(one: Layout, other: Layout) -> bool:
+    """Whether two layouts of different size have as many GPUs (else ranks) per node, or as many nodes."""
+    per_node = size(one) / (one.nodes or 1) == size(other) / (other.nodes or 1)
+    return size(one) != size(other) and (per_node or (one.nodes or 1) == (other.nodes or 1))
 
 
 def _copied(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:

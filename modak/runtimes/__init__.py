@@ -20,7 +20,10 @@ from modak.text.words import Word
 
 
 class Runtime(Protocol):
-    """How a command runs in an image."""
+    """How a command runs in an image.
+
+    All methods but :meth:`build` see the job without the properties of a single run (:func:`modak.script.surroundings.of_any_run`).
+    """
 
     @property
     def name(self) -> str:
@@ -37,16 +40,13 @@ class Runtime(Protocol):
         """How to fetch or make the image: a few words, with the command. Empty: unknown."""
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
-        """Variables of the script that :meth:`wrap` uses, ``MODAK_IMAGE`` among them.
-
-        This and :meth:`preflight` see the job without the properties of a single run (:func:`modak.script.surroundings.of_any_run`).
-        """
+        """Variables of the script that :meth:`wrap` uses, ``MODAK_IMAGE`` among them."""
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Checks that end the job early with a message."""
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
-        """The command inside the image."""
+        """The command inside the image: words of its own, then those of the command, in which variables may be replaced."""
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Commands that make the image from a definition file, with the directory that it lies in."""

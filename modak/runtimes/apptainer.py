@@ -14,6 +14,7 @@ from modak.text.words import Word
 
 PULLED: Final = ("docker", "oras", "library", "shub")
 GPU: Final = {"nvidia": "--nv", "amd": "--rocm"}
+"""Intel's GPUs need no option: the host's ``/dev`` is in the container, and the image brings the driver's libraries."""
 _LIBRARIES: Final = ":/.singularity.d/libs"
 """The directory in the container into which both bind the GPU driver's libraries."""
 

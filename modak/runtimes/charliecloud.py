@@ -37,7 +37,7 @@ from modak.runtimes.image import (
 )
 from modak.script.bash import Expansion, Line, assign, need, run, variable, word
 from modak.script.shelltext import ours
-from modak.text.words import Joined, Variable, Word
+from modak.text.words import Word, replaced
 
 DEFAULT_ENVIRONMENT: Final = Version("0.27")
 """The first version in which ``--set-env`` without a value reads the image's own environment."""
@@ -73,7 +73,7 @@ class Charliecloud:
         """GPUs need a prepared image, unless the nodes have CDI files; ranks share the mount of an image file; an image directory has no
         digest to verify."""
         said = []
-        if container(job).gpu_vendor and not _cdi(job):
+        if container(job).gpu_vendor not in (None, "intel") and not _cdi(job):  # Intel's images bring the driver's libraries; /dev is there
             said.append(_PREPARE)
         if _squashed(job) and _peers(job):
             said.append(_TOGETHER)
@@ -122,7 +122,7 @@ class Charliecloud:
         binds: list[Word] = [word(variable("PWD"), f":{_SUBMIT}")]
         binds += [word(variable(name), f":{target}") for name, target in at.items()]
         binds += [f"{path}:{path}" for path in (has.policy.binds if has.policy else ())]
-        inner = tuple(_moved(each, {**at, "PWD": _SUBMIT, "TMPDIR": "/tmp"}) for each in command)  # noqa: S108 - ch-run binds it there
+        inner = tuple(replaced(each, {**at, "PWD": _SUBMIT, "TMPDIR": "/tmp"}) for each in command)  # noqa: S108 - ch-run binds it there
         bound = (_bind(each) for each in (*binds, *hostmpi.binds(job)))
         options = (*_home(job), *_environment(job), *_cdi(job), *bound, f"--cd={_SUBMIT}", *_joined(job))
         inside = hostmpi.inside(job, inner, at)
@@ -205,11 +205,3 @@ def _joined(job: JobSpec) -> tuple[Word, ...]:
     """
     here = _peers(job)
     return ("--join", f"--join-ct={here}", word("--join-tag=", variable("MODAK_GROUP"))) if here else ()
-
-
-def _moved(of: Word, places: dict[str, str]) -> Word:
-    """The word with variables of host directories replaced by their places in the container."""
-    if isinstance(of, str):
-        return of
-    parts = [places.get(part.variable, part) if isinstance(part, Variable) else part for part in of.parts]
-    return Joined(parts=tuple(parts)) if any(isinstance(part, Variable) for part in parts) else "".join(map(str, parts))

@@ -48,7 +48,7 @@ class PodmanHpc:
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The host's environment is passed on; the command starts in the submit directory."""
         has = container(job)
-        gpu = ("--gpu",) if has.gpu_vendor else ()
+        gpu = ("--device=/dev/dri",) if has.gpu_vendor == "intel" else ("--gpu",) if has.gpu_vendor else ()
         binds = (each for place in bound(job, command) for each in ("--volume", word(*place, ":", *place)))
         here = word(variable("PWD"))
         return (self.name, "run", "--rm", "--env-host", *gpu, *self._connected(job), *binds, "--workdir", here, word(IMAGE), *command)

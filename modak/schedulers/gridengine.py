@@ -134,7 +134,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         *found,
         *own_timer(job, "Grid Engine"),
         *_start_warnings(job),
-        *shared_files(job, "Grid Engine"),
+        *(shared_files(job, "Grid Engine") if _array(says.array) else ()),
         *folders(job, "Grid Engine", plain_path),
     )
 

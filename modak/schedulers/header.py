@@ -80,7 +80,7 @@ def note(field: str, message: str) -> Notice:
 
 def options(table: Mapping[str, object]) -> tuple[Option, ...]:
     """Header lines of long options: ``--key=value``; a ``True`` value is a bare option, an empty one is left out."""
-    return tuple((f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value not in (None, "", False))
+    return tuple([(f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value not in (None, "", False)])
 
 
 def with_site(
@@ -109,7 +109,7 @@ def with_site(
         if not _left_to_request(setting, option, given):
             site[setting] = " ".join(option)
             kept.append(option)
-        elif all(setting != other for other, _ in given):
+        elif setting not in [other for other, _ in given]:
             asked = " ".join(option).removesuffix("=")
             missing.append(
                 note(
@@ -118,7 +118,7 @@ def with_site(
                 )
             )
     notices = (*_replaced(given, site), *missing)
-    return checked(Directives((*(option for setting, option in given if setting not in site), *kept), (*warnings, *notices)))
+    return checked(Directives((*[option for setting, option in given if setting not in site], *kept), (*warnings, *notices)))
 
 
 def _replaced(given: Iterable[tuple[str, Option]], site: Mapping[str, str]) -> Iterator[Notice]:
@@ -138,7 +138,7 @@ def _left_to_request(setting: str, option: Option, given: Sequence[tuple[str, Op
     """Whether a site's option has no value, and needs one: an account's name, or what the request has given it."""
     if _has_value(option):
         return False
-    return option[-1].endswith("=") or setting in LEFT_TO_REQUEST or any(other == setting and _has_value(one) for other, one in given)
+    return option[-1].endswith("=") or setting in LEFT_TO_REQUEST or any(_has_value(one) for other, one in given if other == setting)
 
 
 def _has_value(option: Option) -> bool:
@@ -214,7 +214,11 @@ def _lost(job: JobSpec, usual: Iterable[Option], header: Sequence[Option]) -> tu
     if not any("{memory_mib" in text for text in job.resource_directives):
         found += [field for field in ("memory_per_node", "memory_per_core") if getattr(has, field)]
     why = "the system file's resource_directives do not say it: left out"
-    return tuple(note(field, why) for field in found)
+    told = tuple(note(field, why) for field in found)
+    numa = has.numa_constraint or ""
+    if not numa or not _holds(usual, wish := re.escape(re.split("[&|]", numa)[0])) or _holds(header, wish):
+        return told
+    return (*told, note("constraint", f"{numa}, which selects the NUMA mode: {why}"))
 
 
 def _holds(options: Iterable[Option], wish: str) -> bool:
@@ -242,15 +246,15 @@ def _check(option: Option) -> None:
 
 def _by_setting(of: Iterable[Option], synonyms: Mapping[str, str]) -> list[tuple[str, Option]]:
     """Each option with the name of what it sets, which is the same for synonyms."""
-    flags = ((_flag(option), option) for option in of)
-    return [(synonyms.get(flag, flag), option) for flag, option in flags]
+    return [(synonyms.get(flag := _flag(option), flag), option) for option in of]
 
 
 def _flag(option: Option) -> str:
-    """The name of what an option sets: ``--nodes``, ``-q``; with the resource or attribute in its value: ``-l walltime``,
-    ``-R span[ptile``. LSF's ``-W`` has a time for its value."""
+    """The name of what an option sets: ``--nodes``, ``-q``; with the resource or attribute in its value: ``-l walltime`` (PBS reads them
+    in any case), ``-R span[ptile``. LSF's ``-W`` has a time for its value."""
     if len(option) > 1 and (option[0] in ("-l", "-R") or (option[0] == "-W" and not option[1][0].isdigit())):
-        return f"{option[0]} {option[1].partition('=')[0]}"
+        name = option[1].partition("=")[0]
+        return f"{option[0]} {name if option[0] == '-R' else name.lower()}"
     return option[0].partition("=")[0]
 
 

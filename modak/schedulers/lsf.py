@@ -154,4 +154,5 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         found.append(note("begin", "LSF needs a date and time, not one relative to now: left out"))
     if has.memory_per_core and has.memory_per_node:
         found.append(note("memory_per_core", "LSF reserves the memory per node: memory per core is left out"))
-    return (*found, *shared_files(job, "LSF", ("%a",)), *own_timer(job, "LSF"), *folders(job, "LSF", lambda path: _file(path, says.name)))
+    found += shared_files(job, "LSF", ("%a",)) if _array(says.array) else ()
+    return (*found, *own_timer(job, "LSF"), *folders(job, "LSF", lambda path: _file(path, says.name)))

@@ -68,8 +68,9 @@ def _select(job: JobSpec) -> str:
 
 
 def _array(array: str | None) -> str | None:
-    """``-J`` takes one range, with a step and a limit."""
-    return array if array and re.fullmatch(r"[0-9]+-[0-9]+(:[0-9]+)?(%[0-9]+)?", array) else None
+    """``-J`` takes one range of at least two indices, with a step and a limit."""
+    found = re.fullmatch(r"([0-9]+)-([0-9]+)(:[0-9]+)?(%[0-9]+)?", array or "")
+    return array if found and int(found[1]) < int(found[2]) else None
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:
@@ -82,10 +83,10 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     if says.reservation and (queue := says.queue or says.partition):
         found.append(note("reservation", f"to PBS Pro a reservation is a queue: {says.reservation} is used, queue {queue} is left out"))
     if says.array and not _array(says.array):
-        found.append(note("array", "PBS Pro accepts one range of indices, for instance 0-99:2%10: left out"))
+        found.append(note("array", "PBS Pro accepts one range of at least two indices, for instance 0-99:2%10: left out"))
     if _array(says.array) and says.requeue is False:
         found.append(note("requeue", "PBS Pro rejects job arrays that are not rerunnable (-r n): -r y is used"))
-    found += shared_files(job, "PBS Pro")
+    found += shared_files(job, "PBS Pro") if _array(says.array) else ()
     named = len(expand_nodes(says.node_list or ""))
     if says.node_list and named != has.nodes:
         found.append(note("node_list", f"{named} nodes are named, but the job has {has.nodes}: PBS Pro allocates those named"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Final
 
 from modak.dsl import Notice
@@ -79,6 +80,8 @@ class Slurm:
             "export": _export(job),
         }
         chosen: tuple[Option, ...] = options(table)
+        if has.oversubscribed:
+            return with_site(_of_all_nodes(job), chosen, _warnings(job), SYNONYMS, ASKING - {"--ntasks"})
         return with_site(job, chosen, _warnings(job), SYNONYMS, ASKING)
 
     def signals(self, job: JobSpec) -> bool:
@@ -92,6 +95,13 @@ def _tasks(job: JobSpec) -> dict[str, int]:
     if has.oversubscribed:
         return {"ntasks": has.ranks}
     return {"ntasks-per-node": has.ranks_per_node, "cpus-per-task": job.cpus_per_task}
+
+
+def _of_all_nodes(job: JobSpec) -> JobSpec:
+    """The job without the site's words for the tasks of a node: the total stands for them, see :func:`_tasks`."""
+    flags = ((text, re.split("[ =]", text)[0]) for text in job.resource_directives)
+    words = (text for text, flag in flags if SYNONYMS.get(flag, flag) not in ("--ntasks-per-node", "--cpus-per-task"))
+    return replace(job, resource_directives=tuple(words))
 
 
 def hint(job: JobSpec) -> str | None:
@@ -120,7 +130,8 @@ def _memory(job: JobSpec) -> dict[str, str]:
 
 def _too_many_named(job: JobSpec) -> int:
     """Number of nodes that are named, if the job has fewer; else 0."""
-    named = len(expand_nodes(job.attributes.node_list or ""))
+    names = job.attributes.node_list
+    named = len(expand_nodes(names)) if names else 0
     return named if named > job.resources.nodes else 0
 
 

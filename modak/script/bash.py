@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:+-]+")
 _DONE: Final = ": # a false condition on the last line is not an error"
 STOP: Final = "modak_stop"
 WIDEST: Final = 120
+INDENT: Final = "    "
 LONGEST_KEPT: Final = 200
 """Longest word of a request, in characters, whose quoted text is cached."""
 
@@ -53,6 +54,13 @@ class Line:
     def __hash__(self) -> int:
         """Of the text alone, because Python caches the hash of a text: lines are looked up often."""
         return hash(self.text)
+
+
+@dataclass(frozen=True, eq=False)
+class Continued(Line):
+    """A command that begins with the words of ``start``, which is the same in many scripts; ``words`` are those behind them."""
+
+    start: Line = field(kw_only=True)
 
 
 cached: Final = lru_cache(maxsize=2048)
@@ -112,12 +120,16 @@ def run(*command: Word) -> Line:
     return Line(line.text, line.events)
 
 
-def command_line(command: Sequence[Word], breaks: Sequence[int] = ()) -> Line:
-    """A command. ``breaks``: positions of words that start a new line of text; lines that are too long are broken, too."""
-    longs = [len(each if isinstance(each, str) else each.shell) > LONGEST_KEPT for each in command]
-    said = [(_said if long else _said_once)(each, at == 0) for at, (each, long) in enumerate(zip(command, longs, strict=True))]
-    shown = [text for text, _ in said]
-    return Line(_flowed(shown, {at for at in breaks if at}), (("command", *[meant for _, meant in said]),), tuple(shown))
+def command_line(command: Sequence[Word], breaks: Sequence[int] | None = None) -> Line:
+    """A command. ``breaks``: positions of words that start a new line of text; with it, lines that are too long are broken, too."""
+    shown, meant = _quoted_words(command)
+    return Line(" ".join(shown) if breaks is None else _flowed(shown, breaks), (("command", *meant),), shown)
+
+
+def continued(start: Line, command: Sequence[Word]) -> Continued:
+    """The command with the words of ``start`` and then, on a new line, of ``command``."""
+    shown, meant = _quoted_words(command, at_start=False)
+    return Continued(f"{start.text} \\\n{_flowed(shown, indent=INDENT)}", ((*start.events[0], *meant),), shown, start=start)
 
 
 def assign(name: str, *value: Part) -> Line:
@@ -247,6 +259,13 @@ def together(lines: Sequence[Line]) -> Line:
     return Line("\n".join(line.text for line in lines), tuple(event for line in lines for event in line.events))
 
 
+def _quoted_words(command: Sequence[Word], *, at_start: bool = True) -> tuple[tuple[str, ...], tuple[Parts, ...]]:
+    """The words, quoted, and their parts; ``at_start``: whether the first of them is the program."""
+    longs = [len(each if isinstance(each, str) else each.shell) > LONGEST_KEPT for each in command]
+    said = [(_said if long else _said_once)(each, at_start and not at) for at, (each, long) in enumerate(zip(command, longs, strict=True))]
+    return tuple([text for text, _ in said]), tuple([meant for _, meant in said])
+
+
 def _said(of: Word, first: bool) -> tuple[str, Parts]:
     """A word, quoted, and its parts that the parser must find."""
     return _quoted_word(of, first), parts(of)
@@ -264,15 +283,15 @@ def _quoted_word(of: Word, first: bool) -> str:
     return f"'{of}'" if special else text
 
 
-def _flowed(shown: Sequence[str], breaks: set[int]) -> str:
-    """Words as lines of text. A line that starts at a break is indented once, one that continues a long line twice; an option and its
-    value stay on one line."""
+def _flowed(shown: Sequence[str], breaks: Sequence[int] = (), indent: str = "") -> str:
+    """Words as lines of text, the first of which has the given indent. A line that starts at a break is indented once, one that continues
+    a long line twice; an option and its value stay on one line."""
     lines: list[str] = []
     for at, each in enumerate(shown):
         if not lines or at in breaks:
-            lines.append("    " * bool(lines) + each)
-        elif breaks and len(lines[-1]) + len(each) >= WIDEST and not (shown[at - 1].startswith("-") and "=" not in shown[at - 1]):
-            lines.append("        " + each)
+            lines.append((INDENT if lines else indent) + each)
+        elif len(lines[-1]) + len(each) >= WIDEST and not (shown[at - 1].startswith("-") and "=" not in shown[at - 1]):
+            lines.append(2 * INDENT + each)
         else:
             lines[-1] += f" {each}"
     return " \\\n".join(lines)

@@ -91,7 +91,7 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     steps = (
         *(("modak_untimed",) if timed else ()),
         *(("{ modak_report && modak_send; } 2>/dev/null",) if reports else ()),
-        *(("modak_tidy",) if job.staging else ()),
+        *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
         *(('rm -rf -- "${MODAK_NOTES:-}"',) if reports and report and report.pattern else ()),
     )
     if not steps:

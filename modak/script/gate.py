@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import RequestError
-from modak.script.bash import Event, Expansion, Line, Part, Parts, merged
+from modak.script.bash import Continued, Event, Expansion, Line, Part, Parts, merged
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -76,10 +76,23 @@ def sound(lines: Sequence[Line]) -> Sound:
     return Sound("\n".join([line.text for line in lines]))
 
 
+class Start(Line):
+    """The first words of commands, which have been checked; made only by :func:`start`."""
+
+
+def start(line: Line) -> Start:
+    """The words of a command, checked, as the start of commands in which they are not checked again. Raises as :func:`check_line` does."""
+    if not _is_words(line, _NO_START):
+        raise _refused("its command would not begin as planned")
+    _check_words(line, _NO_START)
+    return Start(line.text, line.events, line.words)
+
+
 def _check_each(lines: Sequence[Line]) -> None:
     for line in lines:
-        if line.words and _CONTINUED.sub(" ", line.text) == " ".join(line.words):
-            _check_command(line)
+        begun = line.start if isinstance(line, Continued) and isinstance(line.start, Start) else _NO_START
+        if line.words and _is_words(line, begun):
+            _check_words(line, begun)
         elif _SOUND.get(line.text) != line.events and not isinstance(line, Sound) and not _is_assignment(line):
             _check_once(line)
 
@@ -105,10 +118,18 @@ def _is_assignment(line: Line) -> bool:
     return found is not None and line.events == (*exported, ("set", found[2], (found[3] or found[4],)))
 
 
-def _check_command(line: Line) -> None:
-    """As :func:`check_line`, word by word."""
-    ((_, *planned),) = line.events
-    for at, (shown, meant) in enumerate(zip(line.words, planned, strict=True)):
+def _is_words(line: Line, begun: Start) -> bool:
+    """Whether a line is one command: the words of ``begun`` and its own, with blanks between them."""
+    (command,) = line.events
+    shown = " ".join((*begun.words, *line.words))
+    return _CONTINUED.sub(" ", line.text) == shown and command[: 1 + len(begun.words)] == begun.events[0]
+
+
+def _check_words(line: Line, begun: Start) -> None:
+    """As :func:`check_line`, for the words behind those of ``begun``, one by one."""
+    known = len(begun.words)
+    (command,) = line.events
+    for at, (shown, meant) in enumerate(zip(line.words, command[1 + known :], strict=True), start=known):
         if at and meant == (shown,) and _PLAIN.fullmatch(shown):
             continue
         word = Line(f"{_PROGRAM} {shown}", (("command", (_PROGRAM,), meant),)) if at else Line(shown, (("command", meant),))
@@ -126,6 +147,7 @@ def _check_once(line: Line) -> None:
         _SOUND[line.text] = line.events
 
 
+_NO_START: Final = Start("", (("command",),))
 _PROGRAM, _BEHIND = "modak_program", "modak_behind"
 _CONTINUED: Final = re.compile(r" \\\n {4,8}")
 _ASSIGNMENT: Final = re.compile(r"(export )?([A-Z_]+)=(?:([A-Za-z0-9_./,-]+)|'([ -&(-~]+)')")

@@ -6,6 +6,7 @@ The order of the parts is decided here, and for those that are the same in all r
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -13,15 +14,14 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import JobSpec
 from modak.launchers import Launcher
-from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, command_line
+from modak.script.bash import Line, command_line, continued
 from modak.script.build import render_build
 from modak.script.ending import ending
 from modak.script.parts import Script, finish, preamble, section
 from modak.script.shelltext import placeholders, rule_fault
 from modak.script.staging import one_target, scratch, stage_in, stage_out
-from modak.script.surroundings import plugins_of, rules, surroundings
+from modak.script.surroundings import Surroundings, plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, watched
 from modak.text import words
 from modak.text.words import Word
@@ -38,14 +38,13 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
     Raises :class:`modak.errors.UnknownName` for a name that is not a plug-in's, :class:`modak.errors.Conflict` if launcher and
     scheduler do not work together, :class:`modak.errors.RequestError` for what cannot be written safely.
     """
-    scheduler, launcher, runtime = plugins_of(job, scheduler_name)
+    scheduler, launcher, _ = plugins_of(job, scheduler_name)
     if why := launcher.unfit(job, scheduler):
         raise Conflict(why, field="target.job_scheduler_type")
     job, dropped = _with_sound_rules(job)
     job, unheard = _with_heard_signal(job, scheduler, launcher)
     around = surroundings(job, scheduler_name)
-    seen = {**around.variables, **({"MODAK_SCRATCH": ""} if job.staging else {})}
-    job = replace(job, environment=seen, slurm_step=around.slurm_step)
+    job = replace(job, slurm_step=True) if around.slurm_step else job
     body = (
         *preamble(scheduler.submit_dir),
         *ending(job, scheduler, timed(job, scheduler)),
@@ -56,7 +55,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         *rules(job, "staging"),
         *rules(job, "before"),
         *_command("before the run, on the first node", job.pre, "application.pre-execution"),
-        *watched(job, scheduler, _main(job, runtime, launcher, scheduler)),
+        *watched(job, scheduler, _main(job, around, launcher, scheduler)),
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),
         *rules(job, "after"),
@@ -67,15 +66,15 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         scheduler,
         body,
         (
-            *runtime.warnings(job),
+            *around.warnings,
             *dropped,
             *_crowded(job, scheduler),
             *_not_passed(job),
             *one_target(job, scheduler),
             *unheard,
-            *_without_value(job),
+            *_without_value(job, around.variables),
         ),
-        runtime.fetching(job) if job.container else "",
+        around.fetching,
     )
 
 
@@ -115,9 +114,9 @@ def _not_passed(job: JobSpec) -> tuple[Notice, ...]:
     return tuple(Notice(field="job_options.copy_environment_variable", message=f"the command uses ${{{name}}}, {why}") for name in missing)
 
 
-def _without_value(job: JobSpec) -> tuple[Notice, ...]:
+def _without_value(job: JobSpec, variables: Collection[str]) -> tuple[Notice, ...]:
     """A warning for each rule with a placeholder that has no value: the job will stop there."""
-    asked = ((rule.rule, name) for rule in job.rules for name in placeholders(rule.script) if name not in job.environment)
+    asked = ((rule.rule, name) for rule in job.rules for name in placeholders(rule.script) if name not in variables)
     return tuple(
         Notice(field="rules", message=f"rule {rule!r:.80} needs {name}, which has no value: the job will stop there")
         for rule, name in asked
@@ -131,11 +130,8 @@ def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, .
     return section(title, (command_line(command),))
 
 
-def _main(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> Line:
+def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Scheduler) -> Line:
     """Launcher, runtime and application as one command, each on a line of its own."""
     words.check_program(job.command, field="application.executable")
-    before = (*launcher.words(job, scheduler, tuple(job.environment)), *job.launcher_options)
-    inside = launcher.inside(job, scheduler)
-    wrapped = runtime.wrap(job, inside)
-    starts = (len(before), len(before) + len(wrapped) - len(inside))
-    return command_line((*before, *wrapped), starts)
+    inside = [words.replaced(each, around.inside) for each in launcher.inside(job, scheduler)]
+    return continued(around.start, inside) if around.start else command_line(inside)

@@ -25,10 +25,9 @@ PLAN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class Script:
-    """A script, the command that submits it, and warnings about what it cannot express."""
+    """A script, and warnings about what it cannot express."""
 
     text: str
-    submit: tuple[str, ...]
     warnings: tuple[Notice, ...] = ()
 
 
@@ -41,7 +40,7 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
     text = scriptgate.check_script(head, header.options, [*body], scheduler.prefix)
-    return Script(text, scheduler.submit, (*header.warnings, *warnings))
+    return Script(text, (*header.warnings, *warnings))
 
 
 @cache

@@ -79,7 +79,6 @@ _SINCE: Final = f'MODAK_SINCE="{NOW}" # an earlier start, on a node that failed,
 _ADVICE: Final = "the job could not create its directory on the storage: check free space and write permission"
 _TIDY: Final = """
 modak_tidy() {
-    test -n "${MODAK_MADE:-}" || return 0
     cd -- "${MODAK_HERE}" || return 0
     if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
         printf 'modak: not everything could be copied from %%s on %%s: the directory is kept\\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
@@ -147,6 +146,8 @@ def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
     copies = job.staging.out if job.staging and job.attributes.array and scheduler.array_index else ()
     own = {scheduler.array_index, scheduler.job_id if scheduler.name not in _ONE_NUMBER else None}
     shared = (copy for copy in copies if not own & set(variables((copy.outside,))))
+    if copies and any(said.field == "job_options.job_array" for said in scheduler.directives(job).warnings):  # it is left out
+        return ()
     why = f"all jobs of the array copy there: put ${{{scheduler.array_index}}} into the path"
     return tuple(Notice(field="application.stage_out", message=f"{shell(copy.outside)}: {why}") for copy in shared)
 

@@ -1,4 +1,5 @@
-"""The part of a script that is the same for all runs of one configuration: modules, variables, rules of the environment, checks.
+"""The part of a script that is the same for all runs of one configuration: modules, variables, rules of the environment, checks, and the
+words before the command.
 
 It is made and checked once, and cached.
 """
@@ -7,25 +8,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from modak import plugins
-from modak.jobs.spec import Attributes, JobSpec, RuleText, Staging
+from modak.dsl import Notice
+from modak.facts import VENDORS
+from modak.jobs.spec import Attributes, JobSpec, RuleText, Staging, changed
 from modak.launchers import Launcher
 from modak.launchers.jsrun import JSRUN
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
 from modak.script import gate as scriptgate
 from modak.script.affinity import affinity
-from modak.script.bash import Expansion, Line, either, export, fixed, function, need, parts, quiet, run, subshell, variable, word
+from modak.script.bash import (
+    Expansion,
+    Line,
+    command_line,
+    either,
+    export,
+    fixed,
+    function,
+    need,
+    parts,
+    quiet,
+    run,
+    subshell,
+    variable,
+    word,
+)
 from modak.script.parts import exports, modules, section
 from modak.script.shelltext import code
 from modak.script.staging import writable
 from modak.text import words
+from modak.text.words import Word
 
 NO_GPU: Final = 74
+_DEVICE: Final = {"amd": "/dev/kfd", "intel": "/dev/dri/renderD128"}
+"""What the driver makes for its first GPU; a ``/dev/dri/card0`` without it is the node's console."""
 LONGEST_KEPT, MOST_KEPT = 10_000, 200
 """Largest variables, in characters and in number, with which surroundings are cached: those of a request may be large."""
 _ANY_RUN: Final = Attributes()
@@ -42,6 +63,14 @@ class Surroundings:
     """Exported variables that the ranks must see, by name."""
     slurm_step: bool
     """Whether srun starts the ranks."""
+    start: scriptgate.Start | None
+    """The words before the command: those of launcher and runtime, if there are any."""
+    inside: Mapping[str, Word]
+    """What the runtime writes in place of variables of the command, by their names."""
+    fetching: str
+    """How to get the image, in a few words; empty: there is none, or it is not known."""
+    warnings: tuple[Notice, ...]
+    """What the runtime cannot do."""
 
 
 def surroundings(job: JobSpec, scheduler_name: str) -> Surroundings:
@@ -60,9 +89,9 @@ def of_any_run(job: JobSpec) -> JobSpec:
 
     The environment is sorted by name, so that jobs whose variables differ only in their order get the same text.
     """
-    return replace(
+    return changed(
         job,
-        command=tuple(word(variable(name)) for name in words.variables(job.command)),
+        command=tuple([word(variable(name)) for name in words.variables(job.command)]),
         environment=dict(sorted(job.environment.items())),
         attributes=_ANY_RUN,
         pre=(),
@@ -77,7 +106,7 @@ def of_any_run(job: JobSpec) -> JobSpec:
 @lru_cache(maxsize=256)
 def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
     scheduler, launcher, runtime = plugins_of(job, scheduler_name)
-    job = replace(job, slurm_step=launcher.slurm_step(job, scheduler))
+    job = changed(job, slurm_step=launcher.slurm_step(job, scheduler))
     variables = _variables(job, launcher)
     lines = (
         *modules(job),
@@ -87,8 +116,28 @@ def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
         *_places(job, runtime, launcher, scheduler),
         *_preflight(job, runtime, launcher, scheduler),
     )
-    seen = {**variables, **({"MODAK_STORAGE": ""} if job.storage else {})}
-    return Surroundings((scriptgate.sound(lines),) if lines else (), seen, job.slurm_step)
+    seen = {**variables, **({"MODAK_STORAGE": ""} if job.storage else {}), **({"MODAK_SCRATCH": ""} if job.staging else {})}
+    start, inside = _start(changed(job, environment=seen), runtime, launcher, scheduler)
+    return Surroundings(
+        (scriptgate.sound(lines),) if lines else (),
+        seen,
+        job.slurm_step,
+        start,
+        inside,
+        fetching=runtime.fetching(job) if job.container else "",
+        warnings=runtime.warnings(job),
+    )
+
+
+def _start(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> tuple[scriptgate.Start | None, Mapping[str, Word]]:
+    """The words before the command, launcher and runtime on a line each, and what becomes of the command's variables."""
+    before = (*launcher.words(job, scheduler, tuple(job.environment)), *job.launcher_options)
+    outside = {name: word(variable(name)) for name in words.variables(job.command)}
+    wrapped = runtime.wrap(job, tuple(outside.values()))
+    own = len(wrapped) - len(outside)
+    line = command_line((*before, *wrapped[:own]), (len(before),))
+    inside = {name: new for (name, old), new in zip(outside.items(), wrapped[own:], strict=True) if new != old}
+    return scriptgate.start(line) if line.words else None, inside
 
 
 def plugins_of(job: JobSpec, scheduler_name: str) -> tuple[Scheduler, Launcher, Runtime]:
@@ -150,10 +199,10 @@ def _gpu(job: JobSpec) -> tuple[Line, ...]:
     """A check that a GPU is visible on the first node, if the script runs there, according to the scheduler or the driver."""
     vendor = job.resources.gpu_vendor or (job.container.gpu_vendor if job.container else None)
     beside = job.system is not None and job.system.launcher == JSRUN
-    if not job.resources.gpus_per_node or vendor not in {"nvidia", "amd"} or beside:
+    if not job.resources.gpus_per_node or vendor not in VENDORS or beside:
         return ()
     advice = "no GPU is visible on this node: check the partition and the GPUs that the job requests"
-    if vendor == "amd":
-        return (need(run("test", "-e", "/dev/kfd"), NO_GPU, advice),)
+    if vendor in _DEVICE:
+        return (need(run("test", "-e", _DEVICE[vendor]), NO_GPU, advice),)
     given = fixed('test -n "${CUDA_VISIBLE_DEVICES:-}"', ("command", ("test",), ("-n",), (Expansion("CUDA_VISIBLE_DEVICES:-"),)))
     return (need(either(given, quiet(run("nvidia-smi", "-L"))), NO_GPU, advice),)

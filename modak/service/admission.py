@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak.errors import Conflict, DataError, Fault, RequestError
@@ -11,6 +11,7 @@ from modak.knowledge import unknown_hardware, unknown_variants
 from modak.text.grammar import sound
 
 Known = System | Processor | Accelerator | Image | Rule
+REMOVABLE: Final[Mapping[str, type[System | Image | Rule]]] = {"systems": System, "images": Image, "rules": Rule}
 LONGEST_REASON: Final = 300
 """Characters of the reason for which results are doubted."""
 

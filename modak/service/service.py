@@ -1,4 +1,4 @@
-"""The use cases as one class. :mod:`modak.service.evidence` finds the facts for a request, :mod:`modak.service.records` makes answers.
+"""The use cases as one class. :mod:`modak.service.factfinder` finds the facts for a request, :mod:`modak.service.records` makes answers.
 
 Documents go in and come out as JSON values, so that a caller over HTTP sees what a caller in this process sees.
 """
@@ -27,7 +27,7 @@ from modak.progress import Progress, silent
 from modak.response import filled
 from modak.service import admission, parameters, records, tables
 from modak.service.admission import Known
-from modak.service.evidence import Evidence
+from modak.service.factfinder import FactFinder
 from modak.service.previews import preview
 from modak.service.records import Json
 from modak.settings import Settings
@@ -61,8 +61,8 @@ class Service:
         return read_guide(packaged_root() / GUIDE)
 
     @cached_property
-    def _evidence(self) -> Evidence:
-        return Evidence(self.store)
+    def _fact_finder(self) -> FactFinder:
+        return FactFinder(self.store)
 
     def __enter__(self) -> Service:
         return self
@@ -102,7 +102,7 @@ class Service:
     def settle_at_once(self, document: Any, *, strict: bool = False) -> Settled | None:
         """The same if all facts for it are in memory; otherwise ``None``."""
         read = normalise(document, strict=strict)
-        facts = self._evidence.ready(read.request)
+        facts = self._fact_finder.ready(read.request)
         return None if facts is None else _settled(read, facts, strict=strict)
 
     def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> Json:
@@ -305,8 +305,15 @@ class Service:
         fit = partial(admission.refuse_what_does_not_fit, values) if admission.has_to_fit(values) else None
         return self.store.add(values, by.principal, replace=replace, request_id=by.request_id, check=fit)
 
+    def remove(self, kind: str, name: str, actor: Actor | None = None) -> None:
+        """Remove one of ``systems``, ``images`` or ``rules``. Results and plans that name it stay.
+
+        Raises :class:`~modak.errors.UnknownName`.
+        """
+        self.store.remove(admission.REMOVABLE[kind], name, actor or Actor(principal()))
+
     def refresh(self, names: Sequence[str] = (), *, replace: bool = False, dry_run: bool = False) -> Json:
-        """Store what this MODAK knows and the database does not: all or none. What was changed here stays, unless ``replace``.
+        """Store what this MODAK knows and the database does not: all or none. What was changed or removed here stays, unless ``replace``.
 
         ``differences``: ``kind``, ``name``, ``standing``, whether it is ``taken`` in, what the database has instead (``held``: its name),
         ``by`` whom and ``at`` what time, and a unified ``diff``; ``load``: what became of the results.
@@ -335,11 +342,11 @@ class Service:
 
     def facts(self, application: str | None = None) -> Prepared:
         """What is known, with the models of one application: the newest version of the data, from memory where it is there."""
-        return self._evidence.facts(application)
+        return self._fact_finder.facts(application)
 
     def facts_for(self, request: Request, *, everywhere: bool = False) -> Prepared:
-        """What is known for a request: see :meth:`modak.service.evidence.Evidence.facts_for`."""
-        return self._evidence.facts_for(request, everywhere=everywhere)
+        """What is known for a request: see :meth:`modak.service.factfinder.FactFinder.facts_for`."""
+        return self._fact_finder.facts_for(request, everywhere=everywhere)
 
     def _read(self, document: Any, *, strict: bool) -> tuple[Normalised, Prepared]:
         """The request in a document, and the facts for it."""

@@ -13,6 +13,8 @@ from modak.store.schema import audit
 from modak.store.times import instant, now, stored
 
 LONGEST_TARGET = 2000
+REMOVE = "remove"
+"""The action of removing an entry, the only target of its line."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ def note(connection: Connection, actor: Actor, action: str, targets: Sequence[st
     shown = target if len(target) <= LONGEST_TARGET else f"{target[:LONGEST_TARGET]}… ({len(targets)})"
     values = {"principal": actor.principal[:200], "request_id": actor.request_id[:64], "action": action, "outcome": outcome[:64]}
     connection.execute(insert(audit).values(at=stored(now()), target=shown, **values))
+
+
+def removed(connection: Connection) -> frozenset[str]:
+    """Kind and name of all entries that were removed at some time; they may have been added again since."""
+    return frozenset(connection.execute(select(audit.c.target).where(audit.c.action == REMOVE)).scalars())
 
 
 def page(connection: Connection, cursor: str, limit: int) -> tuple[tuple[Entry, ...], str | None]:

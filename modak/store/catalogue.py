@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from pydantic import ValidationError
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, delete, insert, select
 
 from modak.errors import Conflict, Unavailable
 from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
-from modak.packaged import Held, name_of
+from modak.packaged import PRINCIPAL, Held, name_of
 from modak.store import schema
 from modak.store.times import instant, now, stored
 from modak.text.faults import faults_of
@@ -26,25 +26,54 @@ TABLES: Final[dict[type[Fact], Table]] = {
 }
 
 
-def read(connection: Connection, kind: type[Value]) -> tuple[Value, ...]:
-    """All values of one kind in the order of their names."""
+def read(connection: Connection, kind: type[Value], *, sound: bool = False) -> tuple[Value, ...]:
+    """All values of one kind in the order of their names; ``sound``: without those that no longer pass its checks."""
     table = TABLES[kind]
-    rows = connection.execute(select(table.c.name, table.c.body).order_by(table.c.name))
-    return tuple(_value(kind, name, body) for name, body in rows)
+    rows = connection.execute(select(table.c.name, table.c.body).order_by(table.c.name)).all()
+    found = (_sound(kind, body) if sound else _value(kind, name, body) for name, body in rows)
+    return tuple(value for value in found if value is not None)
 
 
 def held(connection: Connection) -> Iterator[Held]:
-    """All values of all kinds, with who added them and when."""
+    """All values of all kinds, with who added them and when; without those of an older package that no longer pass the checks."""
     for kind, table in TABLES.items():
         for row in connection.execute(select(table).order_by(table.c.name)):
-            yield Held(_value(kind, row.name, row.body), row.added_by, instant(row.added_at))
+            if row.added_by != PRINCIPAL or _sound(kind, row.body):
+                yield Held(_value(kind, row.name, row.body), row.added_by, instant(row.added_at))
 
 
 def _value(kind: type[Value], name: str, body: str) -> Value:
     try:
         return kind.model_validate_json(body)
     except ValidationError as wrong:
-        raise Unavailable(f"the database holds a {kind.__name__.lower()} {name!r} that is none: {faults_of(wrong)[0]}") from None
+        raise Unavailable(_refused(kind, name, wrong)) from None
+
+
+def _refused(kind: type[Fact], name: str, wrong: ValidationError) -> str:
+    single = kind.__name__.lower()
+    mended = f"'modak {single}s add FILE --replace' in any case, 'modak {single}s remove {name}' removes it"
+    if kind in (Processor, Accelerator):
+        mended = f"'modak systems add SYSTEM --{single}s FILE --replace' in any case"
+    replaced = f"'modak db refresh' replaces it if it came with MODAK, {mended}"
+    return f"this version does not take the {single} {name!r} of the database: {faults_of(wrong)[0]}; {replaced}"
+
+
+def refused(connection: Connection) -> Iterator[str]:
+    """A line for every value that no longer passes the checks of its kind."""
+    for kind, table in TABLES.items():
+        for name, body in connection.execute(select(table.c.name, table.c.body).order_by(table.c.name)):
+            try:
+                kind.model_validate_json(body)
+            except ValidationError as wrong:
+                yield _refused(kind, name, wrong)
+
+
+def _sound(kind: type[Value], body: str) -> Value | None:
+    """The value; ``None`` where the checks of its kind refuse it: those of an older MODAK let it pass, or somebody edited the row."""
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError:
+        return None
 
 
 def add(connection: Connection, values: Iterable[Fact], principal: str, *, replace: bool = False) -> int:
@@ -56,7 +85,7 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
     for value in values:
         table, name, body = TABLES[type(value)], name_of(value), value.model_dump_json(exclude_unset=True)
         there = connection.execute(select(table.c.body).where(table.c.name == name)).scalar()
-        if there is not None and (there == body or _value(type(value), name, there) == value):
+        if there is not None and (there == body or _sound(type(value), there) == value):
             continue
         if there is not None and not replace:
             kind = type(value).__name__.lower()
@@ -66,3 +95,14 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
         connection.execute(insert(table).values(name=name, body=body, added_at=stored(now()), added_by=principal))
         changed += 1
     return changed
+
+
+def remove(connection: Connection, kind: type[Fact], name: str) -> bool:
+    """Remove a value; returns whether one has the name."""
+    table = TABLES[kind]
+    return connection.execute(delete(table).where(table.c.name == name)).rowcount > 0
+
+
+def keys(connection: Connection, kind: type[Fact]) -> Sequence[str]:
+    """The names of all values of one kind (of images: the references)."""
+    return connection.execute(select(TABLES[kind].c.name)).scalars().all()

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, and_, select
 from modak.facts import Layout, SeriesKey
 from modak.ingest.table import LAYOUT, UNKNOWN
 from modak.perfmodel.curves import Cell
+from modak.store.chunks import chunks
 from modak.store.schema import results
 
 ROWS_AT_ONCE: Final = 20_000
@@ -23,10 +24,9 @@ STANDING: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, re
 
 def cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Cell]:
     """The cells of the series with these numbers, by series."""
-    numbers = list(keys)
     columns = (results.c.series_id, results.c.id, results.c.value, *(results.c[name] for name in LAYOUT))
-    for start in range(0, len(numbers), SERIES_AT_ONCE):
-        chosen = select(*columns).where(results.c.series_id.in_(numbers[start : start + SERIES_AT_ONCE]), STANDING)
+    for numbers in chunks(list(keys), SERIES_AT_ONCE):
+        chosen = select(*columns).where(results.c.series_id.in_(numbers), STANDING)
         rows = connection.execute(chosen.order_by(results.c.series_id).execution_options(yield_per=ROWS_AT_ONCE))
         for number, of_one in groupby(rows, key=itemgetter(0)):
             found: dict[Sequence[int], Cell] = {}

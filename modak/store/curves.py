@@ -16,13 +16,12 @@ from modak.perfmodel import merging
 from modak.perfmodel.curves import FIT_VERSION, Cell, Curve, fit_cells, gathered
 from modak.perfmodel.forms import FORMS, fingerprint
 from modak.store.cells import cells
+from modak.store.chunks import chunks
 from modak.store.schema import models, series
 from modak.store.series import COLUMNS, from_row, key_hash, of_same_runs
 
 FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint(FORMS)}"
 """The version of the code that fitted a curve, and its forms; curves of another version are fitted again."""
-AT_ONCE: Final = 500
-"""Series in one statement: far below every database's limit of parameters."""
 
 Numbered = tuple[int, Curve]
 """The number of a series, and one of its curves."""
@@ -55,7 +54,7 @@ def read(connection: Connection, application: str | None = None) -> Found:
 
 
 def read_from(connection: Connection, first: int, most: int) -> tuple[Found, frozenset[int]]:
-    """The same for up to ``most`` (at most :data:`AT_ONCE`) series from the number ``first`` on; and their numbers, fewer at the end.
+    """The same for up to ``most`` series (one of :func:`chunks`) from the number ``first`` on; and their numbers, fewer at the end.
 
     Of the series that are behind, only those are included that are among these or may tell of the same runs as one of them.
     """
@@ -104,7 +103,7 @@ def stale(connection: Connection, application: str | None = None) -> dict[int, t
 
 
 def _stale_among(connection: Connection, keys: Collection[SeriesKey]) -> dict[int, tuple[SeriesKey, int]]:
-    """The same for at most :data:`AT_ONCE` series and those of the same runs: few are read, also if tens of thousands are behind."""
+    """The same for one of :func:`chunks` of series and those of the same runs: few are read, also if tens of thousands are behind."""
     names = {key.application for key in keys}
     behind = set(connection.scalars(select(series.c.id).where(_BEHIND, series.c.application.in_(names))))
     if not behind:
@@ -127,8 +126,7 @@ def _refitted(found: Found) -> tuple[Fitted, ...]:
 
 def keep(connection: Connection, fitted: Sequence[Fitted]) -> None:
     """Store curves, except of series that have changed again since they were fitted."""
-    for start in range(0, len(fitted), AT_ONCE):
-        part = fitted[start : start + AT_ONCE]
+    for part in chunks(fitted):
         chosen = select(series.c.id, series.c.changed).where(series.c.id.in_([one.series_id for one in part]))
         changed = {row.id: row.changed for row in connection.execute(chosen)}
         same = [one for one in part if changed.get(one.series_id) == one.changed]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import Connection, Row, func, insert, or_, select, text, update
+from sqlalchemy import Connection, Row, func, insert, select, text, update
 
 from modak import __version__
 from modak.errors import nearest
@@ -24,6 +24,7 @@ from modak.perfmodel import merging
 from modak.progress import Progress, silent
 from modak.results.metrics import misnamed
 from modak.store import catalogue, replacing, suspects, versions
+from modak.store.chunks import chunks
 from modak.store.schema import ONCE, loads, models, results, series, texts
 from modak.store.series import COLUMNS, from_row, ids, label, of_same_runs
 from modak.store.staging import Staged
@@ -91,7 +92,7 @@ def load(
             _load_file(connection, each, each.batches, principal, found, replace=replace)
     touched = _mark_touched(connection, found) if found.new or found.replaced else {}
     found.suspicious += suspects.note(connection, touched, found.highest, found.load_ids) if found.new else []
-    known_systems = catalogue.read(connection, System)
+    known_systems = catalogue.read(connection, System, sound=True)  # for notes only
     return LoadReport(
         version=found.version,
         rows=found.rows,
@@ -157,7 +158,9 @@ def _load_file(
             _note_suspects(batch, source.name, done)
             done.told(rows)
     if replace:
-        done.replaced += replacing.settle(connection, load_id, done)
+        count, changed = replacing.settle(connection, load_id)
+        done.replaced += count
+        done.changed |= changed
     connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
     done.rows += rows
     done.new += new
@@ -197,8 +200,7 @@ def _text_ids(connection: Connection, cells: Cells) -> Int32:
     """The number of each row's text; new texts get one."""
     found: dict[str, int] = {"": 0}
     wanted = [each for each in dict.fromkeys(cells.texts) if each]
-    for start in range(0, len(wanted), 500):
-        part = wanted[start : start + 500]
+    for part in chunks(wanted):
         there = dict(connection.execute(select(texts.c.text, texts.c.id).where(texts.c.text.in_(part))).all())
         missing = [each for each in part if each not in there]
         if missing:
@@ -261,19 +263,19 @@ def _note_suspects(batch: Batch, name: str, done: _Done) -> None:
 def _mark_touched(connection: Connection, done: _Done) -> dict[int, SeriesKey]:
     """Mark the series whose rows changed, so that their models are fitted again; returns them by number."""
     got = select(results.c.series_id).where(results.c.id > done.highest, results.c.load_id.in_(done.load_ids)).distinct()
-    here = or_(series.c.id.in_(got), series.c.id.in_(sorted(done.changed)))
-    connection.execute(update(series).where(here).values(changed=done.number))
+    for here in (series.c.id.in_(got), *(series.c.id.in_(part) for part in chunks(sorted(done.changed)))):
+        connection.execute(update(series).where(here).values(changed=done.number))
     chosen = select(series.c.id, *(series.c[name] for name in COLUMNS)).where(series.c.changed == done.number).order_by(series.c.id)
     return {row.id: from_row(row) for row in connection.execute(chosen)}
 
 
 def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> int:
     """How many stored models rest on these series, or on others of the same runs, with which they are fitted."""
-    numbers, found = _fitted_together(connection, touched), 0
-    for start in range(0, len(numbers), 500):
-        chosen = select(func.count()).select_from(models).where(models.c.series_id.in_(numbers[start : start + 500]))
-        found += connection.execute(chosen).scalar_one()
-    return found
+    counts = (
+        select(func.count()).select_from(models).where(models.c.series_id.in_(part))
+        for part in chunks(_fitted_together(connection, touched))
+    )
+    return sum(connection.execute(count).scalar_one() for count in counts)
 
 
 def _fitted_together(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[int]:

@@ -6,11 +6,12 @@ rows are replaced, and a row that was replaced before and is in the file again i
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Index, MetaData, Table, and_, insert, select, text, update
 from sqlalchemy import Double as Number
 
+from modak.store.chunks import chunks
 from modak.store.schema import ONCE, SAME_RUN, results
 
 AT_ONCE: Final = 20_000
@@ -23,12 +24,6 @@ _SAID: Final = Table(
 )
 
 
-class Loading(Protocol):
-    """The state of a load."""
-
-    changed: set[int]
-
-
 def note(connection: Connection, columns: dict[str, Any]) -> None:
     """Keep the rows of the file in a temporary table."""
     _SAID.create(connection, checkfirst=True)
@@ -37,8 +32,9 @@ def note(connection: Connection, columns: dict[str, Any]) -> None:
         connection.execute(insert(_SAID), [dict(zip(_SAID.columns.keys(), row, strict=True)) for row in zip(*parts, strict=True)])
 
 
-def settle(connection: Connection, load_id: int, done: Loading) -> int:
-    """Mark rows that the file contradicts as replaced, and those that it confirms as valid; returns how many were replaced."""
+def settle(connection: Connection, load_id: int) -> tuple[int, set[int]]:
+    """Mark rows that the file contradicts as replaced, and those that it confirms as valid; returns how many were replaced, and the series
+    of both."""
     here = results.c.series_id.in_(select(_SAID.c.series_id))
     run = and_(*(results.c[column.name] == _SAID.c[column.name] for column in SAME_RUN))
     whole = and_(*(results.c[column.name] == _SAID.c[column.name] for column in ONCE))
@@ -47,9 +43,7 @@ def settle(connection: Connection, load_id: int, done: Loading) -> int:
     aside = and_(results.c.replaced_by == 0, select(_SAID.c.series_id).where(run).exists(), ~said)
     rows = connection.execute(select(results.c.id, results.c.series_id, again.label("again")).where(here, again | aside)).all()
     for back, number in ((True, 0), (False, load_id)):
-        numbers = [row.id for row in rows if bool(row.again) == back]
-        for start in range(0, len(numbers), 500):
-            connection.execute(update(results).where(results.c.id.in_(numbers[start : start + 500])).values(replaced_by=number))
-    done.changed.update(row.series_id for row in rows)
+        for numbers in chunks([row.id for row in rows if bool(row.again) == back]):
+            connection.execute(update(results).where(results.c.id.in_(numbers)).values(replaced_by=number))
     connection.execute(text("DELETE FROM said"))
-    return sum(not row.again for row in rows)
+    return sum(not row.again for row in rows), {row.series_id for row in rows}

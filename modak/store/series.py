@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Collection, Container, Mapping, Sequence
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, insert, select
 
 from modak.facts import SeriesKey
 from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check
+from modak.store.chunks import chunks
 from modak.store.schema import series
 
-Value = TypeVar("Value")
-
 COLUMNS: Final = tuple(SeriesKey.model_fields)
-_CHUNK: Final = 500
-"""Values in an IN list: far below every database's limit of parameters."""
 
 
 def key_hash(key: SeriesKey) -> str:
@@ -40,14 +37,10 @@ def ids(connection: Connection, keys: Sequence[SeriesKey], number: int) -> list[
 
 def _known(connection: Connection, hashes: Sequence[str]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for part in _chunks(list(dict.fromkeys(hashes))):
+    for part in chunks(list(dict.fromkeys(hashes))):
         chosen = select(series.c.key, series.c.id).where(series.c.key.in_(part))
         found.update((mark, number) for mark, number in connection.execute(chosen))
     return found
-
-
-def _chunks(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
 
 
 def _row(key: SeriesKey, mark: str, number: int) -> dict[str, Any]:
@@ -73,11 +66,11 @@ def of_same_runs(connection: Connection, keys: Collection[SeriesKey], skip: Cont
     """
     runs, problems = {merging.run_key(key) for key in keys}, {merging.problem(key.params) for key in keys}
     found: dict[int, tuple[SeriesKey, int]] = {}
-    for names in _chunks(sorted({key.application for key in keys})):
+    for names in chunks(sorted({key.application for key in keys})):
         chosen = select(series.c.id, series.c.params).where(series.c.application.in_(names)).order_by(series.c.id)
         rows = connection.execute(chosen).all()
         alike = [row.id for row in rows if row.id not in skip and merging.problem(json.loads(row.params)) in problems]
-        for numbers in _chunks(alike):
+        for numbers in chunks(alike):
             whole = select(series.c.id, series.c.changed, *(series.c[name] for name in COLUMNS)).where(series.c.id.in_(numbers))
             known = ((row.id, from_row(row), row.changed) for row in connection.execute(whole.order_by(series.c.id)))
             found |= {number: (key, changed) for number, key, changed in known if merging.run_key(key) in runs}

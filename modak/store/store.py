@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, select
 
-from modak.errors import Unavailable
+from modak.errors import Unavailable, UnknownName
 from modak.facts import Accelerator, Fact, Facts, Image, Processor, Result, Rule, System
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, chosen, differences
@@ -23,7 +23,8 @@ from modak.store import audit, catalogue, curves, loading, migrate, results, sta
 from modak.store.access import Access, UsedToken, names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
-from modak.store.engine import connect, on_network, quick, reading, shown, supported, translated, writing
+from modak.store.chunks import AT_ONCE
+from modak.store.engine import connect, on_network, quick, reading, shown, supported, writing
 from modak.store.plans import Plans
 from modak.store.schema import series
 from modak.store.spool import PlanSpool
@@ -104,8 +105,7 @@ class Store:
 
     def version(self) -> str:
         """The version of the data: another text after every change of knowledge or results."""
-        with translated(self.engine):
-            return self.watch.version()
+        return self.watch.version()
 
     def ready(self) -> str:
         """The version of the data. Raises :class:`modak.errors.Unavailable` also where the tables are of another MODAK by now."""
@@ -146,23 +146,39 @@ class Store:
     ) -> bool:
         """Store what is known, all of it or none; returns whether anything changed. An equal value changes nothing.
 
-        ``check`` gets what is known at that moment, which no other writer changes meanwhile; what it raises ends the call.
+        ``check`` gets what is known at that moment, which no other writer changes meanwhile; what it raises ends the call. Entries that
+        no longer pass the checks of their kind are left out there, because this call may be what mends them.
         Raises :class:`modak.errors.Conflict` where another value has the name (an image: the reference), unless ``replace``.
         """
         given = tuple(values)
         with writing(self.engine) as connection:
             if check:
-                check(_knowledge(connection))
+                check(_knowledge(connection, sound=True))
             if not catalogue.add(connection, given, principal, replace=replace):
                 return False
             audit.note(connection, Actor(principal, request_id), "replace" if replace else "add", names(given))
             versions.bump(connection)
             return True
 
+    def remove(self, kind: type[System | Image | Rule], name: str, actor: Actor) -> None:
+        """Remove an entry, also one that no longer passes the checks of its kind. Results and plans that name it stay.
+
+        Raises :class:`modak.errors.UnknownName` where none has the name (an image: the reference).
+        """
+        single = kind.__name__.lower()
+        with writing(self.engine) as connection:
+            if catalogue.remove(connection, kind, name):
+                audit.note(connection, actor, audit.REMOVE, [f"{single} {name}"])
+                versions.bump(connection)
+                return
+        with reading(self.engine) as connection:  # not while others wait to write: the search for a similar name may take seconds
+            known = catalogue.keys(connection, kind)
+        raise UnknownName(single, name, known, field="name")
+
     def differences(self, known: Iterable[Fact]) -> tuple[Difference, ...]:
         """Where the knowledge in this database differs from that of a newer MODAK."""
         with reading(self.engine) as connection:
-            return differences(known, catalogue.held(connection))
+            return differences(known, catalogue.held(connection), audit.removed(connection))
 
     def refresh(
         self,
@@ -174,14 +190,14 @@ class Store:
         replace: bool = False,
         dry_run: bool = False,
     ) -> Refreshed:
-        """Store what a newer MODAK knows, all of it or none. Entries that were changed here stay as they are, unless ``replace``.
+        """Store what a newer MODAK knows, all of it or none. Entries that were changed or removed here stay so, unless ``replace``.
 
         New rows of results are loaded as by :meth:`load`; with ``only``, the names of some entries, no results are loaded.
         Raises :class:`modak.errors.UnknownName` for a name in which nothing differs.
         """
         with staging.staged(() if only else tables, self._loaded, silent) as checked, writing(self.engine) as connection:
             before = versions.current(connection)
-            found = chosen(differences(known, catalogue.held(connection)), only)
+            found = chosen(differences(known, catalogue.held(connection), audit.removed(connection)), only)
             taken = [one.packaged for one in found if one.packaged is not None and one.taken(replace=replace)]
             catalogue.add(connection, taken, PRINCIPAL, replace=True)
             report = loading.load(connection, checked, PRINCIPAL, knowledge=bool(taken))
@@ -308,7 +324,7 @@ class Store:
         """
         results.check_limit(limit)
         before = results.place(cursor)
-        first, most, found = before[0], min(limit, curves.AT_ONCE), list[tuple[results.Place, Curve]]()
+        first, most, found = before[0], min(limit, AT_ONCE), list[tuple[results.Place, Curve]]()
         while True:
             with reading(self.engine) as connection:
                 read, here = curves.read_from(connection, first, most)
@@ -358,13 +374,13 @@ def _until_read(export: Export, kept: ExitStack) -> Any:
         yield from export.rows
 
 
-def _knowledge(connection: Connection) -> Facts:
-    """All knowledge, without curves."""
+def _knowledge(connection: Connection, *, sound: bool = False) -> Facts:
+    """All knowledge, without curves; ``sound`` as in :func:`modak.store.catalogue.read`."""
     return Facts(
         version=versions.current(connection),
-        systems={each.name: each for each in catalogue.read(connection, System)},
-        processors={each.name: each for each in catalogue.read(connection, Processor)},
-        accelerators={each.name: each for each in catalogue.read(connection, Accelerator)},
-        images=catalogue.read(connection, Image),
-        rules=catalogue.read(connection, Rule),
+        systems={each.name: each for each in catalogue.read(connection, System, sound=sound)},
+        processors={each.name: each for each in catalogue.read(connection, Processor, sound=sound)},
+        accelerators={each.name: each for each in catalogue.read(connection, Accelerator, sound=sound)},
+        images=catalogue.read(connection, Image, sound=sound),
+        rules=catalogue.read(connection, Rule, sound=sound),
     )

@@ -15,13 +15,12 @@ from modak.ingest.table import LAYOUT
 from modak.results import metrics, suspicion
 from modak.results.suspicion import Cell
 from modak.store.cells import STANDING, layout
+from modak.store.chunks import chunks
 from modak.store.schema import loads, results, series, texts
 from modak.text.numbering import Selection
 
 _AT_ONCE: Final = 200
 """Series in one query."""
-_NUMBERS_AT_ONCE: Final = 500
-"""Numbers in one query: far below every database's limit of parameters."""
 _SHOWN: Final = 10
 """Numbers that a message lists."""
 _NAMES: Final = 1_000
@@ -30,9 +29,9 @@ _NAMES: Final = 1_000
 
 def note(connection: Connection, touched: Mapping[int, SeriesKey], highest: int, load_ids: Sequence[int]) -> list[str]:
     """Mark suspicious new rows (numbers above ``highest``) of the series that changed; returns a line for each with the reason."""
-    numbers, lines = list(touched), []
-    for start in range(0, len(numbers), _AT_ONCE):
-        for number, cells in _cells(connection, numbers[start : start + _AT_ONCE]):
+    lines: list[str] = []
+    for numbers in chunks(list(touched), _AT_ONCE):
+        for number, cells in _cells(connection, numbers):
             for where, reason in _doubted(connection, number, touched[number], cells, highest):
                 lines += _mark(connection, and_(where, results.c.id > highest, results.c.load_id.in_(load_ids), STANDING), reason)
     return lines
@@ -50,7 +49,7 @@ def settle(connection: Connection, chosen: Selection, why: str | None, version: 
     if not touched:
         return 0
     changed = version()
-    for numbers in _chunks(touched):
+    for numbers in chunks(touched):
         connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=changed))
     doubt_id = _text(connection, why) if why else 0
     return sum(connection.execute(update(results).where(part).values(doubt_id=doubt_id)).rowcount for part in parts)
@@ -59,7 +58,7 @@ def settle(connection: Connection, chosen: Selection, why: str | None, version: 
 def _parts(connection: Connection, chosen: Selection) -> list[Any]:
     """The chosen results as conditions, each short enough for every database."""
     if not isinstance(chosen, str):
-        parts = [results.c.id.in_(numbers) for numbers in _chunks(chosen)]
+        parts = [results.c.id.in_(numbers) for numbers in chunks(chosen)]
         there = {number for part in parts for number in connection.scalars(select(results.c.id).where(part))}
         strange = sorted(set(chosen) - there)
         if strange:
@@ -72,11 +71,7 @@ def _parts(connection: Connection, chosen: Selection) -> list[Any]:
         close = next((name for name in names if name.endswith(f"/{chosen}")), None) or nearest(chosen, names)
         hint = f"; did you mean {close!r}?" if close else ""
         raise NotFound(f"nothing was loaded from a file called {chosen!r}{hint} ('modak audit' shows what was loaded)", field="file")
-    return [results.c.load_id.in_(part) for part in _chunks(numbers)]
-
-
-def _chunks(numbers: Sequence[int]) -> list[Sequence[int]]:
-    return [numbers[start : start + _NUMBERS_AT_ONCE] for start in range(0, len(numbers), _NUMBERS_AT_ONCE)]
+    return [results.c.load_id.in_(part) for part in chunks(numbers)]
 
 
 def _cells(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int, list[Row[Any]]]]:
@@ -110,8 +105,8 @@ def _doubted(connection: Connection, number: int, key: SeriesKey, rows: Sequence
         one_value, settled = row.least if row.least == row.most else None, row.sound is not None and row.sound <= highest
         cells.append(Cell(layout(_place(row)), 1 / middle if rate else middle, one_value, settled))
     for reason, numbers in far.items():
-        for start in range(0, len(numbers), _AT_ONCE):
-            yield results.c.id.in_(numbers[start : start + _AT_ONCE]), reason
+        for part in chunks(numbers, _AT_ONCE):
+            yield results.c.id.in_(part), reason
     for place, reason in suspicion.doubts(cells, scales=measured is not None and measured.kind != "other", rate=rate).items():
         if rows[place].last > highest:
             yield _at(rows[place]), reason

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from sqlalchemy import Engine, text
 
 from modak.errors import Conflict, RequestError, Unavailable
-from modak.store import migrate
+from modak.store import catalogue, migrate
 from modak.store.engine import OUT_OF_REACH, connect, reading, shown, supported, translated
 
 
@@ -30,14 +30,15 @@ def backup(url: str, path: Path) -> None:
 
 
 def check(url: str) -> tuple[str, ...]:
-    """What is damaged in the database at an address; nothing where all is well.
+    """What is damaged in the database at an address, and the entries that this MODAK does not take; nothing where all is well.
 
     Raises :class:`modak.errors.Unavailable` where there is no database.
     """
     with _there(url, "checked by pg_amcheck") as engine, engine.connect() as connection:
         found = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
         dangling = [f"{row[0]} row {row[1]}: no such row in {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]
-    return tuple([line for line in found if line != "ok"] + dangling)
+        entries = () if migrate.state(connection) == "foreign" else tuple(catalogue.refused(connection))
+    return (*(line for line in found if line != "ok"), *dangling, *entries)
 
 
 @contextmanager

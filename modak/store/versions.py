@@ -10,6 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, event, insert, select, update
 
+from modak.store.engine import translated
 from modak.store.schema import meta
 from modak.store.times import now, stored
 
@@ -48,7 +49,9 @@ class VersionWatch:
         """The version of the data; a change by another process is seen after :data:`FRESH_S`."""
         now = time.monotonic()
         if now - self._asked > FRESH_S:
-            self._known, self._asked = self._now(), now
+            with translated(self._engine):
+                self._known = self._now()
+            self._asked = now
         return self._known
 
     def _forget(self) -> None:

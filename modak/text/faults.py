@@ -60,7 +60,7 @@ def faults_of(error: ValidationError, prefix: str = "", *, model: type[BaseModel
 
 def join(*parts: str) -> str:
     """Dotted path of the parts that are not empty."""
-    return ".".join(part for part in parts if part)
+    return ".".join(filter(None, parts))
 
 
 def _field(loc: tuple[int | str, ...], prefix: str) -> str:

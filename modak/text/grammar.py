@@ -208,6 +208,10 @@ _OCI: Final = re.compile(
     r"(?P<path>(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*)"
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
+_REGISTRY: Final = re.compile(r"\A(?:[^/]*[.:][^/]*|localhost)/")
+"""The host in front of a repository's name."""
+_REPOSITORY: Final = re.compile(r"[a-z0-9]+(?:(?:[._/]|__|-+)[a-z0-9]+)*")
+"""A repository's name according to the OCI distribution specification."""
 _SOURCE: Final = re.compile(
     r"https://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[A-Za-z0-9._%+,@-]+)*/?"
     r"|(?:\$\{[A-Z_][A-Z0-9_]*\}/|/|\./)?[A-Za-z0-9._][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9._+@-]+)*/?"
@@ -233,8 +237,13 @@ def _output(path: str) -> str:
 
 
 def _reference(text: str) -> str:
-    if len(text) > 512 or not (_OCI.fullmatch(text) or _IMAGE_FILE.fullmatch(text)):
+    found = _OCI.fullmatch(text) if len(text) <= 512 else None
+    if found is None and (len(text) > 512 or not _IMAGE_FILE.fullmatch(text)):
         raise ValueError("an image is 'docker://repository/name:tag' (or oras, library, shub, private) or a file NAME.sif or NAME.sqfs")
+    if found and found["scheme"] in ("docker", "oras") and not _REPOSITORY.fullmatch(_REGISTRY.sub("", found["path"])):
+        raise ValueError(
+            "names in registries are in lower case, with '.', '_' or '-' between letters or digits only: docker://repository/name:tag"
+        )
     return text
 
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from modak.errors import RequestError
-from modak.text.grammar import EnvironmentName, SoundText, sound
+from modak.text.grammar import EnvironmentName, sound
 
 LONGEST_WORD: Final = 65_536
 MOST_WORDS: Final = 10_000
@@ -28,7 +28,7 @@ MOST_WORDS: Final = 10_000
 _NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,127})\}")
 _PLAIN: Final = re.compile(r"[^ \t\\'\"$;&|<>(){}\[\]*?~#`\n]+")
 _BARE: Final = re.compile(r"[^\\'\"$;&|<>(){}\[\]*?~#`\n]*")
-"""A command line in which only blanks have a meaning."""
+"""A command line in which only blanks have a meaning, once its expansions are taken out."""
 _BLANKS: Final = re.compile(r"[ \t]+")
 _RESERVED: Final = frozenset(
     {"if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do", "done", "in", "function", "time"}
@@ -54,7 +54,7 @@ class Variable(BaseModel):
         return hash(self.variable)
 
 
-Plain = Annotated[SoundText, Field(max_length=LONGEST_WORD)]
+Plain = Annotated[str, Field(max_length=LONGEST_WORD), AfterValidator(sound)]
 
 
 class Joined(BaseModel):
@@ -74,8 +74,8 @@ class Joined(BaseModel):
         return tuple(part.variable for part in self.parts if isinstance(part, Variable))
 
     def __hash__(self) -> int:
-        """Of the parts alone."""
-        return hash(self.parts)
+        """Of its text, because Python caches the hash of a text: words are looked up often."""
+        return hash(self.shell)
 
 
 Word = Plain | Joined
@@ -91,11 +91,12 @@ def parse(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple[W
     """
     try:
         found: tuple[Word, ...]
-        if _BARE.fullmatch(sound(text)):
-            found = tuple(part for part in _BLANKS.split(text) if part)
+        if _BARE.fullmatch(_NAME.sub("", sound(text))) and all(expandable(name, names) for name in _NAME.findall(text)):
+            found = tuple([_bare(part) if "$" in part else part for part in _BLANKS.split(text) if part])
         else:
             found = tuple(_joined(parts) for parts in _words(text, frozenset(names)))
-        if len(found) > MOST_WORDS or any(len(word) > LONGEST_WORD for word in found if isinstance(word, str)):
+        long = len(text) > LONGEST_WORD and any(len(word) > LONGEST_WORD for word in found if isinstance(word, str))
+        if long or len(found) > MOST_WORDS:
             raise ValueError(f"at most {MOST_WORDS} words of at most {LONGEST_WORD} characters")
     except ValueError as wrong:
         raise RequestError(str(wrong), field=field) from None
@@ -147,6 +148,21 @@ def shell(word: Word) -> str:
     return f"'{word}'" if word in _RESERVED else shlex.quote(word)
 
 
+def replaced(word: Word, variables: Mapping[str, Word]) -> Word:
+    """The word with other words in place of these variables.
+
+    >>> replaced(Joined(parts=(Variable(variable="WORK"), "/in")), {"WORK": "/mnt/1"})
+    '/mnt/1/in'
+    """
+    if isinstance(word, str) or variables.keys().isdisjoint(word.variables):
+        return word
+    parts: list[str | Variable] = []
+    for part in word.parts:
+        new = variables.get(part.variable) if isinstance(part, Variable) else None
+        parts += (part,) if new is None else (new,) if isinstance(new, str) else new.parts
+    return Joined(parts=tuple(parts)) if any(isinstance(part, Variable) for part in parts) else "".join(map(str, parts))
+
+
 def line(words: tuple[Word, ...]) -> str:
     """Words as one line of bash."""
     return " ".join(map(shell, words))
@@ -155,6 +171,13 @@ def line(words: tuple[Word, ...]) -> str:
 def variables(words: tuple[Word, ...]) -> tuple[str, ...]:
     """Names that the words expand, sorted."""
     return tuple(sorted({name for word in words if isinstance(word, Joined) for name in word.variables}))
+
+
+def _bare(word: str) -> Joined:
+    """A word in which only expansions have a meaning."""
+    pieces = _NAME.split(word)  # every second one is the name of a variable
+    parts = [_variable(piece) if at % 2 else piece for at, piece in enumerate(pieces)]
+    return Joined(parts=tuple([part for part in parts if part != ""]))
 
 
 def _joined(parts: list[str | Variable]) -> Word:

@@ -21,12 +21,14 @@ from modak.service import Service
 from modak.text.amounts import counted
 from modak.tuner.runners import Runner
 from modak.tuner.study import Run, Study, Trial
-from modak.tuning.asked import Aim
+from modak.tuning.request import Aim
 from modak.tuning.setting import shown
 from modak.tuning.space import Point, Space
 from modak.tuning.surrogate import Promise, promise
 from modak.tuning.trial import LEAST_LIMIT_S, limit_of, outcome, trial_of
 
+TRIALS: Final = 30
+"""Trials of a search for which neither the command nor the request gives a number."""
 FAILURES: Final = 5
 """The search ends after so many trials in a row without a measurement."""
 FILES_S: Final = 5.0
@@ -38,7 +40,8 @@ SLOWEST_LOOK_S: Final = 10.0
 class SearchOptions:
     """How long to search; ``gain``: the least improvement that is worth another trial, as a fraction."""
 
-    trials: int = 30
+    trials: int | None = None
+    """``None``: :data:`TRIALS`."""
     budget_node_hours: float | None = None
     jobs: int = 1
     """Trials at the same time."""
@@ -138,6 +141,9 @@ class Search:
         except (RequestError, Conflict, DataError, Infeasible) as error:
             trial.run.update(self.study.place(trial.number), fault=str(error), done=True)
             self.study.tell(trial.number, None)
+            if self._is_first_default(trial):
+                place = str(self.study.place(trial.number))
+                raise DataError(f"the job does not start with its own setting: {error}", field=place) from None
             self.say(f"trial {trial.number}: {self.told(trial.point)} cannot run: {error}")
             return None
         self.say(f"trial {trial.number}: {self.told(trial.point)} ({run.why})")
@@ -164,9 +170,13 @@ class Search:
         self.study.tell(trial.number, cost, ended=cost is None and _ended(run))
         came = run.fault if run.value is None else f"{self.aim.metric} {run.value:.5g} {self.aim.unit}"
         self.say(f"trial {trial.number}: {came}")
-        if trial.point == self.space.default and cost is None and not any(one.cost for one in self.study.trials()):
+        if cost is None and self._is_first_default(trial):
             raise DataError(f"the job fails with its own setting: {run.fault}; its output is in {place / 'output'}", field=str(place))
         return True
+
+    def _is_first_default(self, trial: Trial) -> bool:
+        """Whether a trial has the job's own setting, and none has been measured: what stops it will stop the others."""
+        return trial.point == self.space.default and all(one.cost is None for one in self.study.trials())
 
     def _looked(self, place: Path) -> Run:
         """The run in the present state of its job. After the job's end its result is read and stored."""
@@ -229,8 +239,9 @@ class Search:
         """Why no further trial is started; ``None``: one is."""
         trials = [trial for trial in self.study.trials() if trial.state != "running"]
         started = [trial for trial in trials if trial.run.job]
-        if len(started) + len(active) >= self.options.trials:
-            return f"the requested {self.options.trials} trials are done"
+        most = self.options.trials or TRIALS
+        if len(started) + len(active) >= most:
+            return f"the requested {most} trials are done"
         if len(started) >= FAILURES and all(trial.cost is None for trial in started[-FAILURES:]):
             return f"{FAILURES} trials in a row gave no measurement"
         if len({trial.point for trial in (*trials, *active)}) >= self.space.size:

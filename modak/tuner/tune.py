@@ -21,7 +21,7 @@ from modak.text.grammar import InsidePath
 from modak.tuner.runners import runner_for
 from modak.tuner.search import Search, SearchOptions
 from modak.tuner.study import Study, Trial, opened, put
-from modak.tuning.asked import aim_of, grid_of, with_space
+from modak.tuning.request import aim_of, grid_of, with_space
 from modak.tuning.setting import setting_of
 from modak.tuning.start import starts
 from modak.tuning.trial import base_of, identity, set_to
@@ -46,8 +46,9 @@ def tune(
     space, aim = grid_of(base), aim_of(base)
     runner = runner_for(resolve(base, facts).scheduler, here=here)
     asked = request.optimisation.autotuning
-    if options.budget_node_hours is None and asked:
-        options = replace(options, budget_node_hours=asked.budget_node_hours)
+    if asked:
+        budget = asked.budget_node_hours if options.budget_node_hours is None else options.budget_node_hours
+        options = replace(options, trials=options.trials or asked.trials, budget_node_hours=budget)
     first = starts(base, facts, space, service.earlier(base), aim)
     with opened(place, space, identity(base), first) as study:
         search = Search(service, base, facts, space, aim, study, runner, options, say)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from modak.dsl import Request
 from modak.errors import RequestError
-from modak.tuning.asked import grid_of, with_space
+from modak.tuning.request import grid_of, with_space
 
 
 def hint(request: Request) -> tuple[str, ...]:

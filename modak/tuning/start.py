@@ -13,7 +13,7 @@ from modak.facts import Facts, Result, same_name
 from modak.optimise import decide
 from modak.results.metrics import metric
 from modak.text.amounts import counted
-from modak.tuning.asked import Aim
+from modak.tuning.request import Aim
 from modak.tuning.setting import column, shown
 from modak.tuning.space import LAYOUT, Point, Space
 from modak.tuning.trial import trial_of

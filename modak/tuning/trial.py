@@ -10,7 +10,7 @@ from typing import Any, Final
 from modak.dsl import Configuration, JobOptions, Request, Setting
 from modak.nextruns import one_run
 from modak.results import metrics
-from modak.tuning.asked import Aim, aim_of, grid_of, space_asked
+from modak.tuning.request import Aim, aim_of, grid_of, space_asked
 from modak.tuning.space import LAYOUT, Point, Space
 
 LEAST_LIMIT_S: Final = 60
@@ -89,8 +89,7 @@ def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
     found = [one for one in document.get("results", ()) if one.get("metric") == aim.metric]
     if not found:
         return Outcome(None, seconds, f"the output has no {aim.metric}" if seconds else "the run took no time that could be measured")
-    kind = metrics.metric(aim.metric, found[0].get("unit"))
-    value = metrics.to_base(float(found[0]["value"]), found[0].get("unit"), kind)
+    value = metrics.to_base(float(found[0]["value"]), found[0].get("unit"))
     if value <= 0:  # a program that counted no sample prints 0
         return Outcome(None, seconds, f"the output's {aim.metric} is {value:g}, which is not a valid measurement")
     return Outcome(value, seconds)

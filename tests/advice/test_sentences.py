@@ -168,7 +168,18 @@ def test_without_a_system_results_are_not_called_unknown(known: Known) -> None:
     """3DGAN has results; if the request names no system, the advice says how to use them."""
     request = normalise({"job": {"optimisation": {"workload": {"application": "3dgan"}}}}).request
     (said, *_) = recommend(request, known("3dgan")).advice
-    assert said == "name the system (target.name, or --system): without it, results of '3dgan' cannot be used"
+    systems = "intel-xeon-gold-6148, stampede2, supermuc-ng"
+    assert said == f"name the system (target.name, or --system): the results of '3dgan' are of {systems}"
+
+
+def test_results_that_name_no_system_are_not_those_of_a_system_that_is_named(known: Known) -> None:
+    """They may be, and the advice says how to tell."""
+    key = SeriesKey(application="app", metric="wall_time", unit="s")
+    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100 / nodes) for nodes in (1, 2, 4))
+    request = normalise({"job": {"target": {"name": "here"}, "optimisation": {"workload": {"application": "app"}}}}).request
+    found = recommend(request, replace(known(None), models=models))
+    again = "if they are of here, load them again with 'modak load --set system=here'"
+    assert (found.choices[0].prediction.basis, found.advice[0]) == ("none", f"results of 'app' name no system: {again}")
 
 
 @pytest.mark.parametrize(("samples", "fields"), [(None, ["optimisation.workload.samples"]), (1000.0, [])])

@@ -188,6 +188,18 @@ def test_knowledge_is_added_by_administrators(site: Site, system: dict[str, Any]
     assert site.call("GET", "/audit", admin).json()["items"][0]["principal"] == "key:admin"
 
 
+@pytest.mark.parametrize(("kind", "key"), [("systems", "name"), ("images", "reference"), ("rules", "name")])
+def test_knowledge_is_removed_by_administrators(site: Site, system: dict[str, Any], kind: str, key: str) -> None:
+    """By nobody else, once, with a line in the trail."""
+    item = {"systems": system, "images": IMAGE, "rules": RULE}[kind]
+    admin, path = site.keys["admin"], f"/{kind}/{item[key]}"
+    site.call("POST", f"/{kind}", admin, json=item)
+    assert [site.call("DELETE", path, token).status_code for token in (site.keys["load"], admin, admin)] == [403, 200, 404]
+    assert site.call("GET", path).status_code == 404
+    line = site.call("GET", "/audit", admin).json()["items"][0]
+    assert (line["action"], line["target"]) == ("remove", f"{kind.removesuffix('s')} {item[key]}")
+
+
 @pytest.mark.parametrize(
     ("kind", "sent", "why"),
     [

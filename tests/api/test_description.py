@@ -50,9 +50,9 @@ def test_every_answer_has_a_type(path: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/results", "/systems", "/images", "/rules", "/models", "/health", "/ready", "/builds"])
-@pytest.mark.parametrize("suffix", ["", "?limit=1"])
+@pytest.mark.parametrize("suffix", ["", "?limit=1", "?limit=1000"])
 def test_what_is_listed_is_of_its_type(web: TestClient, path: str, suffix: str) -> None:
-    """The packaged knowledge, all and one page of it."""
+    """The packaged knowledge: the default page, the shortest and the longest."""
     answer = web.get(path + suffix)
     assert answer.status_code == 200
     assert faults(answer, path) == []
@@ -72,6 +72,13 @@ def test_answers_are_of_their_type_in_whatever_words_the_request_came(web: TestC
         answer = web.post(path, json=json.loads(file.read_text()))
         assert answer.status_code == 200, file.name
         assert faults(answer, path) == [], file.name
+
+
+def test_an_answer_with_an_unknown_key_beside_the_job_is_of_its_type(web: TestClient, document: Json) -> None:
+    """Editors write ``$schema`` there; it is warned about and stays."""
+    answer = web.post("/optimise", json={"$schema": "request.json", **document})
+    assert answer.json()["$schema"] == "request.json"
+    assert faults(answer, "/optimise") == []
 
 
 def test_changes_are_answered_as_described(own_database: Path, document: Json) -> None:
@@ -134,6 +141,18 @@ def test_every_figure_of_an_answer_is_described() -> None:
     fields = [field for part in answers.components().values() for field in schemas_in(part) if field.get("type") in kinds]
     assert len(fields) > 20
     assert all(field.get("description") for field in fields)
+
+
+def test_every_parameter_is_described() -> None:
+    """In the address and in the query."""
+    told = {
+        (path, parameter["name"]): parameter.get("description")
+        for path, each in API["paths"].items()
+        for operation in each.values()
+        for parameter in operation.get("parameters", [])
+    }
+    assert len(told) > 20
+    assert [name for name, description in told.items() if not description] == []
 
 
 def test_what_needs_a_token_says_so() -> None:

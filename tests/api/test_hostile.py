@@ -93,6 +93,7 @@ def test_another_type_is_415(web: TestClient, document: dict[str, Any], kind: st
         ("GET", "/plans/" + "x" * 5000, 422),
         ("GET", "/results?limit=0", 422),
         ("GET", "/results?limit=many", 422),
+        ("GET", "/results?limit=1&limit=2", 422),
         ("GET", "/results?cursor=x", 422),
         ("GET", "/results?sytem=zenith", 422),
         ("GET", "/systems?limit=100000", 422),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from modak.builds.order import Order
-from modak.builds.worker import BuildRun
+from modak.builds.worker import BuildRun, Stopped
 from modak.errors import Conflict, NotFound, Unavailable
 from modak.store import open_store
 from modak.store.audit import Actor
@@ -176,6 +176,19 @@ def test_a_builder_that_is_to_end_does_not_wait_for_the_database(tmp_path: Path,
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable):
             BuildRun(store.builds, claimed, tmp_path, limit_s=60).run()
+
+
+def test_a_build_that_is_cancelled_at_its_end_takes_no_earlier_images_place(builds: Builds, tmp_path: Path) -> None:
+    """A directory cannot be replaced in one step, so the earlier one is moved away only after the last look."""
+    asked, earlier, made = builds.ask("a", ORDER, ADA), tmp_path / "x", tmp_path / ".build" / "image"
+    claimed = builds.claim(BUILDER)
+    assert claimed is not None
+    builds.cancel(asked.id, ADA)
+    earlier.mkdir()
+    made.mkdir(parents=True)
+    with pytest.raises(Stopped):
+        BuildRun(builds, claimed, tmp_path, limit_s=60)._settled({made: earlier})
+    assert earlier.is_dir()
 
 
 def charliecloud_order(folder: Path, monkeypatch: pytest.MonkeyPatch, does: str = "") -> Order:

@@ -50,6 +50,13 @@ def test_measured_layouts_are_the_candidates(known: Known) -> None:
     assert len(found.shapes) == 4
 
 
+def test_the_order_of_results_decides_no_tie(known: Known) -> None:
+    """Of equally good shapes the first is taken, so their order must not be that in which results were loaded."""
+    request, facts = normalise({"job": {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "3dgan"}}}).request, known("3dgan")
+    shapes = [enumerate_candidates(request, resolve(request, facts), models).shapes for models in (facts.models, facts.models[::-1])]
+    assert shapes[0] == shapes[1]
+
+
 @pytest.mark.parametrize(
     "workload",
     [{"dataset": "another"}, {"precision": "fp16"}, {"batch_size": 7}, {"dataset": "another", "precision": "bf16", "batch_size": 7}],
@@ -336,6 +343,16 @@ def test_more_gpus_than_there_are_become_those_there_are(known: Known) -> None:
     found = candidates(known, "hlrs-testbed", optimisation=TRAINING, job_options__request_gpus=8)
     assert found.shapes[0].gpus_per_node == 1
     assert [warning.field for warning in found.warnings] == ["job_options.request_gpus"]
+
+
+def test_gpus_of_another_maker_than_the_requested_one_are_warned_of(known: Known) -> None:
+    """The job uses what is there, which images and scripts then fit."""
+    found = candidates(known, "hlrs-testbed", optimisation={**TRAINING, "opt_build": {"acc_type": "intel"}})
+    (warning,) = found.warnings
+    assert (warning.field, warning.message) == (
+        "optimisation.opt_build.acc_type",
+        "the GPUs of hlrs-testbed are nvidia's, not intel's; the job uses these",
+    )
 
 
 def test_what_does_not_fit_the_usable_memory_is_no_candidate(known: Known) -> None:

@@ -151,8 +151,8 @@ def test_lengths_of_runs_are_told_apart_only_where_several_were_measured() -> No
     long = key.model_copy(update={"params": {"epochs": "20"}})
     results = [Result(series=series, layout=Layout(nodes=1), value=value) for series, value in ((key, 50.0), (long, 800.0))]
 
-    def keys(known: Sequence[Result]) -> list[tuple[Hashable, ...]]:
-        facts = Facts(version="1", models=fit(known))
+    def keys(known: Sequence[Result]) -> list[Hashable]:
+        facts = prepared(Facts(version="1", models=fit(known)))
         jobs = [{"application": {"app_tag": "net"}, "optimisation": {"workload": {"epochs": count}}} for count in (1, 2, 15, 30)]
         return [decide(normalise({"job": job}).request, facts).asked for job in jobs]
 

@@ -106,6 +106,14 @@ def test_far_extrapolation_is_not_chosen_unasked() -> None:
     assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).order[0]] == 64
 
 
+def test_far_extrapolation_is_not_chosen_for_its_efficiency() -> None:
+    """Without an objective, too, nearer sizes come first, though of these short runs only the guess looks worth its nodes."""
+    flat = np.zeros(3)
+    shape, nodes, time, doublings = np.array([0, 1, 0]), np.array([1, 1, 2]), np.array([70.0, 60, 40]), np.array([0.5, 1.6, 0])
+    table = Scored(shape, nodes, time, flat, flat, doublings, np.array([0.9, 2.0, 0.8]), ("extrapolated",) * 3)
+    assert rank(table, Objective()).best == 0
+
+
 def test_without_evidence_the_order_stands() -> None:
     """No number, no ranking, no refusal."""
     table = scored(largest=3)

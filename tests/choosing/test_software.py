@@ -179,7 +179,8 @@ def test_deepspeed_is_started_by_torchrun_and_comes_with_the_application(known: 
     facts = known(None)
     without = trained(facts, distribution="DeepSpeed")
     assert "torchrun --nnodes=1 --nproc-per-node=2 " in without.texts.job_script
-    assert [one.field for one in without.plan.warnings if "contains deepspeed" in one.message] == ["optimisation.options.distribution"]
+    (field,) = (one.field for one in without.plan.warnings if "contains deepspeed" in one.message)
+    assert field == "optimisation.app_type-ai_training.ai_framework-pytorch.distribution"
     own = entry("docker://a/deep:1", framework="pytorch", version="2.13.0", accelerator="nvidia", distribution=("deepspeed",))
     holding = trained(replace(facts, images=(*facts.images, own)), distribution="deepspeed").plan
     assert holding.configuration.image == "docker://a/deep:1"

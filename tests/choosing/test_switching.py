@@ -173,3 +173,14 @@ def test_pairs_are_found_in_the_database(own_database: Path, tmp_path: Path) -> 
         assert service.optimise(request)["job"]["plan"]["configuration"].get("compiler") is None
         service.load(tables([table]))
         assert service.optimise(request)["job"]["plan"]["configuration"]["compiler"] == "xla"
+
+
+@pytest.mark.parametrize("compiler", [None, "xla"])
+def test_results_may_name_a_compiler_that_is_part_of_the_framework(known: Known, compiler: str | None) -> None:
+    """JAX always uses XLA: results that say so, and those that do not, were measured as the job runs."""
+    key = SeriesKey(application="net", system="hlrs-testbed", framework="jax", compiler=compiler, **EPOCH)
+    facts = replace(known(None), models=fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=9.0)]))
+    application = {"app_tag": "net", "executable": "python3 net.py"}
+    wanted = {"app_type": "ai_training", "ai_training": {"jax": {"xla": False}}, "workload": {"epochs": 1}}
+    job = {"application": application, "target": {"name": "hlrs-testbed"}, "optimisation": wanted, "job_options": {"node_count": 1}}
+    assert optimise(normalise({"job": job}).request, facts).plan.prediction.basis == "measured"

@@ -70,6 +70,22 @@ def test_a_rate_without_its_amount_asks_for_it_and_for_no_pilot(amount: str | No
     assert not any("pilot" in sentence for sentence in found.advice)
 
 
+@pytest.mark.parametrize(
+    ("workload", "named"),
+    [({"amount": "5 ns"}, ["amount"]), ({"steps": 100, "samples": 60000}, ["steps"]), ({"epochs": 2, "steps": 100, "samples": 60000}, [])],
+)
+def test_a_length_that_cannot_apply_is_named(workload: dict[str, Any], named: list[str], known: Known) -> None:
+    """Results per epoch have no use for nanoseconds or steps; beside epochs, steps and samples describe the same run."""
+    warnings = plan(known, runs(metric="epoch_time"), **workload).warnings
+    assert [one.field.rpartition(".")[2] for one in warnings if "not used" in one.message] == named
+
+
+def test_a_rate_without_its_amount_is_no_lack_of_results(known: Known) -> None:
+    """The reasons say what is missing instead."""
+    (line,) = (line for line in plan(known, runs(metric="speed", unit="ns/day")).decisions if line.startswith("time: not predicted"))
+    assert "give the work of the whole run" in line
+
+
 @pytest.mark.parametrize(("params", "seconds", "per"), [({"steps": "10000"}, 3300.0, "step"), ({}, 33.0, "run")])
 def test_a_run_of_other_length_takes_as_much_longer(params: dict[str, str], seconds: float, per: str, known: Known) -> None:
     """A hundred times the steps take a hundred times as long; if results do not give their steps, the advice says so."""

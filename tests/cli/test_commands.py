@@ -168,6 +168,27 @@ def test_recommend_takes_options_instead_of_a_document(run: Run) -> None:
     assert best["configuration"] == json.loads(run("recommend", EXAMPLE, "--json").out)["choices"][0]["configuration"]
 
 
+def test_a_throughput_needs_the_samples_that_an_option_gives(run: Run) -> None:
+    """Its results give samples per second."""
+    words = ("recommend", "--application", "alexnet", "--system", "xeon-gold-6148-4-node", "--json", "--samples")
+    times = [json.loads(run(*words, samples).out)["choices"][0]["prediction"]["value"] for samples in ("50000", "100000")]
+    assert times[1] == pytest.approx(2 * times[0])
+
+
+def test_a_long_entry_of_the_trail_is_cut_in_the_table(own: Run, tmp_path: Path) -> None:
+    """JSON has the whole."""
+    table = tmp_path / f"{'long' * 40}.csv"
+    table.write_text("application,metric,value\nsolver,wall_time,1\n")
+    assert own("load", table).status == 0
+    assert table.name not in own("audit").out
+    assert table.name in own("audit", "--json").out
+
+
+def test_a_name_that_a_request_cannot_have_is_told_how_to_load_it(run: Run) -> None:
+    """Tools name results by commands and tests."""
+    assert "--set application=NAME" in run("recommend", "--application", "sleep 0.01").err
+
+
 def test_energy_has_its_unit_and_interval_where_a_nodes_power_is_known(run: Run, tmp_path: Path) -> None:
     """3,500 W for the node-hours of the choice, in the answer and in the table of choices."""
     workload = {"application": "resnet50", "dataset": "imagenet-1k", "epochs": 90, "samples": 1281167}
@@ -270,6 +291,14 @@ def test_a_system_is_added_once(own: Run, tmp_path: Path) -> None:
     assert own("systems", "add", file).status == 1
     assert own("systems", "add", file, "--replace").status == 0
     assert json.loads(own("systems", "show", "mine").out)["title"] == "another"
+    assert own("systems", "remove", "mine").out == "system mine is removed\n"
+    assert "unknown system 'mine'" in own("systems", "remove", "mine").err
+
+
+@pytest.mark.parametrize("words", [("results", "list", "--application"), ("systems", "remove")])
+def test_a_word_that_is_not_in_utf8_is_named(run: Run, words: tuple[str, ...]) -> None:
+    """Wrong usage, whatever the command does with it."""
+    assert run(*words, "a\udcff") == (2, "", "modak: 'a\\udcff' is not in UTF-8\n")
 
 
 @pytest.mark.parametrize("names", [{"name": "Zenith_", "aliases": ["ZENITH"]}, {"name": "mine", "aliases": ["zenith"]}])
@@ -390,6 +419,13 @@ def test_newer_knowledge_comes_in_beside_what_the_site_changed(own: Run, tmp_pat
     assert json.loads(own("systems", "show", "zenith").out)["title"] != "Ours"
     assert own("db", "refresh").out == "the database has all that this MODAK knows\n"
     assert own("db", "refresh", "zenith").status == 1
+
+
+def test_a_database_on_a_network_file_system_is_warned_of(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here every kind of file system counts as one."""
+    kinds = {line.split()[2] for line in Path("/proc/mounts").read_text().splitlines()}
+    monkeypatch.setattr("modak.store.engine.NETWORK", kinds)
+    assert "is on a network file system: use it from one machine at a time" in own("db", "upgrade").err
 
 
 def test_an_upgrade_says_what_the_database_lacks(own: Run, own_database: Path) -> None:

@@ -46,6 +46,13 @@ def test_the_system_file_stands_on_standard_output_and_notes_beside_it(run: Run)
     assert all(line.startswith("note: ") for line in ran.err.splitlines())
 
 
+@pytest.mark.parametrize("name", ["a b", "x\udcff"])
+def test_a_name_that_no_system_can_have_is_a_fault_of_its_option(run: Run, name: str) -> None:
+    """In one line, also for bytes that are no text."""
+    (line,) = run("systems", "detect", "--name", name).err.splitlines()
+    assert line.startswith("modak: --name: ")
+
+
 def test_json_holds_the_system_and_its_hardware(run: Run) -> None:
     """One document."""
     found = json.loads(run("systems", "detect", "--json").out)

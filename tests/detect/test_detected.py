@@ -14,7 +14,7 @@ import pytest
 from modak.detect import ALWAYS, SLURM, WITHOUT_SCONTROL
 from modak.detected import Asked, Description, describe, hardware, machine, pbs, slurm, software, toml
 from modak.detected.drift import Difference, drift
-from modak.detected.seen import NOT_THERE, Answer, SeenGpu, SeenProcessor, gigabytes
+from modak.detected.values import NOT_THERE, Answer, SeenGpu, SeenProcessor, gigabytes
 from modak.errors import DataError
 from modak.facts import Partition, System
 from modak.knowledge import packaged_root, read_all, read_processors, read_system
@@ -243,6 +243,16 @@ def test_a_machine_alone_is_a_system_of_one_node() -> None:
     assert (one.node.memory_gb, one.node.standard_numa_domains, one.node.threads_per_core) == (201.2, 2, 2)
     assert (one.node.accelerator, one.node.accelerators) == ("v100-sxm2-16gb", 2)
     assert (found.processors, found.accelerators) == ((), ())
+
+
+def test_gpus_of_intel_are_seen_by_xpu_smi() -> None:
+    """In the form that its manual shows; a model that is not known gets an entry of its maker."""
+    rows = "Device Name,Memory Physical Size\n" + '"Intel(R) Data Center GPU Max 1550","131072.00 MiB"\n' * 6
+    node = seen(XEON, xpu_smi=rows).system.default_partition.node
+    assert (node.accelerator, node.accelerators) == ("max-1550", 6)
+    (new,) = seen(XEON, xpu_smi=rows.replace("1550", "1450")).accelerators
+    assert (new.name, new.vendor, new.model, new.memory_gb) == ("max-1450", "intel", "Intel Data Center GPU Max 1450", 137.4)
+    assert hardware.of_type("intel_data_center_gpu_max_1550", ACCELERATORS)[0] == ACCELERATORS["max-1550"]
 
 
 def test_unknown_hardware_gets_an_entry_with_a_source() -> None:

@@ -76,8 +76,9 @@ def test_a_node_that_is_shared_out_twice_is_taken(slurm: Slurm, tmp_path: Path) 
 
     job = job_of("srun", "none", "mpi")
     busy = replace(job, resources=Resources(nodes=2, ranks_per_node=192, oversubscribed=True))
-    (tmp_path / "job.sh").write_text(render(busy, "slurm").text)
-    taken, message = slurm.accepts(tmp_path / "job.sh")
-    assert taken, message
+    for words in ((), ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}")):
+        (tmp_path / "job.sh").write_text(render(replace(busy, resource_directives=words), "slurm").text)
+        taken, message = slurm.accepts(tmp_path / "job.sh")
+        assert taken, message
     (tmp_path / "job.sh").write_text(render(replace(busy, resources=replace(busy.resources, oversubscribed=False)), "slurm").text)
     assert not slurm.accepts(tmp_path / "job.sh")[0]

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from modak import plugins
 from modak.dsl import FrameworkOptions
-from modak.frameworks import BUILTIN, Framework, switches
+from modak.frameworks import BUILTIN, Framework
 from modak.frameworks.base import Kind, SourceBuild, release
 from modak.recipes.linux import INSTALLERS, LINUX
 from modak.recipes.mpilibs import LIBRARIES
@@ -155,14 +155,6 @@ def test_a_backend_without_images_has_none() -> None:
 def test_options_become_variables(name: str, values: dict[str, Any], expected: dict[str, str]) -> None:
     """An affinity in the caller's words is one of OpenMP's own; Horovod's settings are its variables."""
     assert plugins.find("frameworks", name).environment(options(name, values)) == expected
-
-
-def test_switches_say_what_the_options_say() -> None:
-    """On, off, auto or nothing; a compiler that is part of the framework is on whatever is said."""
-    tensorflow, jax = plugins.find("frameworks", "tensorflow"), plugins.find("frameworks", "jax")
-    assert switches(tensorflow, options("tensorflow", {"xla": "auto", "ngraph": False})) == {"xla": "auto", "ngraph": False}
-    assert switches(tensorflow, options("tensorflow", {})) == {"xla": None, "ngraph": None}
-    assert switches(jax, options("jax", {"xla": False})) == {"xla": True}
 
 
 @pytest.mark.parametrize(

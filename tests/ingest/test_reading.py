@@ -116,6 +116,13 @@ def test_json_records_are_rows() -> None:
     assert found.values.tolist() == [1.5]
 
 
+def test_json_lines_are_records() -> None:
+    """One a line, as pandas and loggers write them."""
+    record = {"application": "a", "metric": "wall_time", "value": 1}
+    found = only("".join(json.dumps({**record, "nodes": nodes}) + "\n" for nodes in (1, 2)), "r.jsonl")
+    assert (found.numbers["nodes"].tolist(), found.lines.tolist()) == ([1, 2], [1, 2])
+
+
 @pytest.mark.parametrize(
     "name",
     ["NA", "null", "None", "nan", "007", "1e5", "TRUE", "-", "x=y", "PyTorch 1.11.0+cu115", "2x Xeon, OPA", 'say "hi"', "Ångström"],

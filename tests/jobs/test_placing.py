@@ -102,6 +102,13 @@ def test_a_class_that_the_system_does_not_have_is_answered_with_those_that_it_ha
     assert any("known: default-common, default-high, default-ssd" in warning.message for warning in plan.warnings)
 
 
+def test_a_class_without_a_path_is_not_among_the_known_ones() -> None:
+    """A system file may give its capacity alone."""
+    archive = FileSystem(name="archive", kind="gpfs", storage_class="default-ultra_high", capacity_tb=100)
+    plan, _ = planned(places=(*PLACES, archive), storage_class_pref="default-ultra_high")
+    assert any(warning.message.endswith("known: default-common, default-high, default-ssd") for warning in plan.warnings)
+
+
 @pytest.mark.parametrize(
     ("wants", "place", "stripes"), [("default-high", "/work/modak-", "setstripe -c 4 "), ("default-ssd", "/disk/modak-", "")]
 )

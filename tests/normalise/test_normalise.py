@@ -133,7 +133,7 @@ KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
         },
     ),
     "slurm-words": (
-        ["job_options.job_dependency"],
+        ["job_options.job_dependency", "job_options.request_event_notification"],
         {
             "job_options": {
                 "request_event_notification": ("begin", "end", "time_limit"),
@@ -480,6 +480,12 @@ def test_a_misspelt_word_is_told_what_it_may_have_been(section: str, name: str, 
     assert f"; did you mean {meant!r}? known: " in warning.message
 
 
+@pytest.mark.parametrize("word", ["Intel", "Ponte Vecchio", "PVC", "max-1550"])
+def test_gpus_of_intel_are_known_by_their_names(word: str) -> None:
+    """The maker, the family, the device."""
+    assert normalise(job("optimisation", opt_build={"acc_type": word})).request.optimisation.opt_build.acc_type == "intel"
+
+
 def test_versions_as_numbers_are_warned_of() -> None:
     """A number loses the zero of 2.10, so it is named."""
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"tensorflow": {"version": 2.1}}))
@@ -503,6 +509,13 @@ def test_a_switch_among_the_parameters_is_the_word_of_results() -> None:
     """Not the number 1, which no result has there."""
     sent = {"job": {"application": {"executable": "./solve"}, "optimisation": {"workload": {"params": {"overlap": True, "seed": 1}}}}}
     assert normalise(sent, strict=True).request.optimisation.workload.params == {"overlap": "true", "seed": 1.0}
+
+
+def test_a_printed_number_in_a_unit_that_its_metric_does_not_have_is_named() -> None:
+    """When the request is read, not when its script is written."""
+    metric = {"name": "throughput", "unit": "s", "pattern": "([0-9]+)"}
+    sent = {"job": {"application": {"executable": "./solve"}, "optimisation": {"workload": {"metric": metric}}}}
+    assert set(faulty(sent)) == {"optimisation.workload.metric.unit"}
 
 
 def test_threads_given_twice_are_named() -> None:
@@ -550,6 +563,7 @@ def test_no_mail_and_mail_is_mail() -> None:
         ("job_options", "memory_limit", "16", "without a unit"),
         ("job_options", "node_count", True, "a whole number"),
         ("job_options", "wall_time_limit", "1 day, 2:00:00", "d-hh:mm:ss"),
+        ("job_options", "wall_time_limit", "00:00:59", "from one minute to one year"),
         ("application", "executable", "./x; curl e", "character 4"),
         ("application", "container_runtime", "docker", "apptainer"),
     ],

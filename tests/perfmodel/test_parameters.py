@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modak.perfmodel.parameters import features, fit, peak_ratio, predict, transfer
+from modak.perfmodel.parameters import features, fit, predict, transfer
 
 
 def networks(count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -91,12 +91,3 @@ def test_intervals_hold_as_much_after_few_calibration_runs_as_after_many(runs: i
         guess = transfer(elsewhere, features(columns), np.arange(runs), new[:runs])
         held.append((np.abs(guess.log_throughput - new) <= guess.half_width)[runs:])
     assert np.mean(held) == pytest.approx(0.9, abs=0.04)
-
-
-def test_peaks_make_a_weak_claim() -> None:
-    """A device with twice the FLOP/s and the same bandwidth helps only work that is bound by arithmetic, and the interval is wide."""
-    bound_by_arithmetic = peak_ratio(1e12, 1e9, (2e12, 1e12), (1e12, 1e12))
-    bound_by_memory = peak_ratio(1e9, 1e12, (2e12, 1e12), (1e12, 1e12))
-    assert bound_by_arithmetic.log_throughput[0] == pytest.approx(np.log(2))
-    assert bound_by_memory.log_throughput[0] == pytest.approx(0)
-    assert bound_by_memory.half_width[0] >= np.log(2)

@@ -57,6 +57,36 @@ def test_a_layout_of_one_size_scales_as_other_layouts_do(nodes: int) -> None:
     assert found.basis == ("transferred",)
 
 
+def test_a_job_at_one_size_scales_as_the_same_run_under_another_name() -> None:
+    """A table calls its times as it likes, a job measures ``wall_time``."""
+    table = SeriesKey(application="app", system="here", metric="walltime", unit="s")
+    job = table.model_copy(update={"metric": "wall_time", "hyperthreads": False})
+    measured = [(table, n, 1000 / n + 200) for n in (1, 2, 4, 8)] + [(job, 4, 1.2 * (1000 / 4 + 200))]
+    fitted = fit(Result(series=key, layout=Layout(nodes=n), value=value) for key, n, value in measured)
+    found = predict(fitted, Question(HERE), [8])
+    truth = 1.2 * (1000 / 8 + 200)
+    assert found.value[0] * np.exp(-found.below[0]) < truth < found.value[0] * np.exp(found.spread[0])
+    assert found.basis == ("transferred",)
+
+
+def test_a_job_at_one_size_does_not_scale_as_a_part_of_the_run() -> None:
+    """The time of its input has another name, too, and hardly changes with the nodes."""
+    whole, part = (SeriesKey(application="app", system="here", metric=name, unit="s") for name in ("wall_time", "input_time"))
+    measured = [(part, n, 5.0) for n in (1, 2, 4, 8)] + [(whole, 4, 250.0)]
+    fitted = fit(Result(series=key, layout=Layout(nodes=n), value=value) for key, n, value in measured)
+    assert predict(fitted, Question(HERE, metric="wall_time"), [8]).basis == ("heuristic",)
+
+
+def test_a_node_that_was_filled_with_gpus_names_its_ranks() -> None:
+    """They are not one number along the curve; a shorter curve of another image, at four ranks, is no nearer for that."""
+    table, other = (SeriesKey(application="app", system="here", metric="wall_time", unit="s", image=image) for image in ("a", "b"))
+    runs = [(table, n, gpus, 800 / n / gpus + 10) for n, gpus in ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4))]
+    runs += [(other, n, 4, 860 / n / 4) for n in (1, 2)]
+    fitted = fit(Result(series=key, layout=Layout(nodes=n, ranks_per_node=g, gpus_per_node=g), value=value) for key, n, g, value in runs)
+    found = predict(fitted, Question(HERE, Layout(ranks_per_node=4, gpus_per_node=4)), [4])
+    assert (found.basis, found.value[0]) == (("measured",), pytest.approx(60))
+
+
 @pytest.mark.parametrize("nodes", [4, 5])
 def test_repeats_that_scatter_widen_the_interval(nodes: int) -> None:
     """At a measured size and between; it holds those runs. What scatters as usual is as sure as a single run."""
@@ -227,6 +257,24 @@ def test_the_run_itself_beats_a_relative() -> None:
     assert predict(both, Question({**HERE, "mpi_from": "host"}), [4]).value == pytest.approx([12.5])
 
 
+RUNS = st.dictionaries(st.tuples(st.sampled_from([1, 2, 4, 8]), st.sampled_from([1, 2, 4])), st.floats(10, 1000), min_size=1, max_size=8)
+"""Times by number of nodes, and of ranks or GPUs per node."""
+
+
+@pytest.mark.parametrize("count", ["ranks_per_node", "gpus_per_node"])
+@given(times=RUNS)
+@settings(max_examples=25)
+def test_a_run_that_was_measured_takes_the_time_measured(count: str, times: dict[tuple[int, int], float]) -> None:
+    """Whatever else was measured: other sizes of its layout, a node that is filled, as many ranks or GPUs on more nodes."""
+    runs = {Layout(nodes=nodes, **{count: per_node}): time for (nodes, per_node), time in times.items()}
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    fitted = fit([Result(series=key, layout=layout, value=time) for layout, time in runs.items()])
+    for layout, time in runs.items():
+        asked = layout.model_copy(update={"nodes": None, "ranks_per_node": getattr(layout, count), "threads_per_rank": 1})
+        found = predict(fitted, Question(HERE, asked), [layout.nodes or 1])
+        assert (found.basis, found.value[0]) == (("measured",), pytest.approx(time))
+
+
 def test_a_run_at_the_layout_asked_for_beats_more_that_say_none() -> None:
     """A job that took longer than a table without layouts says is believed, though the table has more sizes."""
     (one,) = curves((4,), work=200.0)
@@ -327,6 +375,15 @@ def test_a_row_that_leaves_its_data_set_open_says_of_which_of_several_it_is() ->
     alone = curves(dataset="other", work=10, system="there")
     ends = [row["model"].partition("; of ")[2] for row in predict_rows(rows, {"app": (*known, *alone)})]
     assert ends == ["dataset large, one of 4 that the row may mean", "", ""]
+
+
+def test_a_row_without_a_system_is_answered_by_results_without_one() -> None:
+    """However many others there are; if it is answered by those of a system, the model names it."""
+    named, unnamed = curves((1, 2, 4, 8)), curves((4,), work=300.0, system=None)
+    rows = [{"application": "app", "nodes": 4}]
+    (both,), (other,) = (predict_rows(rows, {"app": known}) for known in ((*named, *unnamed), named))
+    assert both["predicted"] == pytest.approx(75.0)
+    assert other["model"].endswith("; measured on here")
 
 
 @pytest.mark.parametrize(("label", "asked"), [("fp16", "FP16"), ("float16", "half"), ("float32", "fp32")])

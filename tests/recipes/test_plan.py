@@ -113,6 +113,7 @@ def test_the_compiler_is_told_the_target_as_far_as_it_knows_it(microarchitecture
         (("tensorflow", "2.1", "opt-build", Hardware("nvidia", "9.0")), None),
         (("tensorflow", "2.1", "pip", Hardware(architecture="aarch64")), None),
         (("tensorflow", "2.1", "pip", Hardware("amd")), None),
+        (("pytorch", "2.8", "hub", Hardware("intel")), None),
         (("cntk", "2.7", "pip", Hardware()), None),
         (("tensorflow", "1.15", "pip", Hardware()), Extras(compilers=("ngraph",))),
         (("tensorflow", "1.14", "hub", Hardware()), Extras(compilers=("ngraph",))),

@@ -64,6 +64,12 @@ def test_a_speed_up_that_the_next_size_loses_again_is_doubted() -> None:
     assert doubts(cells({1: 100, 2: 50, 4: 10, 8: 12.5}), scales=False) == {}
 
 
+def test_nodes_that_are_half_full_are_no_speed_up() -> None:
+    """Where memory sets the speed, half as many ranks a node take the same time: 60 of them on 3 nodes are no 60 of 40 on a node."""
+    full, half = {1: 100.0, 2: 50.0, 4: 25.0}, {3: 33.3}
+    assert doubts([*cells(full, ranks_per_node=40), *cells(half, ranks_per_node=20)], scales=True) == {}
+
+
 def test_a_copied_value_is_doubted() -> None:
     """The same five digits or more at the next size; a round number may come twice."""
     assert list(doubts(cells({1: 100.125, 2: 51.375, 4: 51.375}), scales=True)) == [2]

@@ -51,7 +51,7 @@ def test_apptainer_and_singularity_differ_in_the_commands_name(name: str) -> Non
     assert line(name) == f'{name} exec "${{MODAK_IMAGE:?}}" python3 train.py'
 
 
-@pytest.mark.parametrize(("vendor", "flag"), [("nvidia", " --nv"), ("amd", " --rocm"), (None, "")])
+@pytest.mark.parametrize(("vendor", "flag"), [("nvidia", " --nv"), ("amd", " --rocm"), ("intel", ""), (None, "")])
 def test_gpu_flags_go_before_the_image(vendor: str | None, flag: str) -> None:
     """By vendor."""
     assert line("apptainer", having(gpu_vendor=vendor)) == f'apptainer exec{flag} "${{MODAK_IMAGE:?}}" python3 train.py'
@@ -121,7 +121,10 @@ def test_a_gpu_under_charliecloud_is_warned_about() -> None:
     assert charliecloud.warnings(having(gpu_vendor="nvidia", policy=DESCRIBED)) == ()
 
 
-@pytest.mark.parametrize(("vendor", "option"), [("nvidia", "--cdi=nvidia.com/gpu "), ("amd", "--cdi=amd.com/gpu "), (None, "")])
+@pytest.mark.parametrize(
+    ("vendor", "option"),
+    [("nvidia", "--cdi=nvidia.com/gpu "), ("amd", "--cdi=amd.com/gpu "), ("intel", "--cdi=intel.com/gpu "), (None, "")],
+)
 def test_charliecloud_finds_gpus_by_the_nodes_own_files(vendor: str | None, option: str) -> None:
     """Where the site says that there are some; the option needs a version that has it."""
     job = having(gpu_vendor=vendor, policy=DESCRIBED)
@@ -262,6 +265,13 @@ def test_podman_hpc_brings_gpus_and_mpi_in_by_modules() -> None:
     )
     assert " --openmpi-pmi2 " in line("podman-hpc", replace(having(job, mpi="openmpi"), pmi="pmi2"))
     assert "--mpich" not in line("podman-hpc", having(mpi="mpich"))
+
+
+def test_gpus_of_intel_need_their_device_files_alone() -> None:
+    """Podman has a /dev of its own; Charliecloud has the host's, and an image that brings the driver's libraries needs no preparation."""
+    job = having(gpu_vendor="intel")
+    assert " --device=/dev/dri " in line("podman-hpc", job)
+    assert plugins.find("runtimes", "charliecloud").warnings(job) == ()
 
 
 def test_podman_hpc_gives_torchrun_the_nodes_own_network_and_name() -> None:

@@ -39,6 +39,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
         },
     ),
     ({"array": "0-7"}, {"pbspro": ["-J 0-7", "-r y"], "lsf": None, "flux": None, "gridengine": None}),
+    ({"array": "5-5"}, {"pbspro": None, "lsf": ["-J solver[5-5]", "-o solver.%J.%I.out"], "flux": None, "gridengine": ["-t 5-5"]}),
     ({"array": "1,5"}, {"pbspro": None, "lsf": ["-J solver[1,5]", "-o solver.%J.%I.out"], "flux": None, "gridengine": None}),
     ({"output": "x.out"}, {"pbspro": ["-o x.out"], "lsf": ["-o x.out"], "flux": ["--output=x.out"], "gridengine": ["-o x.out"]}),
     (
@@ -199,6 +200,13 @@ def test_jobs_of_an_array_that_write_one_file_are_warned_about(dialect: str) -> 
     """What one writes is lost among the others', or under them."""
     said = replace(BARE.attributes, array="1-3", output="x.out")
     assert written(dialect, replace(BARE, attributes=said))[1] == ["job_options.standard_output_file"]
+
+
+@pytest.mark.parametrize(("dialect", "array"), [("pbspro", "1,3"), ("lsf", "0-3"), ("gridengine", "1,3")])
+def test_an_array_that_is_left_out_shares_no_file(dialect: str, array: str) -> None:
+    """The one warning is that of the array: there is one job."""
+    said = replace(BARE.attributes, array=array, output="x.out")
+    assert written(dialect, replace(BARE, attributes=said))[1] == ["job_options.job_array"]
 
 
 THREADED = Resources(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, threads_per_core=2, memory_per_core=2**31, node_cores=48)

@@ -120,6 +120,29 @@ def test_a_request_does_not_change_what_the_site_asks_for(
     assert (kept in found, gone in found, warned) == (True, False, ["job_options"])
 
 
+def test_pbs_reads_names_of_resources_in_any_case() -> None:
+    """The usual options for nodes are gone, and the site's wall time stands alone."""
+    found, warned = wrote("pbspro", asking("-l Select={nodes}:system=x", "-l WALLTIME=01:00:00"), wall_time_s=60)
+    assert ([option for option in found if option.startswith("-l")], warned) == (
+        ["-l Select=2:system=x", "-l WALLTIME=01:00:00"],
+        ["job_options"],
+    )
+
+
+@pytest.mark.parametrize(("words", "warned"), [("-l nodes={nodes}", ["architecture_constraint"]), ("-l nodes={nodes}:numa4", [])])
+def test_a_numa_mode_that_the_sites_words_do_not_say_is_warned_of(words: str, warned: list[str]) -> None:
+    """Torque has it as a property of the nodes."""
+    assert wrote("torque", asking(words, numa_constraint="numa4"))[1] == warned
+
+
+def test_more_tasks_than_cpus_are_a_total_in_the_sites_words_too() -> None:
+    """Slurm takes no number per node that its CPUs cannot hold."""
+    job = asking("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "-c {cpus_per_task}", ranks_per_node=192, oversubscribed=True)
+    options, warned = wrote("slurm", job)
+    about = [option for option in options if option.startswith(("--n", "-c", "--cpus", "--over"))]
+    assert (about, warned) == (["--nodes=2", "--ntasks=384", "--overcommit"], [])
+
+
 def test_licences_are_not_the_nodes_memory() -> None:
     """Both are LSF's ``-R rusage[…]``; resource directives replace that of memory."""
     found, _ = wrote("lsf", asking("-nnodes {nodes}", **MEMORY), site_resources=("matlab=2",))

@@ -383,13 +383,14 @@ def test_data_goes_in_and_out_and_nothing_stays(tmp_path: Path) -> None:
 
 
 def test_jobs_of_an_array_that_copy_to_one_place_are_warned_about(tmp_path: Path) -> None:
-    """Unless the path has the index."""
+    """Unless the path has the index, or the scheduler did not take the array."""
     job, _ = staged(tmp_path, "true")
     many = replace(job, attributes=replace(job.attributes, array="1-3"))
     assert "SLURM_ARRAY_TASK_ID" in next(said.message for said in render(many, "slurm").warnings if said.field == "application.stage_out")
     own = Copy(Joined(parts=("results/", Variable(variable="SLURM_ARRAY_TASK_ID"))), "b")
     each = replace(many, staging=replace(many.staging or Staging(), out=(own,)))
-    for without in (render(each, "slurm"), render(job, "slurm")):
+    left_out = replace(job, attributes=replace(job.attributes, array="1,3"))
+    for without in (render(each, "slurm"), render(job, "slurm"), render(left_out, "gridengine")):
         assert not any(said.field == "application.stage_out" for said in without.warnings)
 
 
@@ -463,6 +464,13 @@ def test_what_cannot_be_copied_out_is_not_removed(tmp_path: Path) -> None:
     assert done.returncode == 80
     assert len(list(disk.iterdir())) == 1
     assert "the directory is kept" in done.stderr
+
+
+def test_a_check_that_stops_the_job_before_the_directory_is_made_speaks_alone(tmp_path: Path) -> None:
+    """The function that removes the directory is not defined yet."""
+    job, disk = staged(tmp_path, "true")
+    done = ran(render(replace(job, storage="/proc/nowhere"), "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, "not found" in done.stderr) == (79, False), done.stderr
 
 
 def test_a_directory_that_is_there_is_somebody_else_s(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modak.errors import RequestError
-from modak.script.bash import Line, command_line, comment, export, fixed, piped, run, write
-from modak.script.gate import Unparsable, check_line, check_script, meaning
+from modak.script.bash import Continued, Line, command_line, comment, continued, export, fixed, piped, run, write
+from modak.script.gate import Unparsable, check_line, check_script, meaning, start
 
 HEAD = "#!/bin/bash\n# written by MODAK\n"
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), max_codepoint=0x2FF), max_size=12)
 COMMANDS = st.lists(WORDS, max_size=5).map(lambda words: command_line(("./solve", *words)))
+START = start(command_line(("ch-run", "--cd=/mnt/0", "it's", "--")))
 LINES = st.one_of(
     COMMANDS,
+    st.lists(WORDS, min_size=1, max_size=5).map(lambda words: continued(START, words)),
     st.sampled_from([comment("a remark"), run("cd", "--", "/x y"), piped(run("sort"), run("uniq", "-c")), Line("")]),
     WORDS.map(lambda value: export("MODAK_X", value)),
     WORDS.map(lambda value: write("/tmp/file", f"a\n{value}\nb\n", "MODAK_EOF")),
@@ -61,10 +63,30 @@ def test_what_is_wrong_is_found_at_any_depth() -> None:
         meaning("(" * 2000 + "true; ;" + ")" * 2000)
 
 
-@pytest.mark.parametrize("word", ["$(id)", "`id`", "a;id", "a b", "*", "${HOME}", "~", "#x", "a'b", "<(id)"])
+MORE_THAN_TEXT = ["$(id)", "`id`", "a;id", "a b", "*", "${HOME}", "~", "#x", "a'b", "<(id)"]
+
+
+@pytest.mark.parametrize("word", MORE_THAN_TEXT)
 def test_a_word_that_means_more_than_its_text_is_refused(word: str) -> None:
     """A command whose text is not the quoted one does not pass, wherever the word stands."""
     forged = Line(f"./solve -x {word} -y", (("command", ("./solve",), ("-x",), (word,), ("-y",)),), ("./solve", "-x", word, "-y"))
+    with pytest.raises(RequestError):
+        check_script(HEAD, [], [forged], "#SBATCH")
+
+
+@pytest.mark.parametrize("word", MORE_THAN_TEXT)
+def test_words_behind_a_checked_start_are_checked(word: str) -> None:
+    """As those of any command."""
+    forged = Continued(f"{START.text} {word}", ((*START.events[0], (word,)),), (word,), start=START)
+    with pytest.raises(RequestError):
+        check_script(HEAD, [], [forged], "#SBATCH")
+
+
+@pytest.mark.parametrize("text", ["ch-run $(id)", "ch-run x;", "ch-run 'x", "ch-run -- \\"])
+def test_a_start_that_was_not_checked_does_not_count(text: str) -> None:
+    """Only the check makes what is passed over later."""
+    unchecked = Line(text, (("command", *((word,) for word in text.split())),), tuple(text.split()))
+    forged = Continued(f"{text} x", ((*unchecked.events[0], ("x",)),), ("x",), start=unchecked)
     with pytest.raises(RequestError):
         check_script(HEAD, [], [forged], "#SBATCH")
 

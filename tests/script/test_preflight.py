@@ -104,6 +104,13 @@ def test_73_the_hosts_mpi_is_missing(tmp_path: Path) -> None:
     assert (status, "/no/such/library is not on this node" in said) == (73, True), said
 
 
+@pytest.mark.parametrize(("vendor", "device"), [("amd", "/dev/kfd"), ("intel", "/dev/dri/renderD128")])
+def test_74_no_gpu_is_visible(vendor: str, device: str) -> None:
+    """The driver's first device is not there."""
+    job = replace(JOB, resources=Resources(gpus_per_node=1, gpu_vendor=vendor))
+    assert f"test -e {device} ||\n    modak_stop 74 " in render(job, "shell").text
+
+
 def test_75_a_rank_has_fewer_cpus_than_planned(tmp_path: Path) -> None:
     """Counted by a program that the launcher starts; what each may use is printed."""
     stub(tmp_path, "mpirun", MPIRUN.format(says="mpirun (Open MPI) 4.1"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from modak.facts import Rule
 from modak.ingest.reading import tables
 from modak.ingest.table import Table
 from modak.knowledge import Knowledge, packaged_root, read_all
@@ -53,6 +54,17 @@ def test_what_is_new_and_newer_comes_and_what_was_changed_here_stays(older: Stor
     assert refreshed == told.load.version != version
     assert [one.standing for one in older.refresh(package.entries, (), ADA).differences] == ["changed here"]
     assert older.version() == refreshed
+
+
+def test_what_was_removed_here_does_not_come_back_by_itself(store: Store, package: Knowledge) -> None:
+    """It does where that is said."""
+    rule = package.rules[0]
+    store.add([rule], PRINCIPAL)
+    store.remove(Rule, rule.name, ADA)
+    assert [one.standing for one in store.refresh([rule], (), ADA).differences] == ["removed here"]
+    assert store.snapshot().rules == ()
+    store.refresh([rule], (), ADA, only=[rule.name], replace=True)
+    assert store.snapshot().rules == (rule,)
 
 
 def test_what_was_taken_in_is_the_packages_from_then_on(older: Store, package: Knowledge) -> None:

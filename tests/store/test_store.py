@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import event, text, update
 
 from modak import knowledge
 from modak.dsl import Texts
-from modak.errors import Conflict, DataError, NotFound, RequestError, Unavailable
+from modak.errors import Conflict, DataError, NotFound, RequestError, Unavailable, UnknownName
 from modak.facts import Result, SeriesKey, System
+from modak.packaged import PRINCIPAL
 from modak.perfmodel import fit
 from modak.store import Store, backup, check, curves, migrate, open_store, schema, upgrade
+from modak.store.audit import Actor
 from modak.store.engine import reading, writing
 from modak.store.series import key_hash
 from tests.store.tables import HEADER, ROWS, csv_table
@@ -69,6 +71,15 @@ def test_a_row_twice_in_one_file_counts_once(store: Store) -> None:
     line = ROWS.splitlines(keepends=True)[1]
     assert store.load([csv_table(HEADER + line * 3)], "me").duplicates == 2
     assert len(store.results_of("3dgan")) == 1
+
+
+def test_corrected_rows_of_any_number_of_series_are_replaced(tmp_path: Path) -> None:
+    """Databases limit the parameters of a statement: SQLite's default is 32,766, here it is 1,000."""
+    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=False) as store:
+        event.listen(store.engine, "connect", lambda connection, _: connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 1000))
+        before, after = (HEADER + "".join(f"a,d{one},s,1,1,1,wall_time,{value},s,,,,\n" for one in range(1200)) for value in (1, 2))
+        store.load([csv_table(before)], "me")
+        assert store.load([csv_table(after)], "me", replace=True).replaced == 1200
 
 
 def test_rows_that_differ_in_one_column_are_two(store: Store) -> None:
@@ -388,6 +399,25 @@ def test_a_damaged_row_is_found(tmp_path: Path) -> None:
         assert any("results row 1" in line for line in check(str(store.engine.url)))
 
 
+def test_check_names_every_entry_that_this_version_does_not_take(tmp_path: Path) -> None:
+    """With the commands that mend it: to remove what a refresh would replace would keep it away."""
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        broken(store)
+        (line,) = check(str(store.engine.url))
+    assert "the system 'zenith' of the database: mandatory_directives.0" in line
+    assert "'modak db refresh' replaces it if it came with MODAK" in line
+    assert line.endswith("'modak systems remove zenith' removes it")
+
+
+def test_check_looks_for_damage_only_in_what_another_version_made(tmp_path: Path) -> None:
+    """Its entries, and even its tables, may be others."""
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        broken(store)
+        with writing(store.engine) as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        assert check(str(store.engine.url)) == ()
+
+
 def test_a_cursor_that_no_page_gave_is_refused(store: Store) -> None:
     """Also one beyond the numbers that PostgreSQL can compare with."""
     for cursor in ("x", "1", f"{2**31}-1", "9" * 30 + "-1"):
@@ -406,10 +436,47 @@ def test_models_are_those_of_the_results(store: Store) -> None:
 
 def test_an_entry_that_this_version_does_not_take_is_named(store: Store) -> None:
     """With its field and what is allowed, for whoever has to mend it by hand."""
+    broken(store)
+    with pytest.raises(Unavailable, match=r"the system 'zenith' of the database: mandatory_directives.0: an option"):
+        store.snapshot()
+
+
+def broken(store: Store, by: str = "me") -> System:
+    """The system of a row that this version refuses."""
     zenith = knowledge.read_system(knowledge.packaged_root() / "systems" / "zenith.toml")
-    store.add([zenith], "me")
+    store.add([zenith], by)
     with writing(store.engine) as connection:
         body = zenith.model_copy(update={"mandatory_directives": ("-a --b",)}).model_dump_json()
         connection.execute(update(schema.systems).values(body=body))
-    with pytest.raises(Unavailable, match=r"a system 'zenith' that is none: mandatory_directives.0: an option"):
-        store.snapshot()
+    return zenith
+
+
+def test_an_entry_that_this_version_does_not_take_can_be_replaced(store: Store) -> None:
+    """By one that has to fit to all that is known."""
+    zenith = broken(store)
+    assert store.add([zenith], "me", replace=True, check=lambda _: None)
+    assert store.snapshot().systems == {"zenith": zenith}
+
+
+def test_an_entry_that_this_version_does_not_take_can_be_removed(store: Store) -> None:
+    """The trail says by whom; what is not there is refused by name."""
+    broken(store)
+    store.remove(System, "zenith", Actor("local:ada"))
+    assert store.snapshot().systems == {}
+    (line,) = store.access.audit("", 1)[0]
+    assert (line.principal, line.action, line.target) == ("local:ada", "remove", "system zenith")
+    with pytest.raises(UnknownName, match="unknown system 'zenith'"):
+        store.remove(System, "zenith", Actor("local:ada"))
+
+
+def test_a_refresh_mends_what_an_older_package_brought(store: Store) -> None:
+    """An entry of its own that this version does not take counts as not there."""
+    zenith = broken(store, PRINCIPAL)
+    assert [one.standing for one in store.refresh([zenith], (), Actor("local:ada")).differences] == ["new"]
+    assert store.snapshot().systems == {"zenith": zenith}
+
+
+def test_results_are_stored_beside_an_entry_that_this_version_does_not_take(store: Store) -> None:
+    """A job sends its result once, and none depends on a system's description."""
+    broken(store)
+    assert store.load([csv_table(ROWS)], "me").new

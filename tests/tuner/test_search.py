@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -105,6 +106,29 @@ def test_a_job_that_fails_with_its_own_setting_is_not_tuned(work: Path, capsys: 
     Path("job.json").write_text(json.dumps(document(space={"environment": {"LEVEL": [4, 1]}, "options": {"-n": [5]}})))
     assert main(["tune", "job.json"]) == 1
     assert "the job fails with its own setting: the run ended with status 3" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_refuses_the_jobs_own_setting_is_asked_once(
+    work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it refuses (an account, a partition) is in the script of every trial."""
+    (work / "sbatch").write_text("#!/bin/sh\necho 'sbatch: error: Invalid account' >&2\nexit 1\n")
+    (work / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{work}:{os.environ['PATH']}")
+    job = document()
+    job["job"]["target"]["job_scheduler_type"] = "slurm"
+    Path("job.json").write_text(json.dumps(job))
+    assert main(["tune", "job.json"]) == 1
+    told = capsys.readouterr().err
+    assert "the job does not start with its own setting" in told
+    assert "sbatch refuses it: sbatch: error: Invalid account" in told
+    assert len([*work.glob("tuning-job/trial-*")]) == 1
+
+
+def test_the_requests_number_of_trials_is_read_as_the_rest_of_it(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In any accepted spelling: here as text, at the top."""
+    job = document(space={"environment": {"LEVEL": [1, 2, 3, 5]}, "options": {"-n": [5]}}, trials="2")["job"]
+    assert len(tuned(capsys, job, "--confirm", "0", "--gain", "0")["trials"]) == 2
 
 
 def test_scripts_of_a_scheduler_run_in_this_place(work: Path, capsys: pytest.CaptureFixture[str]) -> None:

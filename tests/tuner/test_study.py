@@ -8,7 +8,7 @@ import pytest
 
 from modak.errors import Conflict, DataError
 from modak.tuner.study import Run, opened
-from modak.tuning.asked import grid_of
+from modak.tuning.request import grid_of
 from modak.tuning.start import Start
 from modak.tuning.trial import identity
 from tests.tuning.requests import based, request_of

@@ -17,7 +17,7 @@ from modak.errors import RequestError
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
-from modak.tuning.asked import aim_of, grid_of, with_space
+from modak.tuning.request import aim_of, grid_of, with_space
 from modak.tuning.start import starts
 from modak.tuning.trial import base_of, outcome, set_to, trial_of
 from tests.tuning.requests import based, document, request_of
@@ -57,12 +57,14 @@ def test_no_value_leaves_its_word(value: str) -> None:
         ({"space": {"environment": {"A": []}}}, "space.environment.A"),
         ({"setting": {"environment": {"PATH": "/tmp"}}}, "setting.environment.PATH"),
         ({"setting": {"environment": {"MODAK_SERVER": "http://x"}}}, "setting.environment.MODAK_SERVER"),
+        ({"setting": {"environment": {"A": "x" * 201}}}, "setting.environment.A"),
+        ({"setting": {"options": {"--a": "1\n2"}}}, "setting.options.--a"),
         ({"trials": 0}, "trials"),
         ({"budget_node_hours": -1}, "budget_node_hours"),
     ],
 )
 def test_what_must_not_be_set_is_refused_by_its_field(changed: dict[str, Any], field: str) -> None:
-    """Variables that run code, words that are no options, counts that are none."""
+    """Variables that run code, words that are no options, texts that no result could record, counts that are none."""
     with pytest.raises(RequestError, match=rf"optimisation\.autotuning\.{field}"):
         request_of(**changed)
 

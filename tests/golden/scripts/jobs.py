@@ -83,9 +83,7 @@ GPUS = System(
 
 GAN = JobSpec(
     command=parse("python3 3dgan.py --epochs 20 --data '/mnt/0/calo data'"),
-    resources=Resources(
-        nodes=24, ranks_per_node=4, threads_per_rank=12, cores_per_rank=12, threads_per_core=2, numa_domains=4, numa_constraint="numa4"
-    ),
+    resources=Resources(nodes=24, ranks_per_node=4, threads_per_rank=12, cores_per_rank=12, threads_per_core=2, numa_constraint="numa4"),
     attributes=Attributes(
         name="3dgan", account="pr12ab", partition="general", wall_time_s=4500, notify=("end", "fail"), email="someone@example.org"
     ),

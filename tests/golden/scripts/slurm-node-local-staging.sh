@@ -74,7 +74,7 @@ modak_end() {
     trap - EXIT
     set +e
     { modak_report && modak_send; } 2>/dev/null
-    modak_tidy
+    test -z "${MODAK_MADE:-}" || modak_tidy
     rm -rf -- "${MODAK_NOTES:-}"
     exit "${MODAK_STATUS}"
 }
@@ -131,7 +131,6 @@ modak_stage_out() {
     modak_copy_out out results
 }
 modak_tidy() {
-    test -n "${MODAK_MADE:-}" || return 0
     cd -- "${MODAK_HERE}" || return 0
     if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
         printf 'modak: not everything could be copied from %s on %s: the directory is kept\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2

@@ -12,7 +12,7 @@ from modak.errors import RequestError
 from modak.text.faults import faults_of
 
 
-class WantedBuild(BaseModel):
+class BuildRequest(BaseModel):
     """Either ``recipe`` or ``job``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -29,12 +29,12 @@ class WantedBuild(BaseModel):
     """Forms that Charliecloud's image is wanted in beside SquashFS."""
 
 
-def wanted(document: Any) -> WantedBuild:
+def read_build_request(document: Any) -> BuildRequest:
     """The checked document. Raises :class:`modak.errors.RequestError` that names the wrong fields."""
     try:
-        found = WantedBuild.model_validate(document)
+        found = BuildRequest.model_validate(document)
     except ValidationError as wrong:
-        raise RequestError(faults=faults_of(wrong, model=WantedBuild)) from None
+        raise RequestError(faults=faults_of(wrong, model=BuildRequest)) from None
     if (found.recipe is None) == (found.job is None):
         raise RequestError("one of 'recipe' and 'job' is needed, and only one", field="recipe")
     return found

@@ -11,8 +11,8 @@ from modak.dsl import Request
 from modak.facts import parameter
 from modak.prepared import Prepared
 from modak.service import parameters
+from modak.service.factcache import FactCache, Switches
 from modak.store import Store
-from modak.store.newest import Newest, Switches
 
 MOST_TOLD: Final = 32
 """Questions about applications that never ran on their target, whose answers from parameters are kept."""
@@ -20,20 +20,20 @@ SWITCHES: Final = ("compiler", "precision", "params.build")
 """Columns of results that tell how switches were set."""
 
 
-class Evidence:
+class FactFinder:
     """Facts for requests, from memory where they are there. Every method may be called from several threads."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._newest = store, Newest(store)
+        self._store, self._cache = store, FactCache(store)
         self._told: Cache[Hashable, Prepared] = Cache(MOST_TOLD)
 
     def facts(self, application: str | None) -> Prepared:
         """The newest facts, with the models of one application."""
-        return self._newest.facts(application)
+        return self._cache.facts(application)
 
     def ready(self, request: Request) -> Prepared | None:
         """The facts for a request if they are in memory and the newest; ``None``: they have to be read, or told from parameters."""
-        facts = self._newest.ready(request.workload_name, _left(request))
+        facts = self._cache.ready(request.workload_name, _left(request))
         return None if facts is None or parameters.untried(request, facts) else facts
 
     def facts_for(self, request: Request, *, everywhere: bool = False) -> Prepared:
@@ -41,7 +41,7 @@ class Evidence:
         ran on its target, with what its parameters tell of it (``everywhere``: of every known system, where the request names none).
         """
         left = _left(request)
-        facts = self._newest.facts(request.workload_name, left)
+        facts = self._cache.facts(request.workload_name, left)
         places = parameters.untried(request, facts, everywhere=everywhere)
         if not places:
             return facts

@@ -34,7 +34,7 @@ class _Knowledge:
 
 
 @dataclass
-class Newest:
+class FactCache:
     """The newest facts of a store. Changed knowledge is read and prepared by a thread of its own, which then replaces the old.
 
     Loading results changes no knowledge: nothing is read again for that, and no request waits.

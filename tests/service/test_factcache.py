@@ -8,9 +8,9 @@ from pathlib import Path
 from sqlalchemy import text
 
 from modak.facts import Rule
+from modak.service.factcache import FactCache
 from modak.store import Store, open_store
 from modak.store.engine import writing
-from modak.store.newest import Newest
 from modak.store.versions import FRESH_S
 from tests.store.tables import ROWS, csv_table
 
@@ -20,20 +20,20 @@ RULE = Rule.model_validate({"name": "new-rule", "title": "t", "source": "a test"
 def test_facts_are_read_once_for_a_version(own_database: Path) -> None:
     """The same value, until the data changes; then the new one, at once for who changed it."""
     with open_store(f"sqlite:///{own_database}") as store:
-        newest = Newest(store)
-        first = newest.facts("3dgan")
-        assert newest.facts("3dgan") is first
-        assert newest.ready("3dgan") is first
+        cache = FactCache(store)
+        first = cache.facts("3dgan")
+        assert cache.facts("3dgan") is first
+        assert cache.ready("3dgan") is first
         store.add([RULE], "me")
-        assert newest.ready("3dgan") is None
-        assert RULE in newest.facts("3dgan").rules
+        assert cache.ready("3dgan") is None
+        assert RULE in cache.facts("3dgan").rules
 
 
 def test_applications_share_the_indexes(own_database: Path) -> None:
     """A hundred thousand images are indexed once, not once an application."""
     with open_store(f"sqlite:///{own_database}") as store:
-        newest = Newest(store)
-        one, other = newest.facts("3dgan"), newest.facts("another")
+        cache = FactCache(store)
+        one, other = cache.facts("3dgan"), cache.facts("another")
         assert one.catalogue is other.catalogue
         assert one.rulebook is other.rulebook
         assert one.models
@@ -44,22 +44,22 @@ def test_what_another_process_changes_is_seen(own_database: Path) -> None:
     """After the moment for which a version is taken to be the newest."""
     url = f"sqlite:///{own_database}"
     with open_store(url) as store, open_store(url) as other:
-        newest = Newest(store)
-        before = newest.facts(None)
+        cache = FactCache(store)
+        before = cache.facts(None)
         other.add([RULE], "another")
         time.sleep(2 * FRESH_S)
-        assert newest.facts(None).version != before.version
-        assert RULE in newest.facts(None).rules
+        assert cache.facts(None).version != before.version
+        assert RULE in cache.facts(None).rules
 
 
 def test_results_leave_what_is_known_as_it_is(own_database: Path) -> None:
     """A load of results changes the version; the indexes of images and rules are not made again, and the models are the new ones."""
     with open_store(f"sqlite:///{own_database}") as store:
-        newest = Newest(store)
-        before = newest.facts("3dgan")
+        cache = FactCache(store)
+        before = cache.facts("3dgan")
         version = store.load([csv_table(ROWS)], "me").version
-        after = newest.facts("3dgan")
-        assert before.version != after.version == newest.facts(None).version == version
+        after = cache.facts("3dgan")
+        assert before.version != after.version == cache.facts(None).version == version
         assert after.catalogue is before.catalogue
         assert after.models != before.models
 
@@ -67,23 +67,23 @@ def test_results_leave_what_is_known_as_it_is(own_database: Path) -> None:
 def test_a_database_that_stops_answering_leaves_the_version_before(own_database: Path) -> None:
     """Where something new is known and cannot be read, requests go on; the thread that reads ends without an error of its own."""
     with open_store(f"sqlite:///{own_database}") as store:
-        newest = Newest(store)
-        before = newest.facts(None)
+        cache = FactCache(store)
+        before = cache.facts(None)
         store.add([RULE], "me")
         with writing(store.engine) as connection:
             connection.execute(text("UPDATE rules SET body = '{}' WHERE name = 'new-rule'"))
-        assert newest.facts(None) is before
+        assert cache.facts(None) is before
 
 
 def test_what_is_of_two_versions_has_the_name_of_neither(own_database: Path) -> None:
     """Knowledge read before a load, models after it: a plan that rests on them must not be taken for one of either version."""
     with open_store(f"sqlite:///{own_database}") as store:
-        newest = Newest(store)
-        before = newest.facts(None)
+        cache = FactCache(store)
+        before = cache.facts(None)
         after = store.load([csv_table(ROWS)], "me").version
-        both = newest._about("3dgan", (), before)
+        both = cache._about("3dgan", (), before)
         assert both.version not in (before.version, after)
-        assert newest.facts("3dgan").version == after
+        assert cache.facts("3dgan").version == after
 
 
 def test_which_series_are_of_one_run_is_asked_anew_whenever_one_changes(own_database: Path) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from modak.builds.order import Order
     from modak.builds.service import BuildService
     from modak.client import Building
-    from modak.service import Service
     from modak.store.audit import Actor
 
 LOOK_S: Final = 0.5
@@ -66,7 +65,7 @@ def build(
         wish["recipe"] = made.model_dump(mode="json", exclude_none=True)
     asked = {name: value for name, value in wish.items() if value}
     now = common.settings()
-    building = _remote(own, again=again) if now.server else _Local(*_opened(), own, again)
+    building = _remote(own, again=again) if now.server else _Local(common.building(), common.actor(), own, again)
     told = building.ask(asked)
     if wait:
         with show.progress(f"building {told['name']}"):
@@ -88,7 +87,7 @@ def builds(
     as_json: common.AsJson = False,
 ) -> None:
     """Show builds and their progress."""
-    building = _remote(None, again=False) if common.settings().server else _Local(*_opened())
+    building = _remote(None, again=False) if common.settings().server else _Local(common.building(), common.actor())
     if identity is None:
         items = building.builds()
         if as_json:
@@ -105,7 +104,7 @@ def builder() -> None:
     """Work off the queue of builds, then end. Normally started automatically; a second builder for the same folder ends at once."""
     from modak.builds.worker import Stopped, work
 
-    building, _ = _opened()
+    building = common.building()
     try:
         done = work(building.store.builds, building.folder, building.settings.build_hours * 3600)
     except Stopped:
@@ -118,8 +117,7 @@ def verify(
     as_json: common.AsJson = False,
 ) -> None:
     """Run an image and check its labels. Exit status 1 if a label is refuted; the image is then not chosen again."""
-    building, actor = _opened()
-    told = building.verify(name, actor)
+    told = common.building().verify(name, common.actor())
     if as_json:
         show.document(told)
     else:
@@ -135,8 +133,7 @@ def bundle(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The archive to write.")],
 ) -> None:
     """Pack an image for a site without internet. With recipe, catalogue entry and checksums, for 'images add' there."""
-    building, _ = _opened()
-    told = building.bundle(name, output)
+    told = common.building().bundle(name, output)
     typer.echo(
         f"{told['bundle']}: {told['image']}, {told['digest']}{'' if told['recipe'] else ', without a recipe: it was not built here'}"
     )
@@ -152,10 +149,10 @@ class _Local:
     again: bool = False
 
     def ask(self, document: Any) -> dict[str, Any]:
-        from modak.builds.wanted import wanted
+        from modak.builds.request import read_build_request
 
         if self.own is None:
-            order = self.building.order(wanted(document), lambda job: _service().optimise(job, keep=False))
+            order = self.building.order(read_build_request(document), lambda job: common.local().optimise(job, keep=False))
         else:
             order = _own(self.own, document, self.building)
         return self.building.ask(order, self.actor, again=self.again)
@@ -190,18 +187,6 @@ def _remote(own: Path | None, *, again: bool) -> Building:
     if own or again:
         raise RequestError("a service builds no recipes of your own, and no image twice; unset it to build here", field="MODAK_SERVER")
     return Remote(now.server, now.token.get_secret_value(), now.timeout_s)
-
-
-def _service() -> Service:
-    return common.local()
-
-
-def _opened() -> tuple[BuildService, Actor]:
-    from modak.builds.service import BuildService
-    from modak.service import principal
-    from modak.store.audit import Actor
-
-    return BuildService(_service().store, common.settings()), Actor(principal())
 
 
 def _waited(building: Building, told: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from modak.facts import Vendor
+
 LONGEST_VALUE = 2000
 """Characters of one value; longer ones are cut."""
 
@@ -101,11 +103,12 @@ class SeenProcessor:
 
 @dataclass(frozen=True)
 class SeenGpu:
-    """One row of ``nvidia-smi``."""
+    """One row of ``nvidia-smi`` or ``xpu-smi``."""
 
     model: str
     memory_gb: float | None = None
     compute_capability: str | None = None
+    vendor: Vendor = "nvidia"
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,7 @@ class Machine:
     numa_from: str = "lscpu -J"
     memory_gb: float | None = None
     gpus: tuple[SeenGpu, ...] = ()
+    gpus_from: str = "nvidia-smi --query-gpu"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,35 @@
+"""What all documents have in common: they are frozen and forbid unknown keys; counts, amounts and texts have bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from modak.text.grammar import SoundText
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("printable characters only, because results record it")
+    return text
+
+
+Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
+SHORTEST_S: Final = 60
+LONGEST_S: Final = 365 * 86400
+Seconds = Annotated[int, Field(ge=SHORTEST_S, le=LONGEST_S, strict=True)]
+Bytes = Annotated[int, Field(ge=1_000_000, le=10**16, strict=True)]
+Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=1e-30, le=1e15, allow_inf_nan=False)]
+Prose = Annotated[SoundText, Field(max_length=500)]
+CellText = Annotated[SoundText, Field(max_length=200), AfterValidator(_printable)]
+"""What a job's result file records: a longer or unprintable text could not be loaded."""
+MOST_SET: Final = 100
+"""Parameters, variables or options that one request sets."""
+
+
+class Document(BaseModel):
+    """Base of all documents."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)

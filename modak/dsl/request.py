@@ -1,0 +1,22 @@
+"""The request as a whole."""
+
+from __future__ import annotations
+
+from modak.dsl.application import Application
+from modak.dsl.document import Document
+from modak.dsl.job import JobOptions, Target
+from modak.dsl.optimisation import Optimisation
+
+
+class Request(Document):
+    """A canonical request."""
+
+    job_options: JobOptions = JobOptions()
+    application: Application = Application()
+    target: Target = Target()
+    optimisation: Optimisation = Optimisation()
+
+    @property
+    def workload_name(self) -> str | None:
+        """The application whose results are used for the prediction."""
+        return self.optimisation.workload.application or self.application.app_tag

@@ -1,0 +1,122 @@
+"""The work to predict: data, training, lengths, the number that the application prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from modak.dsl.document import MOST_SET, Amount, CellText, Count, Document, Prose
+from modak.errors import DataError
+from modak.results.metrics import metric, parse_amount
+from modak.text.grammar import MetricPattern, Name, SoundText
+
+Files = Annotated[int, Field(ge=1, le=10**12, strict=True)]
+
+
+class Config(Document):
+    """The kind of training, and the network."""
+
+    type: Literal["image_classification", "object_detection", "translation", "recommendation", "reinforcement_learning", "other"] | None = (
+        None
+    )
+    """The kind of training."""
+    distributed_training: bool | None = None
+    """Whether several processes train together."""
+    parallelisation: tuple[Literal["mpi", "openmp", "openacc", "opencl"], ...] = ()
+    layers: Count | None = None
+    """Number of layers of the network; used for sizing."""
+    parameters: Amount | None = None
+    """Number of trainable weights of the network."""
+
+
+class Etl(Document):
+    """Input pipeline."""
+
+    prefetch: int | bool | None = None
+    """Number of batches that are read ahead, or whether any are."""
+    cache: int | bool | None = None
+    """Whether samples are kept in memory after reading."""
+
+
+class Data(Document):
+    """The data set of a training run."""
+
+    location: Prose | None = None
+    """Where the data set is stored."""
+    basename: Prose | None = None
+    """Common name of its files."""
+    train: Amount | None = None
+    """Number of samples for training."""
+    test: Amount | None = None
+    """Number of samples for testing."""
+    size_bytes: Amount | None = None
+    files: Files | None = None
+    """Number of files of the data set."""
+    etl: Etl | None = None
+
+
+class PrintedMetric(Document):
+    """A number that the application prints."""
+
+    name: Name
+    """Name of the metric."""
+    unit: Prose
+    """Unit of the number: ``samples/s``."""
+    pattern: MetricPattern
+    """An extended regular expression; its group is the number, read from the last line that matches."""
+
+    @field_validator("unit")
+    @classmethod
+    def _of_the_metric(cls, unit: str, info: ValidationInfo) -> str:
+        try:
+            metric(info.data.get("name", ""), unit)
+        except DataError as wrong:
+            raise ValueError(wrong.faults[0].message) from None
+        return unit
+
+
+def _amount(text: str) -> str:
+    try:
+        parse_amount(text)
+    except DataError as wrong:
+        raise ValueError(wrong.faults[0].message) from None
+    return text
+
+
+WorkAmount = Annotated[SoundText, Field(max_length=64, examples=["500 ns", "2e6 steps", "3 PFLOP"]), AfterValidator(_amount)]
+"""A positive number and what a rate counts; see :func:`modak.results.metrics.parse_amount`."""
+
+
+class Workload(Document):
+    """The work to predict; ``epochs`` multiplies a time per epoch, ``samples`` and ``amount`` turn rates into times."""
+
+    application: Name | None = None
+    """The application whose results are used. Default: ``application.app_tag``."""
+    dataset: CellText | None = None
+    """The data set or problem; times of different ones are never compared."""
+    epochs: Amount | None = None
+    """Number of epochs; multiplies a time per epoch."""
+    steps: Amount | None = None
+    """Number of steps; multiplies a time per step."""
+    samples: Amount | None = None
+    """Samples per epoch; turns a throughput into a time."""
+    amount: WorkAmount | None = None
+    """The work of the whole run in the unit that a rate counts, for instance ``500 ns``; turns the rate into a time."""
+    batch_size: Count | None = None
+    """Batch size per worker: per GPU, or per rank on nodes without GPUs."""
+    precision: Name | None = None
+    """Precision of numbers: ``fp32``, ``fp16``; ``auto``: the one that results show to be faster."""
+    compiler: CellText | None = None
+    """The compiler that the application was built with, as in results: ``gcc-8.3``."""
+    params: Annotated[Mapping[Name, Annotated[float, Field(allow_inf_nan=False)] | CellText], Field(max_length=MOST_SET)] = {}
+    """Further parameters of the results, by name."""
+    memory_per_rank_gb: Amount | None = None
+    """Memory of the node that one rank needs, in GB."""
+    memory_per_gpu_gb: Amount | None = None
+    """Memory of a GPU that one rank needs, in GB."""
+    memory_aside_gb: Amount | None = None
+    """Other use of a node's memory in GB, such as an image or data unpacked into tmpfs."""
+    metric: PrintedMetric | None = None
+    """A number in the application's output, to be written into the job's result file."""

@@ -1,0 +1,48 @@
+"""The known facts as values: systems, images, rules and results, read from `benchmarks_db/` or from the store.
+
+Every model is frozen and forbids unknown keys; its JSON Schema is what ``modak schema system|image|rule`` prints.
+Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP/s, watts.
+"""
+
+from modak.facts.fact import VENDORS, Count, Fact, Positive, Prose, Source, StorageClass, Vendor
+from modak.facts.hardware import Accelerator, Node, NumaMode, Processor
+from modak.facts.images import Image, ImageLabels
+from modak.facts.known import Facts
+from modak.facts.names import mpi_family, same_mpi, same_name
+from modak.facts.results import Layout, Result, SeriesKey, parameter
+from modak.facts.rules import Condition, Rule
+from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System
+
+__all__ = [
+    "VENDORS",
+    "Accelerator",
+    "Condition",
+    "Count",
+    "Fact",
+    "Facts",
+    "FileSystem",
+    "HostMpi",
+    "Image",
+    "ImageLabels",
+    "Interconnect",
+    "Layout",
+    "Node",
+    "NumaMode",
+    "Partition",
+    "Positive",
+    "Processor",
+    "Prose",
+    "Queue",
+    "Result",
+    "Rule",
+    "RuntimePolicy",
+    "SeriesKey",
+    "Source",
+    "StorageClass",
+    "System",
+    "Vendor",
+    "mpi_family",
+    "parameter",
+    "same_mpi",
+    "same_name",
+]

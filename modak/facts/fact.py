@@ -1,0 +1,29 @@
+"""What all facts have in common: they are frozen and forbid unknown keys; counts, figures and texts have bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
+Positive = Annotated[float, Field(ge=1e-9, le=1e12, allow_inf_nan=False)]
+"""A figure of hardware, or a price: within what products and quotients of a few of them can be computed for."""
+Prose = Annotated[str, Field(min_length=1, max_length=2000)]
+Vendor = Literal["nvidia", "amd", "intel"]
+"""Makers of GPUs."""
+VENDORS: Final[tuple[Vendor, ...]] = get_args(Vendor)
+StorageClass = Literal["default-common", "default-high", "default-ssd", "default-ultra_high"]
+
+
+class Fact(BaseModel):
+    """Base of all facts: frozen, nothing unknown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True, use_attribute_docstrings=True)
+
+
+class Source(Fact):
+    """Where figures come from: the fields (dotted paths, a prefix covers what is below it) and the citation."""
+
+    fields: tuple[str, ...]
+    citation: Prose

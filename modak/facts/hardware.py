@@ -1,0 +1,111 @@
+"""Processors, accelerators, and nodes that are made of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from modak.facts.fact import Count, Fact, Positive, Prose, Source, Vendor
+from modak.text.grammar import Constraint, Name, VersionText
+
+
+class Processor(Fact):
+    """A processor type; figures are per socket."""
+
+    name: Name
+    vendor: Literal["intel", "amd", "arm", "ibm"] | None = None
+    """Not given: unknown; no rule for a vendor applies."""
+    model: Prose
+    microarchitecture: Name
+    """The archspec target, for instance ``skylake_avx512``."""
+    cores: Count | None = None
+    threads_per_core: Count | None = None
+    fp32_tflops: Positive | None = None
+    fp64_tflops: Positive | None = None
+    memory_max_gb: Positive | None = None
+    memory_bandwidth_gbs: Positive | None = None
+    pcie_gbs: Positive | None = None
+    sources: tuple[Source, ...]
+
+
+class Accelerator(Fact):
+    """An accelerator type; figures are per device."""
+
+    name: Name
+    vendor: Vendor
+    model: Prose
+    compute_capability: VersionText | None = None
+    """NVIDIA only, for instance ``6.1``."""
+    int8_tops: Positive | None = None
+    fp16_tflops: Positive | None = None
+    fp32_tflops: Positive | None = None
+    fp64_tflops: Positive | None = None
+    memory_gb: Positive | None = None
+    memory_bandwidth_gbs: Positive | None = None
+    pcie_gbs: Positive | None = None
+    interconnect_gbs: Positive | None = None
+    sources: tuple[Source, ...]
+
+
+class NumaMode(Fact):
+    """One way in which the cores of a node are divided into NUMA domains; a mode belongs to the node, not to the job step."""
+
+    domains: Count
+    standard: bool = False
+    note: Prose | None = None
+    """How to ask for it where it is not the standard."""
+    constraint: Constraint | None = None
+    """The scheduler's node feature that selects it, where the site has one."""
+
+
+class Node(Fact):
+    """One kind of node."""
+
+    processor: Name
+    sockets: Count
+    cores: Count
+    """Physical cores in the node."""
+    threads_per_core: Count = 1
+    reserved_cores: Annotated[int, Field(ge=0)] = 0
+    """Cores that the site keeps for itself: never laid out."""
+    numa_modes: tuple[NumaMode, ...] = ()
+    memory_gb: Positive | None = None
+    usable_memory_gb: Positive | None = None
+    """What a job may use; beyond it the job (at some sites the node) dies."""
+    accelerator: Name | None = None
+    accelerators: Annotated[int, Field(ge=0, le=1000)] = 0
+    driver_cuda: VersionText | None = None
+    """The newest CUDA that the driver of its GPUs takes, as ``nvidia-smi`` prints it; not given: unknown, any image is taken to run."""
+    local_storage_gb: Positive | None = None
+    power_w: Positive | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Node:
+        if self.reserved_cores >= self.cores:
+            raise ValueError("reserved_cores must leave at least one core")
+        if self.accelerators and not self.accelerator:
+            raise ValueError("accelerators are counted but 'accelerator' names no type")
+        if self.memory_gb and self.usable_memory_gb and self.usable_memory_gb > self.memory_gb:
+            raise ValueError("usable_memory_gb exceeds memory_gb")
+        if self.numa_modes and sum(mode.standard for mode in self.numa_modes) != 1:
+            raise ValueError("exactly one of numa_modes is the standard")
+        return self
+
+    @property
+    def usable_cores(self) -> int:
+        """Physical cores that a layout may use."""
+        return self.cores - self.reserved_cores
+
+    def cores_with(self, gpus: int) -> int:
+        """Cores that go with so many of the node's GPUs: all without any, else their part of them.
+
+        >>> Node(processor="x", sockets=2, cores=48, accelerator="y", accelerators=4).cores_with(1)
+        12
+        """
+        return max(1, self.usable_cores * gpus // self.accelerators) if 0 < gpus < self.accelerators else self.usable_cores
+
+    @property
+    def standard_numa_domains(self) -> int:
+        """NUMA domains of the standard mode; one a socket where no mode is recorded."""
+        return next((mode.domains for mode in self.numa_modes if mode.standard), self.sockets)

@@ -1,0 +1,29 @@
+"""All facts together, as the core gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from modak.facts.hardware import Accelerator, Processor
+from modak.facts.images import Image
+from modak.facts.results import Result
+from modak.facts.rules import Rule
+from modak.facts.systems import System
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One consistent view of all that is known; ``version`` changes with every change of the data."""
+
+    version: str
+    systems: Mapping[str, System] = field(default_factory=dict)
+    processors: Mapping[str, Processor] = field(default_factory=dict)
+    accelerators: Mapping[str, Accelerator] = field(default_factory=dict)
+    images: tuple[Image, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    models: tuple[Any, ...] = ()
+    """Fitted curves (:class:`modak.perfmodel.Curve`) of the application that is asked about."""
+    tried: tuple[Result, ...] = ()
+    """Results, of any application, that tell what switches do: where one is left to the evidence."""

@@ -1,0 +1,72 @@
+"""Measured results: their series, layout and value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from modak.facts.fact import Count, Fact
+
+
+class Layout(Fact):
+    """How a job lies on its nodes. ``None``: unknown (results), or left to be chosen (requests)."""
+
+    nodes: Count | None = None
+    ranks_per_node: Count | None = None
+    threads_per_rank: Count | None = None
+    gpus_per_node: Annotated[int, Field(ge=0)] | None = None
+    batch_size: Count | None = None
+    """Per worker: per rank, or per GPU where there are GPUs."""
+
+
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+"""Labels of results: any printable text."""
+
+
+def parameter(value: float | str) -> str:
+    """The value of a parameter as results write it.
+
+    >>> parameter(100.0), parameter(0.5), parameter("1M")
+    ('100', '0.5', '1M')
+    """
+    return value if isinstance(value, str) else f"{value:.15g}"
+
+
+class SeriesKey(Fact):
+    """What is equal in all results of a series: everything but layout, value, repeat, time and source."""
+
+    application: Text
+    dataset: Text | None = None
+    params: Mapping[str, str] = {}
+    framework: Text | None = None
+    framework_version: Text | None = None
+    compiler: Text | None = None
+    image: Text | None = None
+    precision: Text | None = None
+    system: Text | None = None
+    partition: Text | None = None
+    mpi: Text | None = None
+    mpi_from: Literal["host", "container"] | None = None
+    hyperthreads: bool | None = None
+    numa_mode: Count | None = None
+    runtime: Text | None = None
+    metric: Text
+    unit: Text
+
+
+class Result(Fact):
+    """One measured value (in the metric's base unit) and where it comes from."""
+
+    series: SeriesKey
+    layout: Layout
+    value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    repeat: Annotated[int, Field(ge=0)] | None = None
+    measured_at: datetime | None = None
+    source: str | None = None
+    id: int | None = None
+    """The store's number; not given: not stored yet."""
+    suspect: str | None = None
+    """Why this row is kept out of fits; not given: it is used."""

@@ -1,0 +1,211 @@
+"""Systems: their partitions and queues, container runtimes, MPI libraries, file systems and network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from modak.facts.fact import Count, Fact, Positive, Prose, Source, StorageClass
+from modak.facts.hardware import Node
+from modak.facts.names import same_name
+from modak.text.grammar import AbsolutePath, Constraint, DirectiveText, EnvironmentName, ModuleName, Name, ResourceText, VersionText
+
+MOST_DIRECTIVES: Final = 16
+"""Options of a site's own for all jobs, or for their nodes: with MODAK's own they fit into a script's header."""
+
+
+class Queue(Fact):
+    """What the scheduler calls a partition for jobs of some size."""
+
+    name: Name
+    min_nodes: Count = 1
+    max_nodes: Count
+    max_wall_time_s: Count | None = None
+    qos: Name | None = None
+    """The quality of service for these jobs. Queues of one name may differ in it."""
+
+
+class Partition(Fact):
+    """A partition or queue: nodes of one kind, and its limits."""
+
+    name: Name
+    nodes: Count
+    node: Node
+    default: bool = False
+    max_nodes: Count | None = None
+    """Nodes that one job may have, where that is fewer than there are."""
+    island_nodes: Count | None = None
+    """Nodes within one island of the interconnect; a job beyond it crosses islands."""
+    max_wall_time_s: Count | None = None
+    default_wall_time_s: Count | None = None
+    queue: Name | None = None
+    """The queue's name for the scheduler, where it is not the partition's name."""
+    queues: tuple[Queue, ...] = ()
+    """Several queues over the same nodes, by size of the job; the first that takes a job is asked for."""
+    qos: Name | None = None
+    """The quality of service for jobs that name none."""
+    constraint: Constraint | None = None
+    resource_directives: Annotated[tuple[ResourceText, ...], Field(max_length=MOST_DIRECTIVES)] = ()
+    """What asks for a job's nodes here, in place of MODAK's own options: ``-l select={nodes}:system=polaris``. What the job does not ask
+    for is left out: a part ``:NAME={…}`` of an option, else the option."""
+    price_per_node_hour: Positive | None = None
+
+    @property
+    def job_nodes(self) -> int:
+        """The most nodes that one job may ask for."""
+        return min(self.nodes, self.max_nodes or self.nodes)
+
+    @property
+    def scheduler_names(self) -> frozenset[str]:
+        """What requests may call it: its own name and those of its queues."""
+        return frozenset(name for name in (self.name, self.queue, *(queue.name for queue in self.queues)) if name)
+
+    def queues_for(self, nodes: int) -> tuple[Queue, ...]:
+        """The queues that take a job of that many nodes; empty, too, if the partition has no queues by size."""
+        return tuple([queue for queue in self.queues if queue.min_nodes <= nodes <= queue.max_nodes])
+
+    def queue_for(self, taking: Sequence[Queue], seconds: int | None = None) -> Queue | None:
+        """The first of these queues that takes a job for that long; if none does or the time is unknown, the one with the longest limit."""
+        enough = (queue for queue in taking if seconds is not None and self.longest_in(queue) >= seconds)
+        return next(enough, None) or max(taking, key=self.longest_in, default=None)
+
+    def longest_in(self, queue: Queue) -> float:
+        """Seconds that a job may run in one of the queues; infinite where no limit is known."""
+        return queue.max_wall_time_s or self.max_wall_time_s or math.inf
+
+
+class RuntimePolicy(Fact):
+    """A container runtime that the site allows, or does not, since when and why. Order is preference."""
+
+    name: Annotated[Name, Field(examples=["apptainer", "singularity", "charliecloud", "podman-hpc", "sarus", "enroot", "none"])]
+    allowed: bool = True
+    version: VersionText | None = None
+    as_of: Annotated[str, Field(pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$")] | None = None
+    reason: Prose | None = None
+    module: ModuleName | None = None
+    binds: tuple[AbsolutePath, ...] = ()
+    """Host paths bound into every container at their own place."""
+    require_signature: bool = False
+    """Whether a job compares its image before it starts: with the digest that the catalogue has of the file, else with its own signature
+    (Apptainer, Singularity). It reads the whole image, so it is asked for, not the rule."""
+    cdi: bool = False
+    """Whether the nodes describe their GPUs in CDI files (JSON, in ``/etc/cdi`` or ``/var/run/cdi``), by which Charliecloud brings the
+    driver's libraries into the container."""
+
+
+def _offered_pmi(value: object) -> object:
+    """Databases may hold ``pmi1``, which earlier versions accepted: ``srun`` has no such value, and uses it by default."""
+    return None if value == "pmi1" else value
+
+
+class HostMpi(Fact):
+    """An MPI library that the system provides, and how a container is made to use it."""
+
+    family: Literal["openmpi", "mpich", "intel-mpi", "mvapich"]
+    version: VersionText | None = None
+    default: bool = False
+    module: ModuleName | None = None
+    pmi: Annotated[Literal["pmi2", "pmix", "cray_shasta"] | None, BeforeValidator(_offered_pmi)] = None
+    """What ``srun --mpi=`` is given; not given: the site's default."""
+    pmi_library: AbsolutePath | None = None
+    """``I_MPI_PMI_LIBRARY`` for Intel MPI under srun."""
+    library_dir: AbsolutePath | None = None
+    """Host directory of the libraries, bound over the same directory of the image."""
+    fabric_dirs: tuple[AbsolutePath, ...] = ()
+    """Further host directories that it loads from: libfabric's, UCX's, PSM2's and their providers'. Bound over the same directories of
+    the image, and searched after its own."""
+    library_dir_variable: EnvironmentName | None = None
+    """Where the directory is not public: the environment variable (set by the module) whose value is the installation's root."""
+
+
+class FileSystem(Fact):
+    """A file system that jobs see."""
+
+    name: Name
+    kind: Literal["lustre", "gpfs", "nfs", "beegfs", "local-ssd", "tmpfs", "other"]
+    storage_class: StorageClass | None = None
+    path: AbsolutePath | None = None
+    path_variable: EnvironmentName | None = None
+    capacity_tb: Positive | None = None
+    bandwidth_gbs: Positive | None = None
+
+    @property
+    def node_local(self) -> bool:
+        """Whether each node has one for itself; nothing written there is seen by another."""
+        return self.kind in ("local-ssd", "tmpfs")
+
+
+class Interconnect(Fact):
+    """The network between nodes."""
+
+    name: Prose
+    family: Literal["omni-path", "infiniband", "ethernet", "aries", "slingshot", "other"]
+    rails: Count = 1
+    bandwidth_gbit_s: Positive | None = None
+    latency_us: Positive | None = None
+
+
+class System(Fact):
+    """A machine as a script and a layout need to know it."""
+
+    name: Name
+    aliases: tuple[Name, ...] = ()
+    title: Prose
+    site: Prose
+    kind: Literal["production", "reference"] = "production"
+    """``reference``: a vendor's reference configuration, for sizing; nobody can submit there."""
+    scheduler: Annotated[Name, Field(examples=["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"])] | None = None
+    """Name of a scheduler plug-in."""
+    cpu_unit: Literal["core", "thread"] = "core"
+    """What the scheduler counts as a CPU: with ``thread``, all cores need ``--hint=nomultithread`` under Slurm, all threads elsewhere."""
+    partitions: tuple[Partition, ...] = Field(min_length=1)
+    runtimes: tuple[RuntimePolicy, ...] = ()
+    internet: bool | None = None
+    """Whether compute nodes reach the internet; not given: unknown."""
+    ssh_between_nodes: bool | None = None
+    launcher: Annotated[Name, Field(examples=["srun", "mpirun", "pals", "jsrun", "flux"])] | None = None
+    """The site's launcher; not given: the scheduler's usual one."""
+    mpi: tuple[HostMpi, ...] = ()
+    interconnect: Interconnect | None = None
+    filesystems: tuple[FileSystem, ...] = ()
+    export_policy: Literal["ALL", "NONE", "site"] = "site"
+    """What the script says about copying the submitter's environment; ``site``: nothing."""
+    partition_directive: Literal["always", "never"] | None = None
+    """Whether scripts name their partition or queue; not given: those for another one than the default. ``always``: the scheduler has no
+    default; ``never``: it finds the nodes by the job's quality of service, features or resources."""
+    gpu_directive: Literal["gres", "gpus-per-node", "gpus-property"] | None = None
+    mandatory_directives: Annotated[tuple[DirectiveText, ...], Field(max_length=MOST_DIRECTIVES)] = ()
+    """Options that every job here must carry, in the scheduler's words, for instance ``--get-user-env``. Without a value (``--account``,
+    ``--qos``, ``-l filesystems=``) the request has to give it."""
+    modules: tuple[ModuleName, ...] = ()
+    module_paths: tuple[AbsolutePath, ...] = ()
+    """Directories of modules that ``module use`` has to add before the first is loaded."""
+    module_init: AbsolutePath | None = None
+    """A file to source before ``module`` exists in a batch shell."""
+    start_up_s: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] | None = None
+    """Time from job start to the first step, where somebody measured it."""
+    notes: tuple[Prose, ...] = ()
+    sources: tuple[Source, ...] = Field(min_length=1)
+
+    @field_validator("partitions")
+    @classmethod
+    def _one_default(cls, partitions: tuple[Partition, ...]) -> tuple[Partition, ...]:
+        names = [partition.name for partition in partitions]
+        if len(set(names)) != len(names):
+            raise ValueError("two partitions have one name")
+        if len(partitions) > 1 and sum(partition.default for partition in partitions) != 1:
+            raise ValueError("exactly one partition is the default")
+        return partitions
+
+    @property
+    def folded_names(self) -> tuple[str, ...]:
+        """The name and then the aliases, folded by :func:`same_name`: what requests and results may call the system."""
+        return tuple(dict.fromkeys(map(same_name, (self.name, *self.aliases))))
+
+    @property
+    def default_partition(self) -> Partition:
+        """The partition that jobs get where none is named."""
+        return next((p for p in self.partitions if p.default), self.partitions[0])
