@@ -17,7 +17,7 @@ from modak.choosing.switching import lines as switch_lines
 from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
 from modak.dsl import Choice, Request
-from modak.text.amounts import counted, span
+from modak.text.amounts import counted, listed, span
 
 
 def why(request: Request, decision: Decision) -> tuple[str, ...]:
@@ -41,13 +41,10 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
 def _nothing_known(decision: Decision) -> str:
     if decision.amounts_needed:
         return f"the results need more than the request states: {decision.amounts_needed[0].message}"
-    where = ", ".join(name or "an unnamed system" for name in decision.measured_on[:MOST_NAMED])
-    more = f" and {len(decision.measured_on) - MOST_NAMED} more" if len(decision.measured_on) > MOST_NAMED else ""
-    return (
-        f"none of the results of this application (on {where}{more}) gives a time here"
-        if where
-        else "there are no results of this application"
-    )
+    if not decision.measured_on:
+        return "there are no results of this application"
+    where = listed([name or "an unnamed system" for name in decision.measured_on], MOST_NAMED)
+    return f"none of the results of this application (on {where}) gives a time here"
 
 
 def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:

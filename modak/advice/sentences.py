@@ -18,7 +18,7 @@ from modak.choosing.workload import MOST_NAMED, stated
 from modak.dsl import Prediction
 from modak.facts import Rule
 from modak.perfmodel.predict import FAR_DOUBLINGS
-from modak.text.amounts import counted
+from modak.text.amounts import counted, listed
 from modak.text.units import clock
 
 
@@ -93,8 +93,7 @@ def _pilot(chosen: Chosen) -> str | None:
         return None
     place, systems = chosen.target.name, [system for system in chosen.measured_on if system]
     if place is None and systems:
-        more = f" and {len(systems) - MOST_NAMED} more" if len(systems) > MOST_NAMED else ""
-        return f"name the system (target.name, or --system): the results of {name!r} are of {', '.join(systems[:MOST_NAMED])}{more}"
+        return f"name the system (target.name, or --system): the results of {name!r} are of {listed(systems, MOST_NAMED)}"
     if place is not None and None in chosen.measured_on:
         again = f"if they are of {place}, load them again with 'modak load --set system={place}'"
         return f"results of {name!r} name no system: {again}"

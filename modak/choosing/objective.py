@@ -111,8 +111,9 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
         decisions[0] += f", at {useful_part} (the default: the request states no objective)"
     if objective.max_nodes is None and (near := feasible & (scored.doublings <= FAR)).any():
         left_out = (_useful(scored, feasible) if by_default else feasible) & ~near
-        far = f"sizes more than {FAR:g} doubling beyond the measured ones are not considered; set max_nodes to consider them"
-        decisions += [far] if left_out.any() else []
+        if left_out.any():
+            why = f"sizes more than {FAR:g} doubling beyond the measured ones are not considered"
+            decisions.append(f"{why}; set max_nodes to consider them")
         feasible = near
     feasible = _useful(scored, feasible) if by_default else feasible
     if not feasible.any():

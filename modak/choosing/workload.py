@@ -14,6 +14,7 @@ from modak.facts import parameter, same_name
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.matching import same_value, tells_of_work
 from modak.results.metrics import METRICS, Metric, counted, metric, one_of, parse_amount
+from modak.text.amounts import listed
 
 Labels = tuple[tuple[str, str], ...]
 """Labels by which results tell problems apart: sorted pairs of name and value."""
@@ -207,9 +208,8 @@ def _others(taken: Labels, problems: Collection[Labels], what: str, said: Collec
 
     others = sorted({named(problem) for problem in problems} - {named(taken)})
     if taken and others:
-        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-        rest = ", ".join(text or "none" for text in others[:MOST_NAMED])
-        of = f"the prediction uses {named(taken) or 'the results without any'} (others: {rest}{more})"
+        rest = listed([text or "none" for text in others], MOST_NAMED)
+        of = f"the prediction uses {named(taken) or 'the results without any'} (others: {rest})"
         yield Notice(field=f"optimisation.workload.{what}", message=f"not given, and there are results for several: {of}")
 
 

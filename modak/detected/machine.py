@@ -28,7 +28,6 @@ def machine(answers: Mapping[str, Answer], place: str, names: frozenset[str] = f
     """One machine from the answers of its commands; a missing answer leaves its fields unknown."""
     texts = {name: answer.text for name, answer in answers.items()}
     processor, domains = lscpu(texts.get("lscpu", "")), numactl(texts.get("numactl", ""))
-    nvidia, intel = nvidia_smi(texts.get("nvidia-smi", ""), texts.get("nvidia-smi-capability", "")), xpu_smi(texts.get("xpu-smi", ""))
     return Machine(
         place=place,
         names=names,
@@ -36,8 +35,7 @@ def machine(answers: Mapping[str, Answer], place: str, names: frozenset[str] = f
         numa_domains=domains or (processor.numa_domains if processor else None),
         numa_from=answers["numactl"].command if domains else "lscpu -J",
         memory_gb=meminfo(texts.get("meminfo", "")),
-        gpus=nvidia or intel,
-        gpus_from="nvidia-smi --query-gpu" if nvidia else "xpu-smi discovery --dump",
+        gpus=nvidia_smi(texts.get("nvidia-smi", ""), texts.get("nvidia-smi-capability", "")) or xpu_smi(texts.get("xpu-smi", "")),
     )
 
 

@@ -124,7 +124,11 @@ class Machine:
     numa_from: str = "lscpu -J"
     memory_gb: float | None = None
     gpus: tuple[SeenGpu, ...] = ()
-    gpus_from: str = "nvidia-smi --query-gpu"
+
+    @property
+    def gpus_from(self) -> str:
+        """The command that listed the GPUs, for citations."""
+        return "xpu-smi discovery --dump" if any(gpu.vendor == "intel" for gpu in self.gpus) else "nvidia-smi --query-gpu"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from modak.perfmodel.matching import SPREAD, Power, Question, agrees, most_in_a_
 from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 from modak.results.metrics import metric, to_base
+from modak.text.amounts import listed
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
 """System, partition, whether a run is on GPUs -> :attr:`modak.perfmodel.Question.elsewhere`."""
@@ -156,9 +157,8 @@ def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
     relatives.sort(key=lambda curve: nearest[curve.measured])
     parts = [f"from results with {_said(found.curve, found.differences)}"] if found.differences else []
     if relatives:
-        said = dict.fromkeys(_said(curve, _apart(curve, found.curve)) for curve in relatives)
-        more = f" and {len(said) - MOST_SAID} more" if len(said) > MOST_SAID else ""
-        parts.append(f"{'together ' if parts else ''}with those of {'; '.join(list(said)[:MOST_SAID])}{more}")
+        said = list(dict.fromkeys(_said(curve, _apart(curve, found.curve)) for curve in relatives))
+        parts.append(f"{'together ' if parts else ''}with those of {listed(said, MOST_SAID, '; ')}")
     return "".join(f"; {part}" for part in parts)
 
 

@@ -214,11 +214,12 @@ def _lost(job: JobSpec, usual: Iterable[Option], header: Sequence[Option]) -> tu
     if not any("{memory_mib" in text for text in job.resource_directives):
         found += [field for field in ("memory_per_node", "memory_per_core") if getattr(has, field)]
     why = "the system file's resource_directives do not say it: left out"
-    told = tuple(note(field, why) for field in found)
-    numa = has.numa_constraint or ""
-    if not numa or not _holds(usual, wish := re.escape(re.split("[&|]", numa)[0])) or _holds(header, wish):
-        return told
-    return (*told, note("constraint", f"{numa}, which selects the NUMA mode: {why}"))
+    lost = [note(field, why) for field in found]
+    if has.numa_constraint:
+        wish = re.escape(re.split("[&|]", has.numa_constraint)[0])
+        if _holds(usual, wish) and not _holds(header, wish):
+            lost.append(note("constraint", f"{has.numa_constraint}, which selects the NUMA mode: {why}"))
+    return tuple(lost)
 
 
 def _holds(options: Iterable[Option], wish: str) -> bool:

@@ -17,6 +17,7 @@ from modak.results.suspicion import Cell
 from modak.store.cells import STANDING, layout
 from modak.store.chunks import chunks
 from modak.store.schema import loads, results, series, texts
+from modak.text.amounts import listed
 from modak.text.numbering import Selection
 
 _AT_ONCE: Final = 200
@@ -62,7 +63,7 @@ def _parts(connection: Connection, chosen: Selection) -> list[Any]:
         there = {number for part in parts for number in connection.scalars(select(results.c.id).where(part))}
         strange = sorted(set(chosen) - there)
         if strange:
-            shown = ", ".join(map(str, strange[:_SHOWN])) + (f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else "")
+            shown = listed([str(number) for number in strange], _SHOWN)
             raise NotFound(f"no result has the number {shown} ('modak results list' shows them as id)", field="results")
         return parts
     numbers = connection.scalars(select(loads.c.id).where(loads.c.file == chosen)).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def span(seconds: float | None) -> str:
     """A length of time.
@@ -49,3 +51,13 @@ def percent(part: float) -> str:
     ('90%', '99.5%')
     """
     return f"{100 * part:.12g}%"
+
+
+def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first names, and the number of the others.
+
+    >>> listed(["a", "b", "c"], 2), listed(["a"], 2)
+    ('a, b and 1 more', 'a')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{between.join(names[:most])}{more}"
