@@ -19,7 +19,7 @@ demo: .venv/runtime ## install MODAK in .venv, fill a database, answer examples/
 test: .venv/dev $(if $(filter true,$(CI)),test-deps) lint ## lint, types and every test; with CI=true the real components are installed first
 	$(BIN)/pytest --numprocesses=auto --maxprocesses=4
 
-test-deps: ## install Slurm, Charliecloud, Apptainer, MPI and PostgreSQL system-wide (Debian, as root)
+test-deps: ## install Slurm, Grid Engine, Charliecloud, Apptainer, MPI and PostgreSQL system-wide (Debian, as root)
 	bash tests/e2e/provision.sh
 
 lint: .venv/dev ## style, format and types
@@ -41,7 +41,8 @@ bundle: .venv/dev ## pack MODAK and all it needs for a machine that reaches no p
 	@rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/wheels
 	$(BIN)/hatchling build --target wheel --directory $(BUNDLE)/wheels >/dev/null
 	$(PIP) download --require-hashes --no-deps --only-binary :all: --dest $(BUNDLE)/wheels -r requirements/runtime.txt
-	@cp deploy/bundle-install.sh $(BUNDLE)/install.sh && (cd $(BUNDLE) && sha256sum wheels/* >SHA256SUMS)
+	@cp deploy/modak.service $(BUNDLE) && cp deploy/bundle-install.sh $(BUNDLE)/install.sh
+	@cd $(BUNDLE) && sha256sum modak.service wheels/* >SHA256SUMS
 	@tar -cf $(BUNDLE).tar -C $(dir $(BUNDLE)) $(notdir $(BUNDLE)) && rm -rf $(BUNDLE) && ls -sh $(BUNDLE).tar
 BUNDLE := build/modak-bundle
 

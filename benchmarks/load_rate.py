@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import csv
 import random
+import resource
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.output import say
@@ -145,24 +146,25 @@ def measured(act: Callable[[], object]) -> tuple[float, float]:
 
 def loaded(file: Path, url: str) -> tuple[float, float, float]:
     """MODAK's load of the file in a process of its own: seconds of wall and processor, and the most memory in MB."""
-    words = [sys.executable, "-c", _LOAD, str(file), url]
-    done = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603 - ourselves
-    wall, own, memory = map(float, done.stdout.split())
-    return wall, own, memory
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+        return alone.submit(_loaded_here, file, url).result()
 
 
-_LOAD = """
-import resource, sys, time
-from pathlib import Path
-from modak.ingest.reading import tables
-from modak.store import open_store
-with open_store(sys.argv[2], fill=False) as store:
-    import pandas
-    wall, own = time.perf_counter(), time.process_time()
-    report = store.load(tables([Path(sys.argv[1])]).tables, "benchmark")
-    assert report.new == report.rows, report
-    print(time.perf_counter() - wall, time.process_time() - own, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-"""
+def _loaded_here(file: Path, url: str) -> tuple[float, float, float]:
+    import pandas  # noqa: F401 - loading imports it, and that is not measured
+
+    from modak.ingest.reading import tables
+    from modak.store import open_store
+    from modak.store.audit import Actor
+
+    def load() -> None:
+        told = store.load(tables([file]).tables, Actor("benchmark"))
+        if told.new != told.rows:
+            raise SystemExit(f"{file}: {told.new} of {told.rows} rows are new")
+
+    with open_store(url, fill=False) as store:
+        took = measured(load)
+    return *took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def report(kind: str, rows: int, raw: tuple[float, float], own: tuple[float, float, float]) -> None:

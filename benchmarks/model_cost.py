@@ -14,7 +14,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.output import say
-from modak.perfmodel import intervals
+from modak.perfmodel.intervals import half_widths
 from modak.perfmodel.relatives import compare, pool
 from modak.perfmodel.scaling import Series, evaluate, fit_many
 
@@ -33,8 +33,8 @@ def main() -> None:
     work: dict[str, Callable[[], object]] = {
         f"fit {SERIES} series of {SIZES} sizes, with validation": lambda: fit_many(series),
         "fit one series": lambda: fit_many(series[:1]),
-        f"predict {CANDIDATES} candidates with interval": lambda: intervals.quantile(evaluate(mixtures[0], sizes), 0.95),
-        "predict 40 distinct sizes with interval": lambda: intervals.quantile(evaluate(mixtures[0], few), 0.95),
+        f"predict {CANDIDATES} candidates with interval": lambda: half_widths(evaluate(mixtures[0], sizes)),
+        "predict 40 distinct sizes with interval": lambda: half_widths(evaluate(mixtures[0], few)),
         f"compare with {RELATIVES} relatives": lambda: compare(series[0], series[1 : RELATIVES + 1]),
         f"pool {RELATIVES} relatives at {CANDIDATES} candidates": lambda: pool(evaluate(mixtures[0], sizes), 128.0, kin, sizes),
     }

@@ -13,7 +13,8 @@ case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
 cd "$(dirname "$0")"
 sha256sum --check --quiet SHA256SUMS
 "$python" -m venv "$folder"
-# Without --force-reinstall pip leaves an installed package of the same version number as it is, and says nothing.
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-compile --force-reinstall wheels/*.whl
+# Without --force-reinstall pip leaves an installed package of the same version number as it is, and says nothing. It compiles them, because
+# those who run MODAK may not write here: each start would compile everything again.
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall wheels/*.whl
 "$folder/bin/modak" --version
 echo "installed: $folder/bin/modak"

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
-Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
 
-class Cache(Generic[Key, Answer]):
-    """At most ``most`` results of a pure function, by key; the oldest goes first. Thread-safe; two threads may compute the same result."""
+class Cache:
+    """At most ``most`` results of a pure function, by key; the oldest goes first. Thread-safe; two threads may compute the same result.
+
+    All results of a cache come from one ``work_out``, which says their type.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._found: dict[Key, Answer] = {}
+        self._found: dict[Hashable, Any] = {}
         self._lock = Lock()
 
-    def get(self, key: Key, work_out: Callable[[], Answer]) -> Answer:
+    def get(self, key: Hashable, work_out: Callable[[], Answer]) -> Answer:
         """The result for a key, from ``work_out`` if it is not stored. A result is never ``None``."""
-        found = self._found.get(key)
+        found: Answer | None = self._found.get(key)
         if found is not None:
             return found
         found = work_out()

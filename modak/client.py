@@ -293,12 +293,13 @@ def _connect(scheme: str, host: str, port: int | None, timeout: float) -> http.c
 
 
 def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
-    """Results as a table of text, in the order of the results table's columns."""
+    """Results as a table of text, in the order of the results table's columns; without doubts, which are not of the results' files."""
     from modak.ingest.columns import header
     from modak.ingest.values import cell
 
     columns = header({name for item in items for name in item if name.startswith("params.")})
-    return columns, ({name: cell(item.get(name)) for name in columns} for item in items)
+    told = ({**item, "suspect": None} if item.get("doubted") else item for item in items)
+    return columns, ({name: cell(item.get(name)) for name in columns} for item in told)
 
 
 def _chosen(chosen: Selection) -> dict[str, Any]:

@@ -41,6 +41,11 @@ PASSED: Final = (
     "PBS_CONF_FILE",
     "PBS_SERVER",
     "PBS_DEFAULT",
+    "SGE_ROOT",
+    "SGE_CELL",
+    "SGE_QMASTER_PORT",
+    "SGE_EXECD_PORT",
+    "SGE_CLUSTER_NAME",
     "MODULEPATH",
     "LMOD_CMD",
 )
@@ -64,6 +69,8 @@ WITHOUT_SCONTROL: Final[Mapping[str, tuple[str, ...]]] = {
     "pbsnodes": ("pbsnodes", "-a"),
     "qstat": ("qstat", "-Qf"),
     "qstat-server": ("qstat", "-Bf"),
+    "qhost": ("qhost", "-q"),
+    "qconf": ("qconf", "-sq", "*"),
 }
 """Commands that run if ``scontrol`` is missing or prints nothing."""
 ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -116,16 +116,10 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     gpus = shape.gpus_per_node if programme.decision.target.node else shape.gpus_per_node or None
     counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
     ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
-    free = {"core_count": None, "core_count_per_process": None}
-    wishes = one_run(request, shape.compiler)
-    fixed = request.model_copy(
-        update={
-            "job_options": request.job_options.model_copy(update={**counts, **free}),
-            "application": request.application.model_copy(
-                update={**ranks, "result_file": _result_file(request, programme.decision, proposal.index)}
-            ),
-            "optimisation": request.optimisation.model_copy(update=wishes),
-        }
+    fixed = request.changed(
+        job_options={**counts, "core_count": None, "core_count_per_process": None},
+        application={**ranks, "result_file": _result_file(request, programme.decision, proposal.index)},
+        optimisation=one_run(request, shape.compiler),
     )
     own = _own(programme.decision, proposal.index)
     return optimise(fixed, replace(facts, models=(own,)) if own else facts)

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from modak.cache import Cache
 from modak.facts import Facts, Result, same_name
 from modak.images.selection import Catalogue, catalogue
-from modak.perfmodel import startup
+from modak.perfmodel import Curve, startup
 from modak.results.metrics import Metric, counted, metric
 from modak.rules import Rulebook, rulebook
-
-if TYPE_CHECKING:
-    from modak.choosing.candidates import Candidates
-    from modak.choosing.scoring import Columns, Shaped
-    from modak.choosing.software import Software
-    from modak.jobs.assembly import Configured
-    from modak.perfmodel import Curve
-    from modak.target import Target
-
-MOST_TARGETS, MOST_QUESTIONS, MOST_CANDIDATES, MOST_COLUMNS, MOST_BLOCKS = 512, 512, 512, 512, 512
-MOST_SOFTWARE, MOST_CONFIGURED = 1024, 1024
 
 
 @dataclass(frozen=True)
@@ -75,39 +64,39 @@ class Prepared(Facts):
         return tuple(sorted(found, key=lambda name: (name is None, name or "")))
 
     @cached_property
-    def targets(self) -> Cache[Hashable, Target]:
+    def targets(self) -> Cache:
         """Resolved targets."""
-        return Cache(MOST_TARGETS)
+        return Cache(512)
 
     @cached_property
-    def questions(self) -> Cache[Hashable, Hashable]:
+    def questions(self) -> Cache:
         """One object for each question to the models, so that keys of other caches need not compare all of its parts."""
-        return Cache(MOST_QUESTIONS)
+        return Cache(512)
 
     @cached_property
-    def candidates(self) -> Cache[Hashable, Candidates]:
+    def candidates(self) -> Cache:
         """Candidates of requests that give their number of nodes."""
-        return Cache(MOST_CANDIDATES)
+        return Cache(512)
 
     @cached_property
-    def columns(self) -> Cache[Hashable, Columns]:
+    def columns(self) -> Cache:
         """Predictions of all candidates of a request."""
-        return Cache(MOST_COLUMNS)
+        return Cache(512)
 
     @cached_property
-    def blocks(self) -> Cache[Hashable, Shaped]:
+    def blocks(self) -> Cache:
         """Predictions of one shape for a block of node counts, for requests that give their number of nodes."""
-        return Cache(MOST_BLOCKS)
+        return Cache(512)
 
     @cached_property
-    def software(self) -> Cache[Hashable, Software]:
+    def software(self) -> Cache:
         """Chosen images and rules."""
-        return Cache(MOST_SOFTWARE)
+        return Cache(1024)
 
     @cached_property
-    def configured(self) -> Cache[Hashable, Configured]:
+    def configured(self) -> Cache:
         """What the jobs of a configuration have in common."""
-        return Cache(MOST_CONFIGURED)
+        return Cache(1024)
 
     def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = ()) -> Prepared:
         """The same knowledge with other results and models (as in :class:`Facts`); the indexes are shared."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
+from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.sensitivity import lines as sensitivity
 from modak.choosing.shapes import Shape
-from modak.choosing.switching import OpenSwitch
 from modak.choosing.switching import lines as switch_lines
 from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
@@ -66,7 +66,7 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
 def _layout_line(decision: Decision, shape: Shape) -> str:
     """Why this layout: how much faster it is than the next one at the same size."""
     ranks, threads, nodes = shape.ranks_per_node, shape.threads_per_rank, decision.nodes
-    text = f"layout: {counted(ranks, 'rank')} per node x {counted(threads, 'thread')} per rank{_mpi_text(shape)}"
+    text = f"layout: {counted(ranks, 'rank')} per node x {counted(threads, 'thread')} per rank{_beside_counts(shape)}"
     scored, best = decision.scored, decision.best
     laid_out = np.array([each.laid_out_as(shape) for each in decision.candidates.shapes])
     rivals = np.flatnonzero(~laid_out[scored.shape] & (scored.nodes == nodes) & np.isfinite(scored.time)).tolist()
@@ -105,19 +105,25 @@ def _described(decision: Decision, index: int) -> str:
 
 def _shape_text(decision: Decision, index: int) -> str:
     shape = decision.shape_at(index)
-    return f"{shape.ranks_per_node}x{shape.threads_per_rank}{_mpi_text(shape)}"
+    return f"{shape.ranks_per_node}x{shape.threads_per_rank}{_beside_counts(shape)}"
 
 
-def _mpi_text(shape: Shape) -> str:
-    parts = [f"{shape.mpi or 'MPI'} of the {shape.mpi_from}" if shape.mpi_from else "", "hyper-threads" if shape.hyperthreads else ""]
-    said = ", ".join(part for part in parts if part)
+def _beside_counts(shape: Shape) -> str:
+    gpus = shape.gpus_per_node
+    parts = [
+        counted(gpus, "GPU") if gpus not in (0, shape.ranks_per_node) else "",
+        f"{shape.mpi or 'MPI'} of the {shape.mpi_from}" if shape.mpi_from else "",
+        "hyper-threads" if shape.hyperthreads else "",
+    ]
+    said = ", ".join(filter(None, parts))
     return f" ({said})" if said else ""
 
 
 def _nodes_line(decision: Decision, choice: Choice) -> str:
     predicted, nodes = choice.prediction, choice.configuration.nodes
-    if decision.candidates.given.nodes or decision.candidates.given.ranks:
-        return f"nodes: {nodes}, as requested"
+    given = decision.candidates.given
+    if given.nodes or given.ranks:
+        return f"nodes: {nodes}, {'as requested' if given.nodes else f'for the {given.ranks} ranks that are requested'}"
     text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
     excluded = missed(decision)
     if not excluded:

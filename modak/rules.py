@@ -21,7 +21,7 @@ from packaging.version import InvalidVersion, Version
 
 from modak.cache import Cache
 from modak.errors import Fault, RequestError
-from modak.facts import Condition, Rule
+from modak.facts import Condition, Rule, same_runtime
 from modak.jobs.spec import RuleText
 from modak.script.parts import allowed
 from modak.script.shelltext import rule_fault
@@ -30,7 +30,6 @@ from modak.text.words import Word, parse
 
 EXCLUSIVE: Final = (frozenset({"KMP_AFFINITY"}), frozenset({"GOMP_CPU_AFFINITY"}), frozenset({"OMP_PROC_BIND", "OMP_PLACES"}))
 """Ways to bind threads, of which one script uses one: Intel's OpenMP runtime lets KMP_AFFINITY override OpenMP's own."""
-_SAME_RUNTIME: Final[Mapping[str, str]] = {"singularity": "apptainer"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Rulebook:
     """The names in each rule's condition, folded, by key."""
     places: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
     """Positions of the rules by key and name. Each rule stands under the names of one key; rules without names under :data:`_ANYWHERE`."""
-    cache: Cache[tuple[int, ...], Applied] = field(default_factory=lambda: Cache(256), compare=False)
+    cache: Cache = field(default_factory=lambda: Cache(256), compare=False)
 
 
 _ANYWHERE: Final = ("", "")
@@ -140,16 +139,8 @@ def _option_words(rule: Rule) -> tuple[Word, ...]:
     return parse(text, field=f"rules.{rule.name}.launcher_options", names=re.findall(r"\$\{([A-Za-z0-9_]+)\}", text))
 
 
-def holds(when: Condition, situation: Situation) -> bool:
-    """Whether every given key of the condition matches the situation.
-
-    >>> holds(Condition(system=("supermuc-ng",)), Situation(system="supermuc_ng")), holds(Condition(system=("supermuc-ng",)), Situation())
-    (True, False)
-    """
-    return _holds(_wanted(when), when, _known(situation), situation)
-
-
 def _holds(wanted: Mapping[str, frozenset[str]], when: Condition, known: Mapping[str, frozenset[str]], situation: Situation) -> bool:
+    """Whether every given key of a condition matches; ``wanted`` and ``known`` are the names in condition and situation, folded."""
     return (
         all(not names.isdisjoint(known[key]) for key, names in wanted.items())
         and _in(when.application_version, situation.application_version)
@@ -160,10 +151,7 @@ def _holds(wanted: Mapping[str, frozenset[str]], when: Condition, known: Mapping
     )
 
 
-NAMES: Final = (
-    *("application", "app_type", "framework", "compiler", "distribution", "system", "partition", "scheduler", "launcher", "runtime"),
-    *("processor_vendor", "accelerator", "interconnect", "mpi", "mpi_from", "storage_class"),
-)
+NAMES: Final = tuple(name for name, key in Condition.model_fields.items() if key.default == ())
 """Keys of a condition that are lists of names."""
 
 
@@ -244,8 +232,7 @@ def _line(rule: Rule, set_by: Mapping[str, Rule]) -> str:
 
 @lru_cache(maxsize=1024)
 def _folded(name: str) -> str:
-    plain = name.lower().replace("_", "-")
-    return _SAME_RUNTIME.get(plain, plain)
+    return same_runtime(name.lower().replace("_", "-"))
 
 
 def _in(versions: str | None, actual: str | None) -> bool:

@@ -268,7 +268,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "value": "in `unit`, or in the metric's own unit",
     "unit": "of `value`; not given: the metric's own",
     "repeat": "number of the repetition",
-    "measured_at": "ISO 8601 with offset",
+    "measured_at": "a date (from 00:00 UTC), or ISO 8601 with an offset",
     "source": "citation or file",
     "suspect": "why no model rests on it",
     "params": "further parameters by name; also written as params.NAME each",

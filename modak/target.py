@@ -25,12 +25,10 @@ from modak.facts import (
     System,
     mpi_family,
     same_name,
+    same_runtime,
 )
 from modak.prepared import prepared
 from modak.text.amounts import counted
-
-SAME_RUNTIME = ({"apptainer", "singularity"},)
-"""Runtimes that run each other's images and take each other's options."""
 
 
 @dataclass(frozen=True)
@@ -61,28 +59,43 @@ class Target:
 
     def asks_for(self, nodes: int, seconds: int | None = None) -> str | None:
         """The partition that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
-        queue = self._queue(nodes, seconds)
+        queue = self.queue_for(nodes, seconds)
         name = self.scheduler_partition or (queue.name if queue else None)
         never = self.system is not None and self.system.partition_directive == "never"
         return None if never and self.partition and name in self.partition.scheduler_names else name
 
     def qos_for(self, nodes: int, seconds: int | None = None) -> str | None:
         """The quality of service that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
-        queue = None if self.qos else self._queue(nodes, seconds)
+        queue = None if self.qos else self.queue_for(nodes, seconds)
         return self.qos or (queue.qos if queue else None) or (self.partition.qos if self.partition else None)
 
-    def _queue(self, nodes: int, seconds: int | None) -> Queue | None:
+    def queue_for(self, nodes: int, seconds: int | None = None) -> Queue | None:
+        """The queue that a script for that many nodes and seconds (not given: any) asks for; ``None``: the partition has no queues."""
         return self.partition.queue_for(self._queues(nodes), seconds) if self.partition else None
 
     def _queues(self, nodes: int) -> Sequence[Queue]:
-        """The queues for a job of that many nodes: those that the request names, even if they do not take it, else all that do."""
+        """The queues for a job of that many nodes: those that the request names, even if they do not take it, else all that do, else
+        the nearest."""
         if self.partition is None:
             return ()
         taking = self.partition.queues_for(nodes)
-        if not (self.scheduler_partition or self.qos):
-            return taking
-        meant = [queue for queue in self.partition.queues if queue.name == self.scheduler_partition or (self.qos and queue.qos == self.qos)]
-        return [queue for queue in meant if queue in taking] or meant or taking
+        nearest = sorted(self.partition.queues, key=lambda queue: max(queue.min_nodes - nodes, nodes - queue.max_nodes))[:1]
+        return [queue for queue in self._meant if queue in taking] or self._meant or taking or nearest
+
+    @cached_property
+    def _meant(self) -> Sequence[Queue]:
+        """The queues that the request names, also by their quality of service."""
+        queues = self.partition.queues if self.partition else ()
+        return [queue for queue in queues if queue.name == self.scheduler_partition or (self.qos and queue.qos == self.qos)]
+
+    @cached_property
+    def job_nodes(self) -> tuple[int, int] | None:
+        """The fewest and the most nodes of a job in the queues that the request names, else in any; ``None``: unknown."""
+        if self.partition is None:
+            return None
+        queues = self._meant or self.partition.queues
+        most = max((queue.max_nodes for queue in queues), default=self.partition.job_nodes)
+        return min((queue.min_nodes for queue in queues), default=1), min(most, self.partition.job_nodes)
 
     def longest(self, nodes: int) -> int | None:
         """Seconds that a job of that many nodes may run, in the queue that is asked for or any that takes it; ``None``: unknown."""
@@ -284,9 +297,9 @@ def _runtime(asked: str | None, system: System, notes: list[Notice]) -> tuple[Ru
     if not system.runtimes:
         return RuntimePolicy(name=asked), (f"runtime: {asked}, as requested; {system.name} states no policy",)
     for policy in allowed:
-        if _same(policy.name, asked):
+        if same_runtime(policy.name) == same_runtime(asked):
             return policy, (f"runtime: {policy.name}, as requested and allowed on {system.name}",)
-    refused = next((policy for policy in system.runtimes if _same(policy.name, asked)), None)
+    refused = next((policy for policy in system.runtimes if same_runtime(policy.name) == same_runtime(asked)), None)
     message = f"{system.name} does not allow {asked}{_policy_text(refused)}; allowed: {', '.join(p.name for p in allowed) or 'none'}"
     used = f"{first.name} is used instead" if first else "the job runs without a container"
     notes.append(Notice(field="target.container_runtime", message=f"{message}; {used}"))
@@ -305,10 +318,6 @@ def _policy_text(policy: RuntimePolicy | None) -> str:
         return ""
     parts = [part for part in (policy.reason, f"as of {policy.as_of}" if policy.as_of else None) if part]
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other or any({one, other} <= group for group in SAME_RUNTIME)
 
 
 def _runtime_without_facts(request: Request) -> tuple[RuntimePolicy | None, tuple[str, ...]]:

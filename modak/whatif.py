@@ -28,6 +28,8 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "opt_build": ("optimisation", "enable_opt_build"),
 }
 """Short names of the fields that are changed most, with their paths in the job; other fields are given by their dotted path."""
+AMOUNTS: Final = {"node-hours": "node_hours", "energy": "energy_kwh", "cost": "cost"}
+"""What a choice takes, with its field."""
 WORDS: Final[Mapping[str, bool]] = {"true": True, "on": True, "false": False, "off": False}
 
 
@@ -61,7 +63,8 @@ def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """How the second choice compares with the first: ratio of times with its interval, ratio of node-hours, number of workers.
+    """How the second choice compares with the first: ratio of times with its interval, of node-hours, and of energy and cost where nodes
+    differ in them; in training, number of workers.
 
     Choices are those of ``recommend``, as JSON. The two predictions are taken to err independently; if they err alike, the interval is
     wider than necessary.
@@ -74,11 +77,12 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     low, high, level = ratio * math.exp(-reach), ratio * math.exp(reach), one["prediction"]["level"]
     clear = "" if low > 1 or high < 1 else "; the interval includes 1, so either may be faster"
     rests = " and ".join(dict.fromkeys(choice["prediction"]["basis"] for choice in (one, other)))
-    hours = other["node_hours"] / one["node_hours"]
     lines = [f"B takes {ratio:.3g} x the time of A ({level:.0%} interval {low:.3g} to {high:.3g}; {rests}){clear}"]
-    lines.append(f"B takes {hours:.3g} x the node-hours of A")
+    ratios = {name: f"{other[key] / one[key]:.3g}" for name, key in AMOUNTS.items() if one.get(key) and other.get(key)}
+    lines += [f"B takes {said} x the {name} of A" for name, said in ratios.items() if name == "node-hours" or said != ratios["node-hours"]]
     batches = [choice["configuration"].get("workers") for choice in (one, other)]
-    if None not in batches and batches[0] != batches[1]:
+    training = any(choice["configuration"].get("global_batch") or choice["prediction"].get("per") == "epoch" for choice in (one, other))
+    if training and None not in batches and batches[0] != batches[1]:
         lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training this changes the global batch, and what an epoch achieves")
     return tuple(lines)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,26 @@ def test_the_core_imports_no_module_of_the_shell() -> None:
     """The shell calls the core, never the other way round."""
     shell = {f"modak.{name}" for name in SHELL}
     assert [(place, name) for place, name in imports() if within(name, shell)] == []
+
+
+def test_the_core_imports_in_one_order() -> None:
+    """No circle at the heads of modules, not even of types: each can be read after those that it imports.
+
+    Only ``plugins`` names what it will find, and a plug-in the Protocol of its own package.
+    """
+    graph: dict[str, set[str]] = {dotted(path): set() for path, _ in modules(core_only=True)}
+    for path, tree in modules(core_only=True):
+        typing = (node for part in tree.body if isinstance(part, ast.If) for node in part.body)
+        named = ((node.module, alias.name) for node in (*tree.body, *typing) if isinstance(node, ast.ImportFrom) for alias in node.names)
+        found = {f"{module}.{name}" if f"{module}.{name}" in graph else str(module) for module, name in named}
+        graph[dotted(path)] = {one for one in found & set(graph) if not f"{dotted(path)}.".startswith(f"{one}.")}
+    graph["modak.plugins"].clear()
+    TopologicalSorter(graph).prepare()
+
+
+def dotted(path: str) -> str:
+    """The name of the module in a file."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def test_the_core_opens_prints_and_asks_for_nothing() -> None:

@@ -9,13 +9,13 @@ from modak.cache import Cache
 @given(st.lists(st.integers(0, 20)), st.integers(1, 10))
 def test_what_is_kept_is_what_is_worked_out(keys: list[int], most: int) -> None:
     """In any order of questions, however few answers are kept."""
-    kept: Cache[int, int] = Cache(most)
+    kept = Cache(most)
     assert [kept.get(key, lambda key=key: key + 100) for key in keys] == [key + 100 for key in keys]  # type: ignore[misc]
 
 
 def test_the_oldest_answer_makes_room() -> None:
     """Two are kept: the third question is asked anew, the second is not."""
-    kept: Cache[str, str] = Cache(2)
+    kept = Cache(2)
     asked: list[str] = []
 
     def ask(key: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from modak.client import Client, Remote, client
+from modak.client import Client, Remote, _rows, client
 from modak.errors import Infeasible, ModakError, RequestError, Unavailable
 from modak.service import Service, open_service
 from modak.settings import Settings
@@ -54,7 +54,7 @@ def test_optimise_and_recommend_are_the_same(local: Service, remote: Client) -> 
     assert remote.recommend(document) == local.recommend(document)
     document["job"]["optimisation"]["objective"] = {"budget_node_hours": 1}
     found = remote.recommend(document, closest=True)
-    assert found["missed"].startswith("1 node-hours are not enough")
+    assert found["missed"].startswith("a budget of 1 node-hour is not enough")
     assert found == local.recommend(document, closest=True)
 
 
@@ -123,6 +123,15 @@ def test_an_export_holds_the_same_rows(local: Service, remote: Client) -> None:
     (columns, rows), (expected, stored) = remote.export({"application": "3dgan"}), local.export({"application": "3dgan"})
     assert columns == expected
     assert list(rows) == list(stored)
+
+
+def test_an_export_over_http_is_the_same_with_doubts(own_database: Path) -> None:
+    """In the column ``suspect`` they would be other rows when the file is loaded again, and nobody could confirm them."""
+    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as service:
+        service.doubt([service.results({"application": "3dgan"})["items"][0]["id"]], "a slip")
+        items = service.results({"application": "3dgan"}, limit=1000)["items"]
+        assert list(_rows(items)[1]) == list(service.export({"application": "3dgan"})[1])
+    assert [item["suspect"] for item in items if "doubted" in item] == ["a slip"]
 
 
 def test_faults_come_back_with_their_fields_and_status(local: Service, remote: Client) -> None:

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from modak import dsl
 from modak.facts import Rule
 from modak.store import open_store
+from modak.store.audit import Actor
 from modak.text.words import Joined
 from tests.uncached import answer
 
@@ -233,7 +234,7 @@ def database(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) 
     """The packaged knowledge, and rules that ask for what none of its own asks for."""
     file = Path(shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path_factory.mktemp("memory") / "own.db"))
     with open_store(f"sqlite:///{file}") as store:
-        store.add([Rule.model_validate(rule) for rule in RULES], "the test")
+        store.add([Rule.model_validate(rule) for rule in RULES], Actor("the test"))
     return file
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -366,6 +367,19 @@ def test_an_optimised_build_that_nobody_has_becomes_a_recipe_and_a_build_job(kno
     assert found.plan.recipe is not None
     assert found.texts.definition.startswith("BootStrap: docker")
     assert "singularity build" in found.texts.build_script
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"partition": "general", "node_count": 4}, "queue general .* 17 to 768 nodes, but this one has 4: .*; micro would take it"),
+        ({"node_count": 5000}, "queue large .* 769 to 3168 nodes, but this one has 5000: the scheduler will reject it$"),
+    ],
+)
+def test_a_queue_that_does_not_take_the_job_is_warned_of(asked: dict[str, Any], says: str, known: Known) -> None:
+    """And named in the script all the same: the default one would have other nodes or limits."""
+    found = answer(example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={}), known)
+    assert [re.search(says, one.message) is not None for one in found.plan.warnings if "queue" in one.message] == [True]
 
 
 def test_too_many_nodes_are_infeasible(known: Known) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,6 +19,11 @@ def choice(value: float | None, spread: float = 0.1, workers: int = 8) -> dict[s
     known = {} if value is None else {"value": value, "lower": value * math.exp(-spread), "upper": value * math.exp(spread)}
     prediction = {"level": 0.9, "basis": "none" if value is None else "measured", **known}
     return {"configuration": {"workers": workers}, "prediction": prediction, "node_hours": value and value / 60}
+
+
+def of_epochs(told: dict[str, Any]) -> dict[str, Any]:
+    """The choice of a training run."""
+    return {**told, "prediction": {**told["prediction"], "per": "epoch"}}
 
 
 def test_names_stand_for_fields() -> None:
@@ -73,9 +79,17 @@ def test_the_ratio_has_an_interval() -> None:
     assert "either may be faster" not in clear[0]
 
 
-def test_other_numbers_of_workers_are_said() -> None:
-    """An epoch is not worth the same."""
-    assert any("global batch" in text for text in against(choice(1.0), choice(1.0, workers=16)))
+@pytest.mark.parametrize(("kind", "said"), [(of_epochs, True), (dict, False)])
+def test_other_numbers_of_workers_are_said_of_training(kind: Callable[[dict[str, Any]], dict[str, Any]], said: bool) -> None:
+    """An epoch is not worth the same; a solver has no batch."""
+    assert any("global batch" in text for text in against(kind(choice(1.0)), kind(choice(1.0, workers=16)))) == said
+
+
+def test_costs_are_compared_where_node_hours_do_not_tell() -> None:
+    """Nodes with GPUs cost more; nodes of one kind cost as their hours do."""
+    one, other = {**choice(60.0), "cost": 1.0}, choice(30.0)
+    assert "B takes 2 x the cost of A" in against(one, {**other, "cost": 2.0})
+    assert len(against(one, {**other, "cost": 0.5})) == len(against(one, other))
 
 
 def test_unknown_times_are_not_compared() -> None:

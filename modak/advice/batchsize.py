@@ -5,20 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from modak.choosing.chosen import Chosen
-from modak.choosing.shapes import Shape
 from modak.text.amounts import counted
 
 LARGEST_WITHOUT_LOSS: Final = 8192
 """Global batch up to which ResNet-50 on ImageNet lost no accuracy (PRACE guide on deep learning 2019, section 3.3)."""
 WARM_UP_EPOCHS: Final = 5
 """Of 90, in the published run with a global batch of 14,336 (the same, section 6.2.7)."""
-
-
-def global_batch(shape: Shape, nodes: int) -> int | None:
-    """Samples in one step over all workers (ranks, or GPUs where there are GPUs)."""
-    if shape.batch_size is None:
-        return None
-    return shape.batch_size * nodes * shape.workers_per_node
 
 
 def learning_rate(chosen: Chosen) -> str | None:
@@ -32,7 +24,7 @@ def learning_rate(chosen: Chosen) -> str | None:
 
 def large(chosen: Chosen) -> str | None:
     """The global batch, if it is larger than :data:`LARGEST_WITHOUT_LOSS`."""
-    batch = global_batch(chosen.shape, chosen.nodes)
+    batch = chosen.shape.global_batch(chosen.nodes)
     return _batch(chosen) if batch and batch > LARGEST_WITHOUT_LOSS else None
 
 
@@ -43,7 +35,7 @@ def by_layout(chosen: Chosen) -> str | None:
 
 
 def _batch(chosen: Chosen) -> str:
-    batch, each = global_batch(chosen.shape, chosen.nodes), chosen.shape.batch_size
+    batch, each = chosen.shape.global_batch(chosen.nodes), chosen.shape.batch_size
     if batch is None:
         return f"the global batch is {chosen.workers} times the batch of a worker, which neither the request nor the results state"
     samples = chosen.request.optimisation.workload.samples

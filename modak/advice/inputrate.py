@@ -35,14 +35,17 @@ def rate(chosen: Chosen) -> str | None:
     if shared is None or shared.bandwidth_gbs is None:
         return f"{text}; the bandwidth of {chosen.target.title}'s shared file system is not recorded"
     part = needed / (shared.bandwidth_gbs * 1e9)
-    busy = "; other jobs need it too, so read from storage on the nodes instead" if part > BUSY else ""
+    instead = ", so read from storage on the nodes instead" if local_copy(chosen) else ""
+    busy = f"; other jobs need it too{instead}" if part > BUSY else ""
     return f"{text}; {shared.name} provides {shared.bandwidth_gbs:g} GB/s for all jobs together, so the run needs {part:.2g} of it{busy}"
 
 
 def small_files(chosen: Chosen) -> str | None:
-    """Number and mean size of the files, if they are small."""
+    """Number and mean size of the files, if they are small; ``None`` if the job unpacks them where it runs."""
     data = _data(chosen)
     if data is None or not data.files or not data.size_bytes or data.size_bytes / data.files >= SMALL_FILE_BYTES:
+        return None
+    if any(copy.unpack for copy in chosen.request.application.stage_in):
         return None
     epoch = _epoch_s(chosen)
     opened = f", {data.files / epoch[0]:,.0f} opened per second (basis: {chosen.prediction.basis})" if epoch else ""
@@ -50,13 +53,22 @@ def small_files(chosen: Chosen) -> str | None:
 
 
 def local_copy(chosen: Chosen) -> str | None:
+    """The storage of a node that the data set fits; ``None`` if it fits none, is read only once, or the job copies data already."""
+    room = None if chosen.request.application.stage_in else _room(chosen)
+    if room is None:
+        return None
+    able = chosen.nodes == 1 or chosen.target.scheduler == "slurm"
+    return f"{room}; application.stage_in does so{'' if able else ' only under Slurm or on one node'}"
+
+
+def _room(chosen: Chosen) -> str | None:
     """Whether the data set fits the local storage or the memory of a node; ``None`` if not, or if the run reads it only once."""
     data, node, epochs = _data(chosen), chosen.target.node, chosen.request.optimisation.workload.epochs
     if data is None or data.size_bytes is None or node is None or not epochs or epochs < 2:
         return None
     gigabytes = data.size_bytes / 1e9
     if node.local_storage_gb and gigabytes <= node.local_storage_gb:
-        return f"its {gigabytes:.3g} GB fit the {node.local_storage_gb:g} GB of local storage on a node of {chosen.target.title}"
+        return f"its {size(data.size_bytes)} fit the {node.local_storage_gb:g} GB of local storage on a node of {chosen.target.title}"
     usable, taken = usable_gb(chosen.target), needed_gb(chosen.request, chosen.shape.ranks_per_node)
     if usable and gigabytes <= MEMORY_PART * (usable - taken):
         said = (
@@ -64,7 +76,7 @@ def local_copy(chosen: Chosen) -> str | None:
             if taken
             else ", and the request does not state what the ranks need"
         )
-        return f"its {gigabytes:.3g} GB fit the memory of a node ({usable:g} GB usable{said})"
+        return f"its {size(data.size_bytes)} fit the memory of a node ({usable:g} GB usable{said})"
     return None
 
 
@@ -72,7 +84,7 @@ def stripes(chosen: Chosen) -> str | None:
     """The Lustre file system to stripe on; ``None`` for small data, or without Lustre (GPFS stripes by itself)."""
     data = _data(chosen)
     lustre = next((fs for fs in _filesystems(chosen) if fs.kind == "lustre"), None)
-    if data is None or data.size_bytes is None or data.size_bytes < LARGE or lustre is None or local_copy(chosen):
+    if data is None or data.size_bytes is None or data.size_bytes < LARGE or lustre is None or _room(chosen):
         return None
     return f"{size(data.size_bytes)} on {lustre.name}"
 

@@ -14,9 +14,10 @@ from modak.advice import batchsize, inputrate
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import ASSUMED
 from modak.choosing.wishes import is_build, stated_nodes
-from modak.choosing.workload import MOST_NAMED, stated
+from modak.choosing.workload import LENGTHS, MOST_NAMED, stated
 from modak.dsl import Prediction
 from modak.facts import Rule
+from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.text.amounts import counted, listed
 from modak.text.units import clock
@@ -106,8 +107,10 @@ def _pilot(chosen: Chosen) -> str | None:
 def _length(chosen: Chosen) -> str | None:
     """What the predicted time covers, if request and results do not give the length of the run in the same unit."""
     work, per = chosen.request.optimisation.workload, chosen.prediction.per
-    if per == "step" and stated(work, "step") is None:
-        return "the predicted time is for one step: give the number of steps in workload.steps"
+    one = next((each for each in LENGTHS if each == per and stated(work, each) is None), None)
+    if one is not None and chosen.request.optimisation.app_type != "ai_inference":
+        also = "" if chosen.request.job_options.wall_time_limit else ", and the wall time limit that follows from it,"
+        return f"the predicted time{also} is for one {one}: give the number of {one}s in workload.{one}s"
     named = [f"{count:g} {word}" for count, word in ((work.epochs, "epochs"), (work.steps, "steps")) if count]
     if per != "run" or not (named or work.amount):
         return None
@@ -155,6 +158,11 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
     told = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
     silent = ["params.NAME" if name == "params" else name for name, value in told.items() if value is None or value == {}]
     other = [f"{name} {_said(value)}" for name, value in told.items() if value is not None and value != {}]
+    pairs = [(name, getattr(chosen.curve.layout, name), getattr(chosen.shape.layout, name)) for name in COUNTS] if chosen.curve else []
+    apart = {name: there for name, there, here in pairs if there and here and there != here}
+    if apart.keys() - {"batch_size"}:
+        other.append(f"layouts other than {chosen.shape.ranks_per_node}x{chosen.shape.threads_per_rank}")
+    other += [f"batch_size {apart['batch_size']}"] if "batch_size" in apart else []
     on_gpus = chosen.curve.on_gpus if chosen.curve else None
     if on_gpus is not None and on_gpus != (chosen.shape.gpus_per_node > 0):
         other.append("on GPUs" if on_gpus else "without GPUs")

@@ -111,6 +111,7 @@ def _measured() -> Schema:
             **known,
             "id": _whole("its number, which doubts and confirmations name"),
             "suspect": _text("why no model rests on it"),
+            "doubted": {"const": True, "description": "`suspect` is a doubt of this service, not of the row's file"},
             "replaced_at": _text("when another took its place", format="date-time"),
             "replaced_by": _text("who loaded that one"),
             "replaced_from": _text("the file of that one"),

@@ -7,14 +7,14 @@ A connection is closed if a request's headers do not arrive in time or are too l
 from __future__ import annotations
 
 import asyncio
-import os
-from functools import cache
 from typing import Any, Final
 
+from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from modak.api.limits import LONGEST_ADDRESS, LONGEST_HEADERS
-from modak.settings import read_settings
+from modak.api.problems import problem
+from modak.errors import Fault
 
 LONGEST: Final = LONGEST_ADDRESS + LONGEST_HEADERS
 FRAMED: Final = 8
@@ -24,8 +24,10 @@ FRAMED: Final = 8
 class Connection(HttpToolsProtocol):
     """uvicorn's connection with a time limit for headers, from the start of the connection and from the first byte of each request."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, config: Config, *arguments: Any, **named: Any) -> None:
+        super().__init__(config, *arguments, **named)
+        self._patience: float = config.loaded_app.state.settings.header_s
+        """Seconds for headers, as the worker read them at its start: by now the settings may be others, or wrong."""
         self._deadline: asyncio.TimerHandle | None = None
         self._head = 0
         """Bytes of headers so far."""
@@ -76,21 +78,22 @@ class Connection(HttpToolsProtocol):
         self._stop()
         super().on_headers_complete()
 
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP request, or has a method that nobody knows, with a problem document instead of uvicorn's plain text."""
+        answer = problem(400, "bad request", [Fault("", "no HTTP request, or an unknown method")], {"Connection": "close"})
+        head = b"".join(b"%s: %s\r\n" % field for field in (*self.server_state.default_headers, *answer.raw_headers))
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + answer.body)
+        self.transport.close()
+
     def _idle(self) -> bool:
         cycle: Any = self.cycle  # none before the first request
         return cycle is None or cycle.response_complete
 
     def _wait(self) -> None:
         self._stop()
-        self._deadline = self.loop.call_later(_patience(), self.transport.close)
+        self._deadline = self.loop.call_later(self._patience, self.transport.close)
 
     def _stop(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline, self._head = None, 0
-
-
-@cache
-def _patience() -> float:
-    """Seconds for headers, from the environment: uvicorn creates connections itself and cannot pass settings on."""
-    return read_settings(os.environ).header_s

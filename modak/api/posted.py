@@ -258,7 +258,7 @@ def _among(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
 @cache
 def distributions() -> frozenset[str]:
     """The ways in which frameworks spread training over processes."""
-    return frozenset(name for framework in plugins.all_of("frameworks") for name in (*framework.distributions, *framework.add_ons))
+    return frozenset(name for framework in plugins.all_of("frameworks") for name in framework.options.allowed("distribution"))
 
 
 def _reference(sent: PostedMapping) -> str:

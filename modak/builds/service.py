@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from modak.builds import bundle, verify, worker
 from modak.builds.order import Order, Site, of_recipe, recipe_of
 from modak.builds.request import BuildRequest
 from modak.errors import Conflict, ModakError, RequestError, Unavailable, UnknownName
-from modak.facts import Image
+from modak.facts import Facts, Image
 from modak.recipes.plan import recipe
 from modak.settings import Settings
 from modak.store import Store
@@ -100,12 +101,15 @@ class BuildService:
     # --- images that are there
 
     def verify(self, name: str, actor: Actor) -> Json:
-        """Run an image of the catalogue, and store the findings. An image with a refuted label is not chosen any more."""
+        """Run an image of the catalogue, and store the findings. An image with a refuted label is not chosen any more.
+
+        Raises :class:`modak.errors.Conflict` if the image was changed or removed meanwhile.
+        """
         image = self._image(name)
         file = verify.file_of(image, self.folder)
         builder = next((each for each in worker.BUILDERS.values() if file.name.endswith(each.ending)), worker.BUILDERS["apptainer"])
         entry, findings = verify.verified(image, file, builder)
-        self.store.add([entry], actor.principal, replace=True, request_id=actor.request_id)
+        self.store.add([entry], actor, replace=True, check=partial(_refuse_changed, image))
         return {"image": image.reference, "refuted": bool(entry.refuted), "findings": [asdict(finding) for finding in findings]}
 
     def bundle(self, name: str, output: Path) -> Json:
@@ -118,7 +122,7 @@ class BuildService:
         found, settle = bundle.unpack(file, self.folder)
         with settle as place:
             entry = found.model_copy(update={"reference": str(place)})
-            self.store.add([entry], actor.principal, replace=replace_old, request_id=actor.request_id)
+            self.store.add([entry], actor, replace=replace_old)
         return entry
 
     # --- within
@@ -146,6 +150,12 @@ class BuildService:
         known = {image.reference: image for image in self.store.snapshot().images}
         image = known.get(build.result["image"])
         return there and image is not None and not image.refuted
+
+
+def _refuse_changed(image: Image, facts: Facts) -> None:
+    """Raise :class:`modak.errors.Conflict` if the catalogue does not have the image as it was when running it began."""
+    if image not in facts.images:
+        raise Conflict(f"{image.reference} was changed or removed while it was verified; nothing is stored", field="image")
 
 
 def site(settings: Settings) -> Site:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +16,19 @@ import numpy.typing as npt
 from modak import plugins
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts
-from modak.choosing.measured import evidence_shapes, mpi_asked
+from modak.choosing.measured import evidence_shapes
+from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.shapes import ASSUMED, Shape
 from modak.choosing.topology import topology_shapes
-from modak.choosing.wishes import by_torchrun, is_distributed
+from modak.choosing.wishes import by_torchrun, is_distributed, mpi_asked
 from modak.choosing.workload import Problem, of_one_problem, unknown_dataset, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import HostMpi, Node, same_name
 from modak.jobs.spec import JobSpec, Resources
+from modak.launchers.family import compatible
 from modak.perfmodel import Curve
 from modak.target import Target
-
-if TYPE_CHECKING:
-    from modak.choosing.switching import SwitchEvidence
 
 DENSE = 64
 """Every node count up to this one is a candidate; beyond it, steps of about 1/64 and all measured sizes."""
@@ -71,11 +69,12 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     shapes, warnings = (proven, ()) if proven else topology_shapes(request, target, counts, distributed, host)
     fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(request, target, shape) is None)
     if not fitting:
-        raise Infeasible(_nothing_fits(shapes, target, request), field="optimisation.workload")
+        field = "job_options.minimum_memory_per_processor" if request.job_options.minimum_memory_per_processor else "optimisation.workload"
+        raise Infeasible(_nothing_fits(shapes, target, request), field=field)
     fitting = _with_room(fitting, counts, target)
     grids = tuple(_grid(shape, request, target, counts, curves, distributed) for shape in fitting)
     notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in fitting) else ()), *warnings, *notes)
-    why = (*_why(fitting, target), *_why_one_node(request, target, counts))
+    why = (*_why(fitting, target), *_why_one_node(request, target, counts, distributed))
     return Candidates(fitting, grids, counts, why, notices, problem=problem, distributed=distributed)
 
 
@@ -96,11 +95,14 @@ def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int6
 
 
 def _host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[Notice, ...]]:
-    """The MPI of the host that the request names. If the system does not have it, its default MPI and a warning."""
+    """The MPI of the host that the request names. If the system does not have it: none where an image may have it, else its default MPI
+    and a warning."""
     asked = mpi_asked(request)
     found = target.mpi_called(asked)
     if found or not (asked and target.host_mpi and target.system):
         return found or target.host_mpi, ()
+    if target.runtime and not compatible(asked, target.host_mpi.family):
+        return None, ()
     known = ", ".join(mpi.family for mpi in target.system.mpi)
     message = f"no {asked} is recorded for {target.system.name} (known: {known}); {target.host_mpi.family} is used instead"
     field = "framework" if request.optimisation.framework == asked else "options.library"
@@ -108,16 +110,17 @@ def _host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[N
 
 
 def _check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
-    """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have."""
-    partition = target.partition
-    if partition is None:
+    """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have. Of a partition that the
+    system file does not have nothing is known, and a warning says so."""
+    partition, named = target.partition, target.scheduler_partition
+    if partition is None or (named and named not in partition.scheduler_names):
         return
     if counts.nodes and counts.nodes > partition.job_nodes:
         message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {partition.job_nodes}"
         raise Infeasible(message, field="job_options.node_count")
     usable = memory.usable_gb(target)
     asked = request.job_options.memory_limit
-    if usable and asked and asked > usable * 1e9:
+    if usable and asked and asked > round(usable * 1e9):
         message = f"{asked / 1e9:g} GB per node requested, but only {usable:g} GB are usable on nodes of {target.title}"
         raise Infeasible(message, field="job_options.memory_limit")
 
@@ -211,16 +214,17 @@ def _nothing_fits(shapes: Sequence[Shape], target: Target, request: Request) -> 
 def _grid(
     shape: Shape, request: Request, target: Target, counts: StatedCounts, curves: Sequence[Curve], distributed: bool
 ) -> npt.NDArray[np.int64]:
-    """Node counts to predict for a shape: the given one, or 1 if nothing is known of its scaling, or else all that are allowed."""
+    """Node counts to predict for a shape: the given one, or the fewest if nothing is known of its scaling, or else all that are allowed."""
     if counts.nodes or counts.ranks:
         return np.array([_nodes_for(counts, shape)], dtype=np.int64)
     unsaid = shape.origin not in ("evidence", ASSUMED) and not any(_comparable(curve, target) for curve in curves)
-    if not distributed or only_one_node(request, target) or unsaid:
+    if not distributed or only_one_node(request, target):
         return np.array([1], dtype=np.int64)
     measured = [float(count) for curve in curves for count in curve.nodes]
     most = request.optimisation.objective.max_nodes
-    limit = target.partition.job_nodes if target.partition else most or 2 * int(max(measured, default=1))
-    return node_grid(min(limit, most or limit), measured)
+    least, limit = target.job_nodes or (1, most or 2 * int(max(measured, default=1)))
+    grid = np.array([least], dtype=np.int64) if unsaid else node_grid(min(limit, most or limit), measured)
+    return grid[grid >= least] if most is None or most >= least else grid
 
 
 def only_one_node(request: Request, target: Target) -> str:
@@ -236,8 +240,14 @@ def only_one_node(request: Request, target: Target) -> str:
     return ""
 
 
-def _why_one_node(request: Request, target: Target, counts: StatedCounts) -> tuple[str, ...]:
-    why = "" if counts.nodes or counts.ranks else only_one_node(request, target)
+def _why_one_node(request: Request, target: Target, counts: StatedCounts, distributed: bool) -> tuple[str, ...]:
+    """A line if only one node is considered although a job there can have several and the request does not ask for one process."""
+    several = target.partition is not None and target.partition.job_nodes > 1
+    if counts.nodes or counts.ranks:
+        return ()
+    why = only_one_node(request, target)
+    if not distributed and several and request.optimisation.config.distributed_training is None and request.optimisation.framework:
+        why = "neither the request (the framework's distribution, config.distributed_training) nor results say that there are several ranks"
     return (f"only single-node runs are considered: {why}",) if why else ()
 
 

@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from modak.advice.batchsize import global_batch
 from modak.choosing.candidates import Candidates
 from modak.choosing.objective import Ranking, Scored, pareto
 from modak.choosing.scoring import Evidence
@@ -85,7 +84,7 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         precision=shape.precision,
         image=software.reference if software else None,
         batch_size=shape.batch_size,
-        global_batch=global_batch(shape, nodes),
+        global_batch=shape.global_batch(nodes),
         workers=nodes * shape.workers_per_node,
         opt_build=shape.opt_build or None,
     )

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Result, same_name
-from modak.perfmodel.intervals import stretch
 from modak.perfmodel.matching import NORMAL
 from modak.perfmodel.precisions import same_precision
 from modak.results.comparison import compare
@@ -78,8 +77,6 @@ class Effect:
     pairs: int
     applications: int
     systems: int
-    level: float = 0.9
-    """Of the interval that :func:`in_words` prints."""
 
     @property
     def helps(self) -> bool:
@@ -89,14 +86,13 @@ class Effect:
     def __str__(self) -> str:
         counted = [(self.pairs, "pair", "pairs"), (self.applications, "application", "applications"), (self.systems, "system", "systems")]
         rests = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counted)
-        return in_words(self.log_ratio, self.spread, f"{self.basis}: {rests}", self.level)
+        return in_words(self.log_ratio, self.spread, f"{self.basis}: {rests}")
 
 
-def in_words(log_ratio: float, spread: float, rests: str, level: float = 0.9) -> str:
+def in_words(log_ratio: float, spread: float, rests: str) -> str:
     """The effect of a switch in words, with interval and basis; ``log_ratio`` and ``spread`` as in :class:`Effect`."""
-    reach = stretch(level) * spread
-    low, high = math.exp(log_ratio - reach), math.exp(log_ratio + reach)
-    return f"{math.exp(log_ratio):.2f} x the time without it ({level:.0%} interval {low:.2f} to {high:.2f}; {rests})"
+    low, high = math.exp(log_ratio - spread), math.exp(log_ratio + spread)
+    return f"{math.exp(log_ratio):.2f} x the time without it (90% interval {low:.2f} to {high:.2f}; {rests})"
 
 
 def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tuple[Pair, ...]:
@@ -106,7 +102,7 @@ def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tu
     ``on`` counts as a pair: its baseline is named in the row and has no row of its own.
     """
     word = WORDS.get(column, str)
-    told = (record(result) for result in results if result.suspect is None)
+    told = (_record(result) for result in results if result.suspect is None)
     records = [{**one, column: word(one[column])} if one.get(column) else one for one in told]
     timed = [one for one in records if metric(one["metric"], one["unit"]).kind in ("time", "throughput")]
     filled = [{**one, column: one.get(column) or off} for one in timed]
@@ -138,7 +134,7 @@ def effect(known: Sequence[Pair], asked: Run) -> Effect | None:
     )
 
 
-def record(result: Result) -> dict[str, Any]:
+def _record(result: Result) -> dict[str, Any]:
     """A result as one flat record of the results table."""
     told = result.series.model_dump(exclude={"params"}) | {f"params.{name}": text for name, text in result.series.params.items()}
     return {**told, **result.layout.model_dump(), "value": result.value, "repeat": result.repeat}

@@ -1,7 +1,7 @@
 """The part of a request on which its candidates, their predictions, and what all jobs of a configuration have in common depend.
 
 Many requests differ only in names, commands and lengths of the run; their candidates, and the time per unit of work, are the
-same. :func:`essence` reduces a request to that part, so that nothing else can influence results that are cached under its :func:`key`.
+same. :func:`essence` reduces a request to that part, so that nothing else can influence results that are cached under its keys.
 """
 
 from __future__ import annotations
@@ -45,13 +45,8 @@ Part = TypeVar("Part", bound=Document)
 _NOTHING: Final = Request()
 
 
-def key(request: Request) -> tuple[Hashable, ...]:
-    """A cache key: equal for requests of the same essence."""
-    return (*counts_key(request), *key_of_any_size(request))
-
-
 def counts_key(request: Request) -> tuple[Hashable, ...]:
-    """The fields that :func:`without_counts` removes."""
+    """The fields that :func:`without_counts` removes. With :func:`key_of_any_size`, equal for requests of the same essence."""
     options = request.job_options
     return options.node_count, options.request_specific_nodes, request.application.mpi_ranks
 
@@ -95,9 +90,7 @@ def essence(request: Request, application: Iterable[str] = APPLICATION, lengths:
 
 def without_counts(request: Request) -> Request:
     """The request without nodes and total ranks: the time of a shape on some nodes does not depend on who chose their number."""
-    options = request.job_options.model_copy(update={"node_count": None, "request_specific_nodes": None})
-    application = request.application.model_copy(update={"mpi_ranks": None})
-    return request.model_copy(update={"job_options": options, "application": application})
+    return request.changed(job_options={"node_count": None, "request_specific_nodes": None}, application={"mpi_ranks": None})
 
 
 def _counted(work: Workload) -> str | None:

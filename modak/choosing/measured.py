@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from modak.choosing.shapes import ASSUMED, Shape
-from modak.choosing.wishes import allowed_compilers, carrier, compiler_named, library, may_have, precision
+from modak.choosing.wishes import A_GPU_PER_RANK, allowed_compilers, carrier, compiler_named, distribution, may_have, mpi_asked, precision
 from modak.dsl import Request
 from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
@@ -67,7 +67,15 @@ def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None], ho
     mpi = shape.mpi if _same_mpi(shape.mpi, request) else _mpi_instead(shape, request, host)
     compiler = shape.compiler if may_have(shape.compiler, allowed) else min(name for name in allowed if name)
     asked = precision(request) or shape.precision
-    return replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size, mpi=mpi)
+    asked_for = replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size, mpi=mpi)
+    idle = shape.gpus_per_node > shape.ranks_per_node and distribution(request) in A_GPU_PER_RANK
+    return _a_rank_per_gpu(asked_for) if idle else asked_for
+
+
+def _a_rank_per_gpu(shape: Shape) -> Shape:
+    """The shape with a rank for each GPU, for results that count only what the scheduler started, such as one torchrun on each node."""
+    ranks = shape.gpus_per_node
+    return replace(shape, ranks_per_node=ranks, threads_per_rank=shape.threads_per_rank * shape.ranks_per_node // ranks or 1)
 
 
 def _same_framework(curve: Curve, found: Carrier | None) -> bool:
@@ -110,12 +118,6 @@ def _mpi_instead(shape: Shape, request: Request, host: HostMpi | None) -> str | 
     if shape.mpi_from != "host" or host is None:
         return mpi_asked(request)
     return shape.mpi if mpi_family(shape.mpi) == host.family else host.family
-
-
-def mpi_asked(request: Request) -> str | None:
-    """The MPI library that the request names."""
-    asked = library(request)
-    return asked.framework if asked else None
 
 
 def _layouts(curve: Curve) -> tuple[Layout, ...]:

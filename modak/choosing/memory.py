@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from modak.choosing.shapes import Shape
 from modak.dsl import Request
 from modak.target import Target
 from modak.text.amounts import counted
-
-if TYPE_CHECKING:
-    from modak.choosing.shapes import Shape
 
 
 def needed_gb(request: Request, ranks_per_node: int) -> float:
@@ -23,6 +19,15 @@ def usable_gb(target: Target) -> float | None:
     return (target.node.usable_memory_gb or target.node.memory_gb) if target.node else None
 
 
+def _asked_per_core(request: Request, target: Target, shape: Shape) -> int:
+    """Bytes for all cores of a node's ranks by ``minimum_memory_per_processor``; 0 beside ``memory_limit``, which takes precedence."""
+    options, node = request.job_options, target.node
+    if node is None or not options.minimum_memory_per_processor or options.memory_limit:
+        return 0
+    cores = shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core)
+    return options.minimum_memory_per_processor * min(cores, node.usable_cores)
+
+
 def obstacle(request: Request, target: Target, shape: Shape) -> str | None:
     """Why a shape does not fit the memory of nodes or GPUs; ``None``: it fits, or too little is known."""
     need, usable = needed_gb(request, shape.ranks_per_node), usable_gb(target)
@@ -31,6 +36,8 @@ def obstacle(request: Request, target: Target, shape: Shape) -> str | None:
         aside = request.optimisation.workload.memory_aside_gb
         beside = f" and {aside:g} GB besides" if aside else ""
         return f"{need:g} GB per node are needed ({ranks}{beside}), but nodes of {target.title} have {usable:g} GB usable"
+    if usable is not None and (asked := _asked_per_core(request, target, shape)) > round(usable * 1e9):
+        return f"{asked / 1e9:g} GB for the cores of a node are requested, but nodes of {target.title} have {usable:g} GB usable"
     per_gpu, gpu = request.optimisation.workload.memory_per_gpu_gb, target.accelerator
     if shape.gpus_per_node and per_gpu and gpu and gpu.memory_gb and per_gpu > gpu.memory_gb:
         return f"{per_gpu:g} GB are needed per GPU, but the {gpu.model} of {target.title} has {gpu.memory_gb:g} GB"

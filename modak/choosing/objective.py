@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from modak.dsl import Basis, Objective
 from modak.errors import Infeasible
-from modak.perfmodel.predict import bound
+from modak.perfmodel.intervals import bound
 from modak.text.amounts import counted, span
 from modak.text.units import clock
 
@@ -107,7 +107,7 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     by_default = floor is None and silent and scored.nodes.min() < scored.nodes.max()
     feasible = _feasible(scored, known, objective, floor)
     if by_default:
-        useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including start-up"
+        useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
         decisions[0] += f", at {useful_part} (the default: the request states no objective)"
     if objective.max_nodes is None and (near := feasible & (scored.doublings <= FAR)).any():
         left_out = (_useful(scored, feasible) if by_default else feasible) & ~near
@@ -229,7 +229,7 @@ def _obstacle(scored: Scored, objective: Objective, floor: float | None, within:
     if objective.deadline and bound > objective.deadline:
         return f"the deadline of {clock(objective.deadline)} cannot be met at confidence {objective.confidence:g}"
     if objective.budget_node_hours and hours > objective.budget_node_hours:
-        return f"{objective.budget_node_hours:g} node-hours are not enough"
+        return f"a budget of {counted(objective.budget_node_hours, 'node-hour')} is not enough"
     if floor and np.nan_to_num(scored.efficiency[within], nan=0.0).max() < floor:
         return f"no configuration has a parallel efficiency of {floor:g}"
     return "no configuration meets all constraints together"

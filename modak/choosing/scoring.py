@@ -27,7 +27,6 @@ from modak.choosing.workload import Units, lengths, of_one_kind, units
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.perfmodel import Curve, Power, Predictions, Question, describe, predict
-from modak.perfmodel.intervals import stretch
 from modak.perfmodel.predict import of_whole_time
 from modak.perfmodel.startup import is_whole, of_start
 from modak.prepared import prepared
@@ -141,7 +140,6 @@ class Evidence:
     units: tuple[Units | None, ...]
     start_up_s: Floats
     """For each shape, the start-up time that its times contain."""
-    level: float = 0.9
 
     @property
     def predictions(self) -> tuple[Predictions, ...]:
@@ -157,21 +155,19 @@ class Evidence:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
         time = float(scored.time[index])
         known = self.units[int(scored.shape[index])] is not None and math.isfinite(time)
-        return time * math.exp(stretch(self.level) * float(scored.spread[index])) if known else None
+        return time * math.exp(float(scored.spread[index])) if known else None
 
     def prediction(self, scored: Scored, index: int) -> Prediction:
         """The prediction of one candidate, in the form of the answer."""
         shape = int(scored.shape[index])
         curve, unit = self.columns.predictions[shape].curve, self.units[shape]
         if unit is None or not np.isfinite(scored.time[index]):
-            return Prediction(level=self.level)
+            return Prediction()
         time = float(scored.time[index])
-        reach = stretch(self.level)
         return Prediction(
             value=time,
-            lower=time * math.exp(-reach * float(scored.below[index])),
-            upper=time * math.exp(reach * float(scored.spread[index])),
-            level=self.level,
+            lower=time * math.exp(-float(scored.below[index])),
+            upper=time * math.exp(float(scored.spread[index])),
             start_up=float(self.start_up_s[shape]) or None,
             per_unit=(time - float(self.start_up_s[shape])) / unit.count,
             per=unit.per,
@@ -217,9 +213,7 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
     )
 
 
-def _from_block(
-    kept: Cache[Hashable, Shaped], asked: Hashable, predicted: Callable[[Shape, Ints], Shaped], shape: Shape, nodes: int
-) -> Shaped:
+def _from_block(kept: Cache, asked: Hashable, predicted: Callable[[Shape, Ints], Shaped], shape: Shape, nodes: int) -> Shaped:
     """One shape at one size, from the cached block of sizes around it."""
     number, index = divmod(nodes - 1, BLOCK)
     sizes = np.arange(number * BLOCK + 1, (number + 1) * BLOCK + 1)

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 
 from modak.choosing.objective import Ranking, Scored, scores
 from modak.dsl import Objective
-from modak.perfmodel.intervals import stretch
 
 Describe = Callable[[int], str]
 """A candidate in words, by its index."""
-LEVEL = 0.9
 
 
 def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
@@ -19,17 +17,17 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
     best = ranking.order[0]
     if not math.isfinite(scored.time[best]):
         return
-    reach = math.exp(stretch(LEVEL) * float(scored.spread[best])) - 1
+    reach = math.exp(float(scored.spread[best])) - 1
     if objective.deadline and scored.bound(objective.confidence)[best] <= objective.deadline:
         slack = objective.deadline / float(scored.time[best]) - 1
         text = f"sensitivity: {describe(best)} misses the deadline only if it is more than {slack:.0%} slower than predicted"
-        yield f"{text} (its {LEVEL:.0%} interval reaches {reach:.0%})"
+        yield f"{text} (its 90% interval reaches {reach:.0%})"
         yield from _fewer(scored, ranking, objective, describe)
     rival = _rival(scored, ranking)
     if rival is not None:
         wanted = scores(scored, ranking.minimise)
         margin = wanted[rival] / wanted[best] - 1
-        both = math.exp(stretch(LEVEL) * math.hypot(float(scored.spread[best]), float(scored.spread[rival]))) - 1
+        both = math.exp(math.hypot(float(scored.spread[best]), float(scored.spread[rival]))) - 1
         least = "time" if ranking.minimise == "time" else "node-hours"
         text = f"sensitivity: the best other variant, {describe(rival)}, would be better only if the chosen one took"
         reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin else ''}"

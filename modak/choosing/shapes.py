@@ -38,6 +38,10 @@ class Shape:
         """Ranks, or GPUs if there are any."""
         return self.gpus_per_node or self.ranks_per_node
 
+    def global_batch(self, nodes: int) -> int | None:
+        """Samples in one step over all workers of so many nodes; ``None``: unknown."""
+        return None if self.batch_size is None else self.batch_size * nodes * self.workers_per_node
+
     def laid_out_as(self, other: Shape) -> bool:
         """Whether both have the same layout on a node; compiler, precision and image may differ."""
         names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads", "numa_mode", "mpi", "mpi_from")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
 from modak import rules
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, is_build, library, switches
+from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, is_build, library, mpi_asked, switches
 from modak.choosing.workload import units
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, Facts, HostMpi, Image, Vendor, mpi_family
 from modak.frameworks.base import Carrier
 from modak.images import selection
 from modak.images.selection import ImageChoice, Wanted
+from modak.launchers.family import compatible
 from modak.perfmodel import Curve, Predictions, predict
 from modak.prepared import prepared
 from modak.recipes import plan as recipes
@@ -34,7 +35,7 @@ ARCHITECTURES: Final[Mapping[str | None, str]] = {"arm": "aarch64", "power": "pp
 class Software:
     """The chosen image or recipe, and what rules add."""
 
-    rules: Applied
+    rules: Applied = field(default_factory=Applied)
     image: Image | None = None
     recipe: Recipe | None = None
     own_image: str | None = None
@@ -82,15 +83,12 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
     choice, recipe = _choose(request, facts, target, shape, nodes, found) if found and target.runtime else (ImageChoice(), None)
     if found is None and own is None and target.runtime and (named := library(request)):
         choice = _exact(_choose(request, facts, target, shape, nodes, named, builds=False)[0])
-    chosen = Software(rules=Applied(), image=choice.image, recipe=recipe, own_image=own if target.runtime else None)
-    situation = _situation(request, target, shape, nodes, launcher, chosen)
-    applied = rules.apply(prepared(facts).rulebook, situation)
-    return Software(
+    own_image, vendor = own if target.runtime else None, gpu_vendor(request, target, shape)
+    chosen = Software(image=choice.image, recipe=recipe, own_image=own_image, gpu_vendor=vendor)
+    applied = rules.apply(prepared(facts).rulebook, _situation(request, target, shape, nodes, launcher, chosen))
+    return replace(
+        chosen,
         rules=applied,
-        image=choice.image,
-        recipe=recipe,
-        own_image=chosen.own_image,
-        gpu_vendor=gpu_vendor(request, target, shape),
         decisions=(*_without_catalogue(chosen, found, target), *choice.decisions, *_instead_of_own(chosen, found), *applied.decisions),
         warnings=choice.warnings if choice.image or recipe or not own else (),
     )
@@ -196,7 +194,8 @@ def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
     by_mpi = distribution(request) in ("horovod", None) and not by_torchrun(request)
     if shape.mpi_from != "host" or target.system is None or not by_mpi:
         return None
-    return target.mpi_called(shape.mpi) or target.host_mpi
+    found, asked = target.mpi_called(shape.mpi) or target.host_mpi, mpi_asked(request)
+    return None if found and asked and not compatible(asked, found.family) else found
 
 
 def _situation(request: Request, target: Target, shape: Shape, nodes: int, launcher: str, chosen: Software) -> Situation:
@@ -220,7 +219,7 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
         launcher=launcher,
         runtime=target.runtime.name if target.runtime and chosen.reference else "none",
         processor_vendor=target.processor.vendor if target.processor else None,
-        accelerator=gpu_vendor(request, target, shape) or "none",
+        accelerator=chosen.gpu_vendor or "none",
         interconnect=system.interconnect.family if system and system.interconnect else None,
         mpi=family or None,
         mpi_from=shape.mpi_from,

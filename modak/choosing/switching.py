@@ -1,98 +1,36 @@
-"""Switches that a request sets to ``auto``: which they are, what is known of their effects, and the shapes that they add.
+"""What is known of the effects of open switches, the shapes that they add, and a line on each.
 
-A graph compiler, the precision and a build from source may be set to ``auto``. If the application was measured on the target with the
-switch both on and off, its own curves decide. If not, results of other runs give the ratio of times
-(:mod:`modak.choosing.effects`), and the shape with the switch is predicted as the shape without it times that ratio. MPI inside or
-outside of a container and hyper-threads are shapes of their own already.
+If the application was measured on the target with the switch both on and off, its own curves decide. If not, results of other runs give
+the ratio of times (:mod:`modak.choosing.effects`), and the shape with the switch is predicted as the shape without it times that ratio.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from modak.choosing.candidates import Candidates
-from modak.choosing.effects import OFF, SOFTWARE, Effect, Pair, Run, effect, pairs
+from modak.choosing.effects import SOFTWARE, Effect, Run, effect, pairs
+from modak.choosing.openswitch import OpenSwitch, SwitchEvidence, left_open
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import carrier, switches
+from modak.choosing.wishes import carrier
 from modak.dsl import Basis, Request
 from modak.facts import Result
 from modak.perfmodel import Predictions
-from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.target import Target
 from modak.text.amounts import counted
 
-REDUCED: Final = ("amp", "mixed", "fp16", "bf16", "tf32")
-"""Precisions below single, as results name them; ``auto`` chooses among these and ``fp32``."""
-BUILD: Final = "opt-build"
-BUILT: Final = "params.build"
 
-
-@dataclass(frozen=True)
-class OpenSwitch:
-    """A switch set to ``auto``: the column of results that shows it, with its values, and how it changes a shape."""
-
-    name: str
-    """Its name in the answer."""
-    column: str
-    on: str
-    off: str = OFF
-
-    def turned_on(self, shape: Shape) -> Shape:
-        """The shape with the switch."""
-        inferred = (*shape.inferred, self.name)
-        if self.column == "compiler":
-            return replace(shape, compiler=self.on, inferred=inferred)
-        return (
-            replace(shape, precision=self.on, inferred=inferred)
-            if self.column == "precision"
-            else replace(shape, opt_build=True, inferred=inferred)
-        )
-
-    def turned_off(self, shape: Shape) -> Shape:
-        """The shape without it."""
-        if self.column == "compiler":
-            return replace(shape, compiler=None)
-        return replace(shape, precision=None) if self.column == "precision" else replace(shape, opt_build=False)
-
-    def is_on(self, shape: Shape) -> bool:
-        """Whether the shape has the switch on."""
-        return self.on in (shape.compiler, same_precision(shape.precision)) or (self.column == BUILT and shape.opt_build)
-
-    def tells_apart(self, one: Shape, other: Shape) -> bool:
-        """Whether the shapes differ only in this switch: on in one, off in the other, with nothing else in its place."""
-        without = other if self.is_on(one) else one
-        return self.is_on(one) != self.is_on(other) and not _taken(self, without) and self.turned_off(one) == self.turned_off(other)
-
-
-@dataclass(frozen=True)
-class SwitchEvidence:
-    """An open switch with all pairs of results that show its effect."""
-
-    switch: OpenSwitch
-    pairs: tuple[Pair, ...]
-
-
-def left_open(request: Request) -> tuple[OpenSwitch, ...]:
-    """The switches that the request sets to ``auto``."""
-    compilers = [OpenSwitch(name, "compiler", name) for name, value in switches(request).items() if value == "auto"]
-    optimisation = request.optimisation
-    precisions = [OpenSwitch(name, "precision", name, USUAL_PRECISION) for name in REDUCED if optimisation.workload.precision == "auto"]
-    builds = [OpenSwitch(BUILD, BUILT, BUILD, "hub")] if optimisation.enable_opt_build == "auto" else []
-    return (*compilers, *precisions, *builds)
-
-
-def known(request: Request, tried: Iterable[Result]) -> tuple[SwitchEvidence, ...]:
+def _known(request: Request, tried: Iterable[Result]) -> tuple[SwitchEvidence, ...]:
     """The open switches, each with its pairs of results among ``tried`` (results of any application)."""
     results = tuple(tried)
     return tuple(SwitchEvidence(switch, pairs(results, switch.column, switch.on, switch.off)) for switch in left_open(request))
 
 
-def run(request: Request, target: Target, shape: Shape, nodes: int | None = None) -> Run:
+def _run(request: Request, target: Target, shape: Shape, nodes: int | None = None) -> Run:
     """The run whose effects are to be predicted, described as the runs of pairs are."""
     work, framework = request.optimisation.workload, carrier(request)
     told = {"framework": framework.framework if framework else None, "precision": shape.precision, "dataset": work.dataset}
@@ -102,12 +40,12 @@ def run(request: Request, target: Target, shape: Shape, nodes: int | None = None
 
 def with_switches(candidates: Candidates, request: Request, target: Target, results: Iterable[Result]) -> Candidates:
     """The candidates, preceded by their copies with each open switch that was not measured there and that is predicted to help."""
-    tried = known(request, results)
+    tried = _known(request, results)
     found = list(zip(candidates.shapes, candidates.nodes, strict=True))
     for each in tried:
         if any(each.switch.is_on(shape) for shape, _ in found):
             continue
-        may = [pair for pair in found if not _taken(each.switch, pair[0]) and _helps(request, target, pair[0], each)]
+        may = [pair for pair in found if not each.switch.excluded_by(pair[0]) and _helps(request, target, pair[0], each)]
         found = [*((each.switch.turned_on(shape), nodes) for shape, nodes in may), *found]
     return replace(candidates, shapes=tuple(shape for shape, _ in found), nodes=tuple(nodes for _, nodes in found), tried=tried)
 
@@ -123,7 +61,7 @@ def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
 def applied(found: Predictions, request: Request, target: Target, shape: Shape, tried: Sequence[SwitchEvidence]) -> Predictions:
     """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them."""
     for each in tried:
-        told = effect(each.pairs, run(request, target, shape)) if each.switch.name in shape.inferred else None
+        told = effect(each.pairs, _run(request, target, shape)) if each.switch.name in shape.inferred else None
         if told is not None:
             basis: tuple[Basis, ...] = tuple("none" if name == "none" else "transferred" for name in found.basis)
             below, spread = (np.hypot(side, told.spread) for side in (found.below, found.spread))
@@ -138,7 +76,7 @@ def lines(
 
     ``own``: the effect of a switch by the application's own curves, in words; ``None`` if it was not measured both ways.
     """
-    here, where = run(request, target, shape, nodes), f"{counted(nodes, 'node')} of {target.title}"
+    here, where = _run(request, target, shape, nodes), f"{counted(nodes, 'node')} of {target.title}"
     found = (_line(each.switch, shape, own(each.switch) or effect(each.pairs, here), where) for each in tried)
     return tuple(text for text in found if text)
 
@@ -154,11 +92,5 @@ def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, where
 
 
 def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence) -> bool:
-    told: Effect | None = effect(each.pairs, run(request, target, shape))
+    told: Effect | None = effect(each.pairs, _run(request, target, shape))
     return told is not None and told.helps
-
-
-def _taken(switch: OpenSwitch, shape: Shape) -> bool:
-    """Whether the shape has another compiler, or another precision, in place of the switch's."""
-    values: Mapping[str, object] = {"compiler": shape.compiler, "precision": same_precision(shape.precision), BUILT: None}
-    return values[switch.column] not in (None, switch.off)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import by_torchrun, compiler_named, is_single_threaded, precision, switches
+from modak.choosing.wishes import by_torchrun, compiler_named, is_single_threaded, mpi_asked, precision, switches
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, HostMpi, Node
 from modak.target import Target
@@ -23,9 +23,9 @@ def topology_shapes(
         (name for name, value in switches(request).items() if value is True), None
     )
     family = host.family if host and distributed and not by_torchrun(request) else None
-    work = request.optimisation.workload
-    mpi_from = "host" if family else None
-    base = Shape(1, 1, mpi=family, mpi_from=mpi_from, compiler=on, precision=precision(request), batch_size=work.batch_size)
+    mpi = family or (mpi_asked(request) if distributed else None)
+    batch, mpi_from = request.optimisation.workload.batch_size, "host" if family else None
+    base = Shape(1, 1, mpi=mpi, mpi_from=mpi_from, compiler=on, precision=precision(request), batch_size=batch)
     cores = node.usable_cores if node else 1
     gpus = _topology_gpus(request, target, counts, distributed)
     share = node.cores_with(0 if request.job_options.node_exclusive else gpus) if node else 1

@@ -73,4 +73,5 @@ def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found:
     limit = target.partition.job_nodes if target.partition else max(FIRST)
     limit = min(limit, request.optimisation.objective.max_nodes or limit)
     largest = int(grid.max()) if len(grid) > 1 else min(limit, max(FIRST))
-    return np.union1d(grid, 2 ** np.arange(largest.bit_length())).astype(np.int64)
+    doubled = 2 ** np.arange(largest.bit_length())
+    return np.union1d(grid, doubled[doubled >= grid.min()]).astype(np.int64)

@@ -23,8 +23,7 @@ def switches(request: Request) -> Mapping[str, Any]:
 
 def _compilers(request: Request) -> tuple[Compiler, ...]:
     framework = request.optimisation.framework
-    compilers: tuple[Compiler, ...] = plugins.find("frameworks", framework).compilers if framework else ()
-    return compilers
+    return plugins.find("frameworks", framework).compilers if framework else ()
 
 
 WITHIN_ONE_PROCESS: Final = ("openmp", "openacc", "opencl")
@@ -109,8 +108,7 @@ def carrier(request: Request) -> Carrier | None:
     optimisation = request.optimisation
     if optimisation.framework is None:
         return None
-    found: Carrier | None = plugins.find("frameworks", optimisation.framework).carrier(optimisation.options)
-    return found
+    return plugins.find("frameworks", optimisation.framework).carrier(optimisation.options)
 
 
 def library(request: Request) -> Carrier | None:
@@ -120,7 +118,15 @@ def library(request: Request) -> Carrier | None:
     return Carrier(named, optimisation.options.version) if named else None
 
 
+def mpi_asked(request: Request) -> str | None:
+    """The MPI library that the request names."""
+    asked = library(request)
+    return asked.framework if asked else None
+
+
 DEEPSPEED: Final = "deepspeed"
+A_GPU_PER_RANK: Final = ("horovod", "ddp", "fsdp", DEEPSPEED)
+"""Distribution layers in which a process trains on one GPU: with fewer ranks than GPUs, the other GPUs are idle."""
 
 
 def distribution(request: Request) -> str | None:

@@ -135,7 +135,7 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
     parameters with the most results. Of equals the one of median cost is taken, so that names decide nothing.
     """
     work = request.optimisation.workload
-    known = [one for one in curves if one.estimated is None and has_params(one, work.params) and units(request, one) is not None]
+    known = [one for one in curves if one.estimated is None and _has_params(one, work.params) and units(request, one) is not None]
     known = [one for one in known if same_name(one.series.system) in places] or known
     of_kind = of_one_kind(request, known, places)
     dataset, notes = work.dataset, list[Notice]()
@@ -161,7 +161,7 @@ def unknown_dataset(request: Request, curves: Sequence[Curve]) -> tuple[Notice, 
     return (Notice(field="optimisation.workload.dataset", message=message),)
 
 
-def has_params(curve: Curve, params: Mapping[str, float | str]) -> bool:
+def _has_params(curve: Curve, params: Mapping[str, float | str]) -> bool:
     """Whether a curve's results have these parameters."""
     return all(same_value(curve.series.params.get(name), parameter(value)) for name, value in params.items())
 

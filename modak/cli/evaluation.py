@@ -86,7 +86,7 @@ def plot(
     if output is not None and kind is not None:
         _write(output, plotting.picture(drawn[: plotting.MOST], kind, _title(chosen), level))
         if len(chosen) > plotting.MOST:
-            typer.echo(f"note: {len(chosen)} curves; the {plotting.MOST} with the most sizes are drawn", err=True)
+            show.note(f"{len(chosen)} curves; the {plotting.MOST} with the most sizes are drawn")
     if as_json:
         show.document({"title": _title(chosen), "level": level, "lines": [asdict(line) for line in drawn]})
     else:
@@ -176,10 +176,9 @@ def _several(curves: Sequence[Curve], *, all_sizes: bool = False) -> list[Curve]
     best = max({kind(curve): None for curve in lined}, key=lambda k: sum(len(curve.sizes) for curve in lined if kind(curve) == k))
     kept = sorted((curve for curve in lined if kind(curve) == best), key=lambda curve: -len(curve.sizes))
     if len(kept) < len(curves):
-        typer.echo(
-            f"note: {counted(len(curves) - len(kept), 'more curve')} of one size, or of another metric or kind of size than "
-            f"{best[0]} over {best[1]}; a MODEL_ID draws one",
-            err=True,
+        show.note(
+            f"{counted(len(curves) - len(kept), 'more curve')} of one size, or of another metric or kind of size than "
+            f"{best[0]} over {best[1]}; a MODEL_ID draws one"
         )
     return kept
 
@@ -242,7 +241,7 @@ def _programme(answer: Mapping[str, Any]) -> None:
         spent = f"{answer['node_hours']:.4g} node-hours in all: the request's whole workload each time, the start of the job counted"
         typer.echo(show.folded(spent, "", "  "))
     for note in answer["notes"]:
-        typer.echo(f"note: {note}", err=True)
+        show.note(note)
     written = [run["job_script"] for run in answer["runs"] if "job_script" in run]
     show.bullets("Written", written)
 

@@ -34,7 +34,7 @@ def create(
         token, key = _ring(service).create(name, scope or ["load"], expires, common.actor())
     typer.echo(token)
     until = f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "for good"
-    typer.echo(f"note: token {key.id} for {key.name} may {', '.join(key.scopes)}, {until}; it is not shown again", err=True)
+    show.note(f"token {key.id} for {key.name} may {', '.join(key.scopes)}, {until}; it is not shown again")
 
 
 @app.command("list")
@@ -81,7 +81,7 @@ def audit(
         return
     show.table(TRAIL, [[_short(item[name]) for name in TRAIL] for item in page["items"]])
     if "next" in page:
-        typer.echo(f"note: more than {limit} lines; --cursor {page['next']} goes on", err=True)
+        show.note(f"more than {limit} lines; --cursor {page['next']} goes on")
 
 
 def _short(text: str) -> str:
@@ -100,7 +100,7 @@ def result_token(client: Client, plan_id: str, folder: Path) -> dict[Path, str]:
     except RemoteError as error:
         if error.status != Forbidden.status:
             raise
-        typer.echo(f"note: the job cannot send its result back: {error}", err=True)
+        show.note(f"the job cannot send its result back: {error}")
         return {}
 
 

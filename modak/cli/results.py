@@ -80,7 +80,7 @@ def load(
     for note in (*report["notes"], *report["suspicious"]):
         show.note(note)
     if report["suspicious_count"]:
-        typer.echo("note: no model rests on suspicious results until 'modak results confirm NUMBER' says that they are right", err=True)
+        show.note("no model rests on suspicious results until 'modak results confirm NUMBER' says that they are right")
 
 
 def _changed(report: Mapping[str, Any]) -> None:
@@ -136,7 +136,7 @@ def list_(
     if not page["items"] and cursor is None:
         show.note(_none_of(filters))
     if "next" in page:
-        typer.echo(f"note: more than {limit} rows; --cursor {page['next']} goes on", err=True)
+        show.note(f"more than {limit} rows; --cursor {page['next']} goes on")
 
 
 Numbers = Annotated[
@@ -239,9 +239,11 @@ def _ratios(by: str, pairs: Sequence[Pair]) -> None:
 
 def _check_column(name: str) -> None:
     from modak.ingest.columns import COLUMNS
+    from modak.results.comparison import ASIDE
 
-    if not name.startswith("params.") and (name not in COLUMNS or name in ("value", "metric", "unit", "repeat", "source", "suspect")):
-        raise RequestError(unknown("column", name, [*COLUMNS[:20], "params.NAME"]), field="COLUMN")
+    compared = [column for column in COLUMNS if column not in ASIDE and column not in ("metric", "unit")]
+    if not name.startswith("params.") and name not in compared:
+        raise RequestError(unknown("column", name, [*compared, "params.NAME"]), field="COLUMN")
 
 
 def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str]) -> Iterator[Mapping[str, Any]]:

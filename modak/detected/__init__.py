@@ -13,16 +13,15 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from modak.detected import machine, pbs, slurm, software
+from modak.detected import gridengine, machine, pbs, slurm, software
 from modak.detected.partitions import Known, described
 from modak.detected.values import NOT_THERE, Answer, Cluster, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
+from modak.launchers.family import USUAL_PMI
 from modak.text.faults import faults_of
 from modak.text.grammar import Name
 
-PMI: Final[Mapping[str, tuple[str, ...]]] = {"openmpi": ("pmix",), "mpich": ("pmi2",), "intel-mpi": ("pmi2",), "mvapich": ("pmi2",)}
-"""The PMI that each family's libraries are commonly built with."""
 UNASKED: Final = (
     "not looked for: interconnect, internet and ssh on compute nodes, reserved queues, site policy; title and site are for you to fill in"
 )
@@ -65,7 +64,7 @@ def describe(
     dated = f"({asked.day.isoformat()})"
     host = plain(asked.host, 100)
     here = machine.machine(answers, host, frozenset({host, host.split(".")[0], "localhost"}))
-    cluster = slurm.cluster(answers) or pbs.cluster(answers) or _alone(here)
+    cluster = slurm.cluster(answers) or pbs.cluster(answers) or gridengine.cluster(answers) or _alone(here)
     probed = {name: machine.machine(given, f"a node of partition {plain(name, 64)}") for name, given in probes.items()}
     found = described(cluster, here, probed, Known(processors, accelerators, dated))
     notes = [*_troubles(answers), *found.notes]
@@ -160,7 +159,8 @@ def _sound(key: str, rows: Iterable[dict[str, Any]], model: Any, notes: list[str
 
 
 def _pmi(family: str, offered: Sequence[str]) -> str | None:
-    return next((word for word in PMI.get(family, ()) if word in offered), None)
+    usual = USUAL_PMI.get(family)
+    return usual if usual in offered else None
 
 
 def _given(**values: Any) -> dict[str, Any]:

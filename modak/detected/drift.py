@@ -48,8 +48,8 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Difference]:
     """Each field that is seen. A queue for job sizes has its own limits, and shares the partition's nodes."""
     at = f"partitions.{seen.name}"
     queue = next((one for one in stored.queues if one.name == seen.name), None)
-    yield Difference(f"{at}.max_wall_time_s", (queue or stored).max_wall_time_s, seen.max_wall_time_s)
-    if queue is None:
+    yield Difference(f"{at}.max_wall_time_s", (queue and queue.max_wall_time_s) or stored.max_wall_time_s, seen.max_wall_time_s)
+    if queue is None or stored.name == seen.name:
         yield Difference(f"{at}.nodes", stored.nodes, seen.nodes)
         yield Difference(f"{at}.max_nodes", stored.max_nodes, seen.max_nodes)
         yield Difference(f"{at}.default", stored.default, seen.default)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -13,6 +13,9 @@ from modak.detected.kinds import Kind
 from modak.detected.values import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
 from modak.facts import Accelerator, Partition, Processor
 from modak.text.amounts import counted
+
+LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", "queues", "qos")
+"""What the scheduler says of a partition, not of its nodes."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Found:
 
 def described(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
     """Every open partition of the cluster whose hardware is known, and a note for each that is left out."""
-    found = _joined([_partition(one, cluster, here, probed, known) for one in cluster.partitions])
+    found = _joined([*(_partition(one, cluster, here, probed, known) for one in cluster.partitions), Found(notes=_conditions(cluster))])
     if not found.partitions or any(one.get("default") for one in found.partitions):
         return found
     largest = max(found.partitions, key=lambda one: int(one["nodes"]))["name"]
@@ -96,6 +99,18 @@ def _partition(seen: SeenPartition, cluster: Cluster, here: Machine, probed: Map
     return _joined([Found(notes=notes), *(_kind(kind, cluster, here, probed, known) for kind in several)])
 
 
+def _conditions(cluster: Cluster) -> tuple[str, ...]:
+    """A note for each condition of open partitions that a system file has no field for."""
+    where: dict[str, list[str]] = {}
+    for seen in cluster.partitions:
+        for text in () if seen.closed else seen.conditions:
+            where.setdefault(plain(text, 200), []).append(plain(seen.name, 64))
+    return tuple(
+        f"{text} (partition {', '.join(names)}) cannot be entered: requests, or mandatory_directives, have to comply with it"
+        for text, names in where.items()
+    )
+
+
 # --- one kind of nodes as one partition
 
 
@@ -109,7 +124,7 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         return Found(notes=(f"{kind.label} is left out: vendor and type of its processor {own.model!r} are unknown",))
     accelerator, told = _accelerator(kind, machine, known)
     topology = _topology(kind.nodes[0], own)
-    node = {**topology, **_node(kind, machine, taken=bool(said)), "processor": processor.name}
+    node = {**topology, **_node(kind, machine, topology, taken=bool(said)), "processor": processor.name}
     node |= {"accelerator": accelerator.name, "accelerators": kind.nodes[0].gpus[0][1]} if accelerator else {}
     partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
     if fault := _fault(partition):
@@ -118,7 +133,7 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         partitions=(partition,),
         processors=() if processor.name in known.processors else (processor,),
         accelerators=(accelerator,) if accelerator and accelerator.name not in known.accelerators else (),
-        cites=tuple(_cites(partition, kind.nodes[0], cluster, machine, known.dated)),
+        cites=tuple(_cites(partition, kind, cluster, machine, known.dated)),
         notes=(*([f"{kind.label}: {said}"] if said else []), *told, *_doubts(kind, own, machine)),
         thread_is_cpu=_threads_are_cpus(kind.nodes[0], topology),
     )
@@ -133,30 +148,42 @@ def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:
     }
 
 
-def _node(kind: Kind, machine: Machine, *, taken: bool) -> Mapping[str, Any]:
+def _node(kind: Kind, machine: Machine, topology: Mapping[str, int | None], *, taken: bool) -> Mapping[str, Any]:
     """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used."""
     usable = [value for node in kind.nodes if (value := node.usable_memory_gb)] + [value for value in [kind.partition.memory_gb] if value]
     total = [value for node in kind.nodes if (value := node.memory_gb)] or [value for value in [machine.memory_gb] if value and not taken]
     fits = total and (not usable or min(total) >= min(usable))
     same = machine.processor is not None and kind.nodes[0].sockets in (None, machine.processor.sockets)
     return {
-        "reserved_cores": kind.nodes[0].reserved_cores or None,
+        "reserved_cores": _reserved(kind, topology) or None,
         "numa_modes": [{"domains": machine.numa_domains, "standard": True}] if machine.numa_domains and same else None,
         "memory_gb": min(total) if fits else None,
         "usable_memory_gb": min(usable, default=None),
     }
 
 
+def _reserved(kind: Kind, topology: Mapping[str, int | None]) -> int:
+    """Cores of a node that no job gets, or none of this partition."""
+    first, most, cores = kind.nodes[0], kind.partition.max_cpus, topology["cores"]
+    if not (most and cores):
+        return first.reserved_cores
+    given = most // (topology["threads_per_core"] or 1) if _threads_are_cpus(first, topology) else most
+    return max(first.reserved_cores, cores - max(given, 1))
+
+
 def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
-    seen = kind.partition
+    seen, there = kind.partition, kinds.count(kind.nodes)
+    sizes = {"name": seen.name, "min_nodes": seen.min_nodes, "max_nodes": min(there, seen.max_nodes or there)}
     entry = {
         "name": kind.name,
         "default": True if seen.default and kind.name == seen.name else None,
-        "nodes": kinds.count(kind.nodes),
+        "nodes": there,
         "max_nodes": seen.max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
         "default_wall_time_s": seen.default_wall_time_s,
         "queue": seen.name if kind.name != seen.name else None,
+        "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
+        "qos": seen.qos,
         "constraint": kind.constraint if scheduler == "slurm" else None,
         "node": node,
     }
@@ -207,7 +234,8 @@ def _threads_are_cpus(node: SeenNode, topology: Mapping[str, int | None]) -> boo
     return bool(cores and threads and threads > 1 and node.cpus == cores * threads)
 
 
-def _cites(partition: Mapping[str, Any], first: SeenNode, cluster: Cluster, machine: Machine, dated: str) -> Iterator[tuple[str, str]]:
+def _cites(partition: Mapping[str, Any], kind: Kind, cluster: Cluster, machine: Machine, dated: str) -> Iterator[tuple[str, str]]:
+    first = kind.nodes[0]
     at = f"partitions.{str(partition['name']).replace('.', '?')}"
     listed, limits = f"{cluster.from_nodes} {dated}", f"{cluster.from_partitions} {dated}"
     shown, place = f"lscpu -J {dated}, on {machine.place}", f"{dated}, on {machine.place}"
@@ -215,7 +243,7 @@ def _cites(partition: Mapping[str, Any], first: SeenNode, cluster: Cluster, mach
     whence = {
         "processor": shown,
         **{name: listed if value else shown for name, value in topology.items()},
-        "reserved_cores": listed,
+        "reserved_cores": limits if kind.partition.max_cpus else listed,
         "numa_modes": f"{machine.numa_from} {place}",
         "memory_gb": listed if first.memory_gb else f"/proc/meminfo {place}",
         "usable_memory_gb": listed,
@@ -223,7 +251,7 @@ def _cites(partition: Mapping[str, Any], first: SeenNode, cluster: Cluster, mach
         "accelerators": listed,
     }
     yield f"{at}.nodes", listed
-    yield from ((f"{at}.{name}", limits) for name in ("max_nodes", "max_wall_time_s", "default_wall_time_s") if name in partition)
+    yield from ((f"{at}.{name}", limits) for name in LIMITS if name in partition)
     yield from ((f"{at}.node.{name}", citation) for name, citation in whence.items() if name in partition["node"])
 
 

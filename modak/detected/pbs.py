@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from modak.detected.slurm import seconds
-from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes
+from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, exact_gigabytes, gigabytes
 
 Fields = Mapping[str, str]
 _KIB: Final[Mapping[str, int]] = {"kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}
@@ -89,12 +89,12 @@ def _node(name: str, fields: Fields, queues: tuple[str, ...], torque: bool) -> S
         cores=cores,
         threads_per_core=threads // cores if cores and threads else None,
         memory_gb=_gigabytes(status.get("physmem")),
-        usable_memory_gb=None if torque else _gigabytes(fields.get("resources_available.mem")),
+        usable_memory_gb=None if torque else _gigabytes(fields.get("resources_available.mem"), exact_gigabytes),
         gpus=((None, gpus),) if gpus else (),
         features=tuple(word for word in re.split(r"[,\s]+", fields.get("properties", "")) if word),
     )
 
 
-def _gigabytes(text: str | None) -> float | None:
+def _gigabytes(text: str | None, convert: Callable[[int], float | None] = gigabytes) -> float | None:
     found = re.fullmatch(r"([0-9]{1,15})(kb|mb|gb|tb)", text or "")
-    return gigabytes(int(found[1]) * _KIB[found[2]] // 1024) if found else None
+    return convert(int(found[1]) * _KIB[found[2]] // 1024) if found else None

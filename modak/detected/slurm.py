@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
-from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes, whole
+from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, exact_gigabytes, whole
 
 SINFO: Final[Mapping[str, str]] = {
     "partition": "%P",  # with a * after the default one
@@ -24,14 +25,20 @@ SINFO: Final[Mapping[str, str]] = {
     "features": "%f",
 }
 """The fields of ``sinfo``'s output in their order: our name, and the specification in its format."""
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+MEMORY: Final = ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")
+"""Limits of memory in MiB, of a partition or of the cluster; of two for the same (``Def``, ``Max``) only one is set."""
+CONDITIONS: Final = ("AllowGroups", "AllowAccounts", "AllowQos", "DenyAccounts", "DenyQos", "QoS", "ReqResv")
+"""Who may use a partition, and how: a system file has no fields for it, except for the only quality of service."""
+NO_CONDITION: Final = (None, "ALL", "N/A", "NO", "(null)")
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
 def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
     """The cluster that Slurm describes; ``None`` where there is no answer."""
     shown, listed = answers["scontrol-partition"], answers["scontrol-node"]
-    found, seen = partitions(shown.text), nodes(listed.text)
-    name = settings(answers["scontrol-config"].text).get("ClusterName")
+    config = settings(answers["scontrol-config"].text)
+    found, seen, name = partitions(shown.text, config), nodes(listed.text), config.get("ClusterName")
     if found and seen:
         return Cluster("slurm", found, seen, name, shown.command, listed.command)
     short = answers["sinfo"]
@@ -39,9 +46,9 @@ def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
     return Cluster("slurm", found, seen, name, short.command, short.command) if found and seen else None
 
 
-def partitions(text: str) -> tuple[SeenPartition, ...]:
-    """``scontrol show partition --oneliner``."""
-    return tuple(_partition(fields) for fields in _records(text, "PartitionName"))
+def partitions(text: str, config: Mapping[str, str] = NOTHING) -> tuple[SeenPartition, ...]:
+    """``scontrol show partition --oneliner``. ``config``: what holds in partitions that say nothing of their own."""
+    return tuple(_partition(fields, config) for fields in _records(text, "PartitionName"))
 
 
 def nodes(text: str) -> tuple[SeenNode, ...]:
@@ -117,19 +124,34 @@ def _records(text: str, first: str) -> Iterator[Mapping[str, str]]:
             yield fields
 
 
-def _partition(fields: Mapping[str, str]) -> SeenPartition:
+def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPartition:
+    memory = {name: value for kind in ("Def", "Max") for name, value in _memory(kind, fields, config)}
+    said = {name: value for name in CONDITIONS if (value := fields.get(name)) not in NO_CONDITION}
+    sole = None if "," in said.get("AllowQos", "") else said.pop("AllowQos", None)
+    said |= {name: value for name, value in memory.items() if name != "MaxMemPerNode"}
     state, hidden, root = (fields.get(name) for name in ("State", "Hidden", "RootOnly"))
     closed = f"its state is {state}" if state not in (None, "UP") else "it is hidden" if hidden == "YES" else ""
     return SeenPartition(
         name=fields["PartitionName"],
         default=fields.get("Default") == "YES",
         nodes=whole(fields.get("TotalNodes")),
+        min_nodes=count(fields.get("MinNodes")),
         max_nodes=count(fields.get("MaxNodes")),
+        max_cpus=count(fields.get("MaxCPUsPerNode")),
         max_wall_time_s=seconds(fields.get("MaxTime")),
         default_wall_time_s=seconds(fields.get("DefaultTime")),
-        memory_gb=gigabytes(count(fields.get("MaxMemPerNode"))),
+        memory_gb=exact_gigabytes(count(memory.get("MaxMemPerNode"))),
+        qos=sole,
+        conditions=tuple(f"{name}={value}" for name, value in said.items()),
         closed="it is for root alone" if root == "YES" else closed,
     )
+
+
+def _memory(kind: str, fields: Mapping[str, str], config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The limits of a kind (``Def``, ``Max``) that are set for the partition, else those for the cluster."""
+    names = [name for name in MEMORY if name.startswith(kind)]
+    own = next((source for source in (fields, config) if any(count(source.get(name)) for name in names)), NOTHING)
+    return ((name, own[name]) for name in names if count(own.get(name)))
 
 
 def _node(fields: Mapping[str, str]) -> SeenNode:
@@ -144,7 +166,7 @@ def _node(fields: Mapping[str, str]) -> SeenNode:
         cores=sockets * per_socket if sockets and per_socket else None,
         threads_per_core=count(fields.get("ThreadsPerCore")),
         reserved_cores=whole(fields.get("CoreSpecCount")) or 0,
-        usable_memory_gb=gigabytes(memory if memory > 1 else None),  # 1: the site says nothing
+        usable_memory_gb=exact_gigabytes(memory if memory > 1 else None),  # 1: the site says nothing
         gpus=gres(fields.get("Gres")),
         features=_features(fields.get("AvailableFeatures")),
     )
@@ -156,6 +178,7 @@ def _short_partition(row: Mapping[str, str]) -> SeenPartition:
         name=row["partition"].removesuffix("*"),
         default=row["partition"].endswith("*"),
         nodes=None,
+        min_nodes=count(row["job_nodes"].partition("-")[0]),
         max_nodes=count(row["job_nodes"].rpartition("-")[2]),
         max_wall_time_s=seconds(row["limit"]),
         default_wall_time_s=seconds(row["default_limit"]),
@@ -175,7 +198,7 @@ def _short_node(row: Mapping[str, str]) -> SeenNode:
         sockets=sockets,
         cores=sockets * per_socket if sockets and per_socket else None,
         threads_per_core=count(row["threads_per_core"]),
-        usable_memory_gb=gigabytes(memory if memory and memory > 1 else None),
+        usable_memory_gb=exact_gigabytes(memory if memory and memory > 1 else None),
         gpus=gres(row["gres"]),
         features=_features(row["features"]),
     )

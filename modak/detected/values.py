@@ -53,11 +53,18 @@ class SeenPartition:
     name: str
     default: bool = False
     nodes: int | None = None
+    min_nodes: int | None = None
     max_nodes: int | None = None
+    max_cpus: int | None = None
+    """CPUs of a node that the jobs of the partition may use, where that is not all."""
     max_wall_time_s: int | None = None
     default_wall_time_s: int | None = None
     memory_gb: float | None = None
     """Most memory of a node that a job may use."""
+    qos: str | None = None
+    """The only quality of service that is allowed."""
+    conditions: tuple[str, ...] = ()
+    """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``DefMemPerCPU=500``."""
     closed: str = ""
     """Why users' jobs do not start there; empty: they do."""
 
@@ -161,6 +168,15 @@ def gigabytes(mebibytes: int | None) -> float | None:
     (4.1, None)
     """
     return (mebibytes * 1024 * 1024 // 10**8) / 10 or None if mebibytes else None
+
+
+def exact_gigabytes(mebibytes: int | None) -> float | None:
+    """As :func:`gigabytes`, but not cut: a job may ask for all of a limit.
+
+    >>> exact_gigabytes(4000)
+    4.194304
+    """
+    return mebibytes * 1024 * 1024 / 10**9 if mebibytes else None
 
 
 def plain(text: str, longest: int = 200) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -33,3 +33,14 @@ class Document(BaseModel):
     """Base of all documents."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @classmethod
+    def allowed(cls, name: str) -> tuple[str, ...]:
+        """The words that a field may have; empty for a field that is no choice of words, or that is not there."""
+        return _words(cls.model_fields[name].annotation) if name in cls.model_fields else ()
+
+
+def _words(kind: Any) -> tuple[str, ...]:
+    """The words of the ``Literal`` in a type."""
+    parts = get_args(kind)
+    return parts if get_origin(kind) is Literal else tuple(word for part in parts for word in _words(part))

@@ -8,7 +8,7 @@ from modak.facts.fact import VENDORS, Count, Fact, Positive, Prose, Source, Stor
 from modak.facts.hardware import Accelerator, Node, NumaMode, Processor
 from modak.facts.images import Image, ImageLabels
 from modak.facts.known import Facts
-from modak.facts.names import mpi_family, same_mpi, same_name
+from modak.facts.names import mpi_family, same_mpi, same_name, same_runtime
 from modak.facts.results import Layout, Result, SeriesKey, parameter
 from modak.facts.rules import Condition, Rule
 from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System
@@ -45,4 +45,5 @@ __all__ = [
     "parameter",
     "same_mpi",
     "same_name",
+    "same_runtime",
 ]

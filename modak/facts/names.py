@@ -1,4 +1,4 @@
-"""When two names mean the same: spellings of systems, frameworks, compilers and MPI libraries."""
+"""When two names mean the same: spellings of systems, frameworks, compilers, MPI libraries and container runtimes."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ def same_mpi(label: str | None) -> str:
     folded = same_name(label).replace("-", "")
     spelling = next((one for one in _MPI_SPELLINGS if folded.startswith(one)), "")
     return _MPI_SPELLINGS.get(spelling, "") + folded.removeprefix(spelling)
+
+
+def same_runtime(name: str) -> str:
+    """Equal for container runtimes that run each other's images and take each other's options."""
+    return "apptainer" if name == "singularity" else name
 
 
 def same_name(name: object) -> str:

@@ -70,3 +70,5 @@ class Result(Fact):
     """The store's number; not given: not stored yet."""
     suspect: str | None = None
     """Why this row is kept out of fits; not given: it is used."""
+    doubted: bool = False
+    """Whether that is a doubt of the store, which can be lifted, and not of the row's file."""

@@ -25,8 +25,6 @@ from modak.frameworks.openmpi import OpenMpi
 from modak.frameworks.pytorch import PyTorch
 from modak.frameworks.tensorflow import TensorFlow
 
-__all__ = ["BUILTIN", "Carrier", "Compiler", "Framework", "SourceBuild", "Toolchain", "switches"]
-
 
 class Framework(Protocol):
     """What MODAK needs to know about a framework."""
@@ -34,68 +32,42 @@ class Framework(Protocol):
     @property
     def name(self) -> str:
         """The name in requests and on images."""
-        ...
 
     @property
     def aliases(self) -> tuple[str, ...]:
         """Other names that callers use."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """The name as people write it."""
-        ...
 
     @property
     def kind(self) -> Kind:
         """``ai``, ``parallel`` or ``distribution``."""
-        ...
 
     @property
     def options(self) -> type[FrameworkOptions]:
-        """The model of its options: frozen, unknown keys forbidden."""
-        ...
+        """The model of its options: frozen, unknown keys forbidden. The words of ``distribution`` are how it spreads training."""
 
     @property
     def compilers(self) -> tuple[Compiler, ...]:
         """Its graph compilers."""
-        ...
-
-    @property
-    def distributions(self) -> tuple[str, ...]:
-        """How training is spread over processes."""
-        ...
-
-    @property
-    def add_ons(self) -> tuple[str, ...]:
-        """Distributions that must be on the labels of an image."""
-        ...
 
     @property
     def toolchains(self) -> tuple[Toolchain, ...]:
         """What its versions are installed and built with; empty: no recipes."""
-        ...
 
     @property
     def inspection(self) -> Inspection | None:
         """The test that runs in its images; ``None``: it has no images, or nothing can be tested."""
-        ...
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """The framework whose images are suitable for these options; ``None``: no framework image at all."""
-        ...
 
     def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
         """Environment variables that the options need."""
-        ...
 
     def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
         """Packages of the Linux distribution that a source build needs."""
-        ...
 
     def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
         """Shell commands of a source build; empty: there is none."""
-        ...
 
 
 BUILTIN: tuple[Framework, ...] = (

@@ -168,15 +168,10 @@ class FrameworkBase:
     """Defaults of a framework plug-in, which variants override."""
 
     name: str = ""
-    title: str = ""
     aliases: tuple[str, ...] = ()
     kind: Kind = "ai"
     options: type[FrameworkOptions] = FrameworkOptions
     compilers: tuple[Compiler, ...] = ()
-    distributions: tuple[str, ...] = ()
-    """How training is spread over processes, as values of the option ``distribution``."""
-    add_ons: tuple[str, ...] = ()
-    """Distributions that must be on the labels of an image; the others are part of the framework."""
     toolchains: tuple[Toolchain, ...] = field(default=(), repr=False)
     inspection: Inspection | None = field(default=None, repr=False)
 

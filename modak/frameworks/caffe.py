@@ -56,14 +56,12 @@ class Caffe(FrameworkBase):
     """Caffe; a fork is a different program with its own versions, so images are labelled by fork."""
 
     name: str = "caffe"
-    title: str = "Caffe"
     options: type[FrameworkOptions] = CaffeOptions
-    distributions: tuple[str, ...] = ("mlsl", "nccl", "mpi")
     toolchains: tuple[Toolchain, ...] = field(default=_BVLC, repr=False)
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """The fork's images."""
-        return Carrier(_LABELS[getattr(options, "fork", "bvlc")], options.version)
+        return Carrier(_LABELS[options.value_of("fork") or "bvlc"], options.version)
 
     def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
         """The libraries that Caffe's installation guide lists."""
@@ -100,7 +98,6 @@ class IntelCaffe(Caffe):
     """Intel's fork, for processors."""
 
     name: str = "intel-caffe"
-    title: str = "Intel Caffe"
     toolchains: tuple[Toolchain, ...] = field(default=_INTEL, repr=False)
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
@@ -113,5 +110,4 @@ class NvCaffe(IntelCaffe):
     """NVIDIA's fork, for GPUs."""
 
     name: str = "nvcaffe"
-    title: str = "NVIDIA Caffe"
     toolchains: tuple[Toolchain, ...] = field(default=_NVIDIA, repr=False)

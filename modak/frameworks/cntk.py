@@ -20,10 +20,8 @@ class Cntk(FrameworkBase):
     """CNTK; its data-parallel training is an MPI program."""
 
     name: str = "cntk"
-    title: str = "Microsoft Cognitive Toolkit"
     aliases: tuple[str, ...] = ("microsoft-cognitive-toolkit",)
     options: type[FrameworkOptions] = CntkOptions
-    distributions: tuple[str, ...] = ("mpi",)
     toolchains: tuple[Toolchain, ...] = field(
         default=(
             Toolchain(

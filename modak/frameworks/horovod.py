@@ -30,20 +30,17 @@ class Horovod(FrameworkBase):
     """Horovod over TensorFlow, Keras, PyTorch or MXNet."""
 
     name: str = "horovod"
-    title: str = "Horovod"
     kind: Kind = "distribution"
     options: type[FrameworkOptions] = HorovodOptions
     compilers: tuple[Compiler, ...] = (Compiler("xla", "xla"),)
-    distributions: tuple[str, ...] = ("horovod",)
-    add_ons: tuple[str, ...] = ("horovod",)
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """Images of the framework below, which must carry the label ``horovod``."""
-        framework = getattr(options, "framework", "tensorflow")
-        return Carrier("tensorflow" if framework == "keras" else framework, getattr(options, "framework_version", None))
+        framework = options.value_of("framework") or "tensorflow"
+        return Carrier("tensorflow" if framework == "keras" else framework, options.value_of("framework_version"))
 
     def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
         """``HOROVOD_FUSION_THRESHOLD`` (bytes) and ``HOROVOD_CYCLE_TIME`` (milliseconds), where they are asked for."""
-        threshold, cycle = getattr(options, "fusion_threshold", None), getattr(options, "cycle_time", None)
+        threshold, cycle = options.value_of("fusion_threshold"), options.value_of("cycle_time")
         fusion = {} if threshold is None else {"HOROVOD_FUSION_THRESHOLD": str(threshold)}
         return fusion if cycle is None else fusion | {"HOROVOD_CYCLE_TIME": f"{cycle:g}"}

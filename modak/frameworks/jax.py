@@ -35,10 +35,8 @@ class Jax(FrameworkBase):
     """JAX; wheels bring their own CUDA."""
 
     name: str = "jax"
-    title: str = "JAX"
     options: type[FrameworkOptions] = JaxOptions
     compilers: tuple[Compiler, ...] = (Compiler("xla", "xla", always=True),)
-    distributions: tuple[str, ...] = ("jax-distributed",)
     inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
         Toolchain(

@@ -33,13 +33,10 @@ class Keras(FrameworkBase):
     """Keras on one of its backends."""
 
     name: str = "keras"
-    title: str = "Keras"
     options: type[FrameworkOptions] = KerasOptions
     compilers: tuple[Compiler, ...] = (Compiler("xla", "xla"), Compiler("ngraph", "ngraph", built_in=False))
-    distributions: tuple[str, ...] = ("horovod", "multi-worker")
-    add_ons: tuple[str, ...] = ("horovod",)
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """The backend's images. Keras counts versions of its own, so none is asked of the backend."""
-        framework = _IMAGES.get(getattr(options, "backend", "tensorflow"))
+        framework = _IMAGES.get(options.value_of("backend") or "tensorflow")
         return Carrier(framework) if framework else None

@@ -46,6 +46,4 @@ class Mpi(ParallelBase):
     """An application that is its own framework."""
 
     name: str = "mpi"
-    title: str = "MPI application"
     options: type[FrameworkOptions] = MpiOptions
-    distributions: tuple[str, ...] = ("mpi",)

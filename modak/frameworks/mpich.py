@@ -13,7 +13,6 @@ class Mpich(MpiLibrary):
     """MPICH. The project publishes sources alone."""
 
     name: str = "mpich"
-    title: str = "MPICH"
     toolchains: tuple[Toolchain, ...] = field(
         default=rows(
             "mpich",

@@ -24,10 +24,7 @@ class MXNet(FrameworkBase):
     """MXNet; its key-value store is the parameter server."""
 
     name: str = "mxnet"
-    title: str = "Apache MXNet"
     options: type[FrameworkOptions] = MXNetOptions
-    distributions: tuple[str, ...] = ("horovod", "parameter-server")
-    add_ons: tuple[str, ...] = ("horovod",)
     inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
         Toolchain(

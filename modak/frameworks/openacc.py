@@ -23,6 +23,5 @@ class OpenAcc(ParallelBase):
     """An application with OpenACC directives."""
 
     name: str = "openacc"
-    title: str = "OpenACC application"
     aliases: tuple[str, ...] = ("opencc",)
     options: type[FrameworkOptions] = OpenAccOptions

@@ -22,5 +22,4 @@ class OpenCl(ParallelBase):
     """An application with OpenCL kernels."""
 
     name: str = "opencl"
-    title: str = "OpenCL application"
     options: type[FrameworkOptions] = OpenClOptions

@@ -38,11 +38,10 @@ class OpenMp(ParallelBase):
     """An application with OpenMP threads."""
 
     name: str = "openmp"
-    title: str = "OpenMP application"
     options: type[FrameworkOptions] = OpenMpOptions
 
     def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
         """``OMP_PROC_BIND`` for a known affinity; an unknown word asks for nothing."""
-        affinity: str | None = getattr(options, "affinity", None)
+        affinity = options.value_of("affinity")
         binding = _BINDING.get(affinity.lower()) if affinity else None
         return {"OMP_PROC_BIND": binding} if binding else NOTHING

@@ -13,7 +13,6 @@ class OpenMpi(MpiLibrary):
     """Open MPI. The project publishes sources alone."""
 
     name: str = "openmpi"
-    title: str = "Open MPI"
     toolchains: tuple[Toolchain, ...] = field(
         default=rows(
             "openmpi",

@@ -104,7 +104,6 @@ class PyTorch(FrameworkBase):
     """PyTorch. Capabilities of the wheels: the release matrix in PyTorch's RELEASE.md and pull request test-infra#7046."""
 
     name: str = "pytorch"
-    title: str = "PyTorch"
     aliases: tuple[str, ...] = ("torch",)
     options: type[FrameworkOptions] = PyTorchOptions
     compilers: tuple[Compiler, ...] = (
@@ -112,8 +111,6 @@ class PyTorch(FrameworkBase):
         Compiler("glow", "glow", "<2", built_in=False, added=("opt-build", "1.4.*")),
         Compiler("jit", "jit"),
     )
-    distributions: tuple[str, ...] = ("horovod", "ddp", "fsdp", "deepspeed")
-    add_ons: tuple[str, ...] = ("horovod",)
     inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
         _torch_1("1.4", "1.4.0", ""),

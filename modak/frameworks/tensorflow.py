@@ -52,7 +52,7 @@ class TensorFlowOptions(FrameworkOptions):
     distribution: Literal["horovod", "parameter-server", "multi-worker"] | None = None
 
 
-def _old(minor: str, release: str, bazel: str, cuda: Cuda, horovod: str, pip_nvidia: str = "tensorflow") -> Toolchain:
+def _old(minor: str, release: str, bazel: str, cuda: Cuda, pip_nvidia: str = "tensorflow") -> Toolchain:
     """TensorFlow 1.14 to 2.3 on Ubuntu 18.04. Wheels of that age do not bound these dependencies, whose later releases break them."""
     pins = ("protobuf<3.20", "h5py<3")
     py3 = "-py3" if Version(minor) < Version("2.2") else ""
@@ -67,7 +67,7 @@ def _old(minor: str, release: str, bazel: str, cuda: Cuda, horovod: str, pip_nvi
         cuda=cuda,
         source=True,
         bazel=bazel,
-        horovod=horovod,
+        horovod="0.21.3",
         capabilities=("3.5", "7.5"),
         hub=f"docker://tensorflow/tensorflow:{{version}}{py3}",
         hub_nvidia=f"docker://tensorflow/tensorflow:{{version}}-gpu{py3}",
@@ -129,23 +129,20 @@ class TensorFlow(FrameworkBase):
     """TensorFlow. Its build rows repeat the table "Tested build configurations" of tensorflow.org/install/source."""
 
     name: str = "tensorflow"
-    title: str = "TensorFlow"
     aliases: tuple[str, ...] = ("tf", "tensorflow-gpu")
     options: type[FrameworkOptions] = TensorFlowOptions
     compilers: tuple[Compiler, ...] = (
         Compiler("xla", "xla"),
         Compiler("ngraph", "ngraph", ">=1.12,<2", built_in=False, added=("pip", "1.14.*")),
     )
-    distributions: tuple[str, ...] = ("horovod", "parameter-server", "multi-worker")
-    add_ons: tuple[str, ...] = ("horovod",)
     inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
-        _old("1.14", "1.14.0", "0.24.1", _CUDA_10_0, "0.21.3", "tensorflow-gpu"),
-        _old("1.15", "1.15.5", "0.26.1", _CUDA_10_0, "0.21.3"),
-        _old("2.0", "2.0.4", "0.26.1", _CUDA_10_0, "0.21.3", "tensorflow-gpu"),
-        _old("2.1", "2.1.0", "0.27.1", _CUDA_10_1, "0.21.3"),
-        _old("2.2", "2.2.3", "2.0.0", _CUDA_10_1, "0.21.3"),
-        _old("2.3", "2.3.4", "3.1.0", _CUDA_10_1, "0.21.3"),
+        _old("1.14", "1.14.0", "0.24.1", _CUDA_10_0, "tensorflow-gpu"),
+        _old("1.15", "1.15.5", "0.26.1", _CUDA_10_0),
+        _old("2.0", "2.0.4", "0.26.1", _CUDA_10_0, "tensorflow-gpu"),
+        _old("2.1", "2.1.0", "0.27.1", _CUDA_10_1),
+        _old("2.2", "2.2.3", "2.0.0", _CUDA_10_1),
+        _old("2.3", "2.3.4", "3.1.0", _CUDA_10_1),
         _gcc("2.4", "2.4.4", "3.1.0", _CUDA_11_0, "8.0"),
         _gcc("2.5", "2.5.3", "3.7.2", _CUDA_11_2, "8.6"),
         _gcc("2.6", "2.6.5", "3.7.2", _CUDA_11_2, "8.6"),

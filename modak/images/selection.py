@@ -88,7 +88,7 @@ class Catalogue:
 
     by_framework: Mapping[str, tuple[Kind, ...]] = field(default_factory=dict)
     by_reference: Mapping[str, Image] = field(default_factory=dict, repr=False)
-    cache: Cache[Wanted, ImageChoice] = field(default_factory=lambda: Cache(1024), compare=False)
+    cache: Cache = field(default_factory=lambda: Cache(1024), compare=False)
 
 
 def catalogue(images: Iterable[Image]) -> Catalogue:

@@ -38,14 +38,12 @@ class Incoming:
         return tuple(f"{name}: of no known format, skipped" for name in self.skipped)
 
 
-def tables(paths: Iterable[Path], options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Incoming:
+def tables(paths: Iterable[Path], options: Options = PLAIN) -> Incoming:
     """The tables of files and folders. Files of a folder that no format recognises are skipped, and listed.
-
-    ``formats``: by default the built-in ones and those of plug-ins.
 
     Raises :class:`modak.errors.DataError` for a path that cannot be read, or where nothing is recognised.
     """
-    formats = _installed() if formats is None else formats
+    formats = _installed()
     found: list[Table] = []
     skipped: list[str] = []
     for path, inside in files(paths):
@@ -53,7 +51,7 @@ def tables(paths: Iterable[Path], options: Options = PLAIN, formats: Sequence[Fo
         if inside and options.format is None and _recognised(source, formats) is None:
             skipped.append(source.name)
         else:
-            found.append(table(source, options, formats))
+            found.append(table(source, options))
     if skipped and not found:
         raise DataError(_not_recognised(formats, b"-"), field=skipped[0])
     return Incoming(tuple(found), tuple(skipped), options)
@@ -74,9 +72,9 @@ def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | 
     return Table(source, chosen.name, options, lambda: _batches(source, chosen, options))
 
 
-def points(source: Source, most: int, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> tuple[Point, ...]:
+def points(source: Source, most: int, options: Options = PLAIN) -> tuple[Point, ...]:
     """The rows of a table whose values are to be predicted. Raises as reading a table does, and for more than ``most`` rows."""
-    chosen = _format(source, options, formats, loading=False)
+    chosen = _format(source, options, loading=False)
     _check_fill(options)
     found: list[Point] = []
     now = datetime.now(UTC)
@@ -106,7 +104,7 @@ def _installed() -> Sequence[Format]:
     return sorted(plugins.all_of("ingest"), key=lambda each: each.name in ("json", "csv"))
 
 
-def _format(source: Source, options: Options, formats: Sequence[Format] | None, *, loading: bool = True) -> Format:
+def _format(source: Source, options: Options, formats: Sequence[Format] | None = None, *, loading: bool = True) -> Format:
     formats = _installed() if formats is None else formats
     if source.head().startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise DataError("text in UTF-16 (spreadsheets call it Unicode text); save it as CSV in UTF-8", field=source.name)

@@ -145,11 +145,11 @@ def keeping() -> Iterator[None]:
         raise Unavailable(why, told=NO_ROOM) from None
 
 
-def from_stream(stream: BinaryIO, name: str = "-") -> Source:
-    """A stream that can be read only once (standard input). More than 16 MiB are kept in a temporary file."""
+def from_stream(stream: BinaryIO) -> Source:
+    """A stream that can be read only once: standard input, called ``-``. More than 16 MiB are kept in a temporary file."""
     start = stream.read(_IN_MEMORY)
     if len(start) < _IN_MEMORY:
-        return from_bytes(start, name)
+        return from_bytes(start, "-")
     with keeping():
         kept = tempfile.NamedTemporaryFile(prefix="modak-", suffix=".in")  # noqa: SIM115 - closed, and so deleted, with the source
         kept.write(start)
@@ -157,4 +157,4 @@ def from_stream(stream: BinaryIO, name: str = "-") -> Source:
         kept.flush()
     kept.seek(0)
     digest = hashlib.file_digest(kept, "sha256").hexdigest()
-    return Source(name, digest, kept.tell(), lambda: Path(kept.name).open("rb"))
+    return Source("-", digest, kept.tell(), lambda: Path(kept.name).open("rb"))

@@ -33,7 +33,8 @@ SMALLEST_VALUE, LARGEST_VALUE = 1e-30, 1e30
 """Beyond what anything measures; products and quotients of such numbers can be computed."""
 _WHOLE: Final = re.compile(r"(0|[1-9][0-9]{0,9})(\.0{1,3})?")
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
-_INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_INSTANT: Final = re.compile(_DATE.pattern + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,.'’_\u00a0\u2009\u202f][0-9]{3})+([.,][0-9]+)?")
 _CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 _LONGEST_UNIT: Final = 20
@@ -121,9 +122,11 @@ def _hint(text: str) -> str:
 
 
 def _instant(text: str, now: datetime) -> int:
-    """Microseconds since 1970 in UTC."""
+    """Microseconds since 1970 in UTC; a date is its first instant in UTC."""
+    if _DATE.fullmatch(text):
+        text = f"{text}T00:00Z"
     if not _INSTANT.fullmatch(text):
-        raise ValueError("allowed: ISO 8601 with an offset, such as 2026-03-01T12:00:00+01:00 or 2026-03-01T11:00:00Z")
+        raise ValueError("allowed: a date (2026-03-01), or ISO 8601 with an offset: 2026-03-01T12:00:00+01:00, 2026-03-01T11:00:00Z")
     try:
         instant = datetime.fromisoformat(text)
     except ValueError as wrong:

@@ -11,13 +11,14 @@ from packaging.version import Version
 from modak import plugins
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, bound_mpi, gpu_vendor
-from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution
+from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution, mpi_asked
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
 from modak.facts import HostMpi, Node, mpi_family
 from modak.jobs.placing import report, staging, storage
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal, changed
 from modak.jobs.starters import is_script, starter, without_starter
+from modak.launchers.family import TITLES, USUAL_PMI, compatible, own_family
 from modak.launchers.jsrun import JSRUN
 from modak.launchers.plain import OWN, USUAL
 from modak.target import Target
@@ -52,15 +53,16 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
     """The common part of the jobs of a chosen shape on a number of nodes. Of the request it depends on the essence alone."""
     resources = _resources(request, target, shape, nodes)
     launcher, why = choose_launcher(request, target, resources.ranks)
-    mpi = _mpi(target, shape)
+    container = _container(request, target, software, bound_mpi(target, shape, request))
+    mpi, own = _mpi(target, shape, container), own_family(container) if target.host_mpi else None
     spec = JobSpec(
         command=(),
         resources=resources,
         launcher=launcher,
-        launcher_flavour=mpi.family if mpi else mpi_family(shape.mpi) or shape.mpi,
+        launcher_flavour=mpi.family if mpi else None if own else mpi_family(shape.mpi) or shape.mpi,
         launcher_version=mpi.version if mpi else None,
-        pmi=mpi.pmi if mpi else None,
-        container=_container(target, software, bound_mpi(target, shape, request)),
+        pmi=mpi.pmi if mpi else USUAL_PMI.get(own or ""),
+        container=container,
         environment={**software.rules.environment, **_framework_environment(request)},
         modules=(*((mpi.module,) if mpi and mpi.module else ()), *software.rules.modules),
         rules=software.rules.texts,
@@ -142,12 +144,20 @@ def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
 
 
 def _unlisted(target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if the system file does not list the layout's MPI: launcher and modules are then those of another."""
-    usual, label = target.host_mpi, shape.mpi
-    if usual is None or label is None or spec.launcher in ("none", "torchrun") or target.mpi_called(label):
+    """A warning if the system file does not list the layout's MPI (launcher and modules are then those of another) or the image's."""
+    usual, label, own = target.host_mpi, shape.mpi, own_family(spec.container)
+    lists = f"the system file of {target.title} does not list"
+    if usual is None or spec.launcher in ("none", "torchrun"):
         return ()
-    called = f"{usual.family} {usual.version or ''}".strip()
-    text = f"the system file of {target.title} does not list {label} ([[mpi]]): the job is set up for its default, {called}"
+    if own and spec.launcher_flavour is None:
+        stops = {"mpirun": f"mpirun is not that of {TITLES.get(own, own)}", "srun": f"Slurm does not offer {spec.pmi}"}
+        if spec.launcher not in stops:
+            return ()
+        text = f"{lists} {TITLES.get(own, own)} ([[mpi]]), which is in the image: the job stops where {stops[spec.launcher]}"
+    elif label and not target.mpi_called(label):
+        text = f"{lists} {label} ([[mpi]]): the job is set up for its default, {' '.join(filter(None, (usual.family, usual.version)))}"
+    else:
+        return ()
     return (Notice(field="target.name", message=text),)
 
 
@@ -185,7 +195,7 @@ def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Re
         memory_per_node=options.memory_limit,
         memory_per_core=options.minimum_memory_per_processor,
         oversubscribed=_oversubscribed(target, shape),
-        node_cores=node.cores if node else None,
+        node_cores=node.usable_cores if node else None,
         total_ranks=total_ranks(request, shape, nodes),
         memory_share=_memory_share(node, shape.ranks_per_node * cores) if node else None,
     )
@@ -209,13 +219,14 @@ def _memory_share(node: Node, cores: int) -> int | None:
 
 
 def _oversubscribed(target: Target, shape: Shape) -> bool:
-    """Whether a node has fewer hardware threads than its ranks have threads, or fewer cores than they need where those are counted."""
+    """Whether a job may use fewer hardware threads of a node than its ranks have threads, or, where these are counted, fewer cores."""
     node = target.node
     if node is None:
         return False
     by_thread = target.system is not None and target.system.cpu_unit == "thread"
     cores = shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core)
-    return shape.ranks_per_node * shape.threads_per_rank > node.cores * node.threads_per_core or (not by_thread and cores > node.cores)
+    threads = shape.ranks_per_node * shape.threads_per_rank
+    return threads > node.usable_cores * node.threads_per_core or (not by_thread and cores > node.usable_cores)
 
 
 def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
@@ -298,14 +309,17 @@ def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word,
     return bare, (Notice(field="application.executable", message=f"{how}: {done}"),)
 
 
-def _mpi(target: Target, shape: Shape) -> HostMpi | None:
-    """The host's MPI library of the shape, or the system's default."""
-    if target.system is None:
-        return None
-    return target.mpi_called(shape.mpi) or target.host_mpi
+def _mpi(target: Target, shape: Shape, container: Container | None) -> HostMpi | None:
+    """The host's MPI library of the shape, or the system's default. Of an image whose own MPI the ranks use, the one that can start them;
+    ``None``: the system lists none."""
+    found, own = target.mpi_called(shape.mpi), own_family(container)
+    if own is None or (found and compatible(own, found.family)):
+        return found or target.host_mpi
+    usual = target.host_mpi
+    return target.mpi_called(own) or (usual if usual and compatible(own, usual.family) else None)
 
 
-def _container(target: Target, software: Software, bound: HostMpi | None) -> Container | None:
+def _container(request: Request, target: Target, software: Software, bound: HostMpi | None) -> Container | None:
     if software.reference is None or target.runtime is None:
         return None
     labels = software.image.labels if software.image else None
@@ -316,7 +330,7 @@ def _container(target: Target, software: Software, bound: HostMpi | None) -> Con
         policy=target.runtime,
         gpu_vendor=software.gpu_vendor,
         host_mpi=bound,
-        mpi=labels.mpi if labels else None,
+        mpi=labels.mpi if labels else mpi_family(mpi_asked(request)),
         mpi_version=labels.mpi_version if labels else None,
         to_build=software.recipe is not None,
         digest=software.image.digest if software.image and "://" not in software.image.reference else None,

@@ -36,7 +36,7 @@ class Resources:
     unbound: bool = False
     """The launcher does not bind processes to cores."""
     node_cores: int | None = None
-    """Physical cores of a node, if known."""
+    """Physical cores of a node that jobs may use, if known."""
     total_ranks: int | None = None
     """Ranks in total, if fewer than nodes x ranks per node."""
     memory_share: int | None = None

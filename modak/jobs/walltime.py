@@ -37,7 +37,25 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
 
 
 def beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:
-    """A warning if the requested wall time is more than the scheduler allows."""
+    """Warnings if the scheduler's queue does not take a job of so many nodes, or allows less than the requested wall time."""
+    return (*_wrong_queue(request, decision), *_too_long(request, decision))
+
+
+def _wrong_queue(request: Request, decision: Decision) -> tuple[Notice, ...]:
+    target, nodes = decision.target, decision.nodes
+    queues = target.partition.queues if target.partition else ()
+    named = target.queue_for(nodes)
+    if named is None or named.min_nodes <= nodes <= named.max_nodes:
+        return ()
+    others = dict.fromkeys(queue.name for queue in queues if queue.min_nodes <= nodes <= queue.max_nodes)
+    instead = f"; {' and '.join(others)} would take it" if others else ""
+    sizes = f"{named.min_nodes} to {named.max_nodes} nodes"
+    text = f"queue {named.name} of {target.title} takes jobs of {sizes}, but this one has {nodes}: the scheduler will reject it{instead}"
+    field = "partition" if request.job_options.partition else "queue" if request.job_options.queue else "node_count"
+    return (Notice(field=f"job_options.{field}", message=text),)
+
+
+def _too_long(request: Request, decision: Decision) -> tuple[Notice, ...]:
     target, asked = decision.target, request.job_options.wall_time_limit
     limit = target.longest(decision.nodes) if asked else None
     if not (asked and limit and asked > limit):

@@ -7,7 +7,7 @@ from typing import Final
 
 from packaging.version import Version
 
-from modak.jobs.spec import JobSpec
+from modak.jobs.spec import Container, JobSpec
 
 OTHER_MPI: Final = 77
 """Exit status if launcher and library do not work together."""
@@ -16,16 +16,20 @@ WITHOUT_PMI2: Final = Version("5")
 VERSION_SAYS: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "HYDRA", "mvapich": "HYDRA", "intel-mpi": "Intel(R) MPI"}
 """What ``mpirun --version`` of each family writes."""
 TITLES: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "MPICH", "mvapich": "MVAPICH", "intel-mpi": "Intel MPI"}
+USUAL_PMI: Final[Mapping[str, str]] = {"openmpi": "pmix", "mpich": "pmi2", "mvapich": "pmi2", "intel-mpi": "pmi2"}
+"""The interface to Slurm that each family's libraries are commonly built with."""
 ONE_ABI: Final = (frozenset({"mpich", "intel-mpi", "mvapich"}),)
 """Families with the same binary interface (the MPICH ABI initiative): programs built with one run with library and launcher of another."""
 
 
 def library_family(job: JobSpec) -> str | None:
     """The MPI family of the library that ranks use: the image's, unless the host's is bound over it."""
-    has = job.container
-    if has is None or has.host_mpi is not None:
-        return job.launcher_flavour
-    return has.mpi or job.launcher_flavour
+    return own_family(job.container) or job.launcher_flavour
+
+
+def own_family(container: Container | None) -> str | None:
+    """The MPI family of an image whose own library the ranks use; ``None``: they use the host's, or the image's is not known."""
+    return container.mpi if container and container.host_mpi is None else None
 
 
 def pmi(job: JobSpec) -> str | None:

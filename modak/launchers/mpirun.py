@@ -143,5 +143,5 @@ HANDED_ON: Final[Mapping[str, frozenset[str]]] = {
 """Signals that ``mpirun`` passes on to its ranks (tested with Open MPI 4.1.4 and MPICH 4.0.2); others end the ranks, or are ignored. That
 of Intel MPI kills the ranks on any signal unless ``I_MPI_JOB_SIGNAL_PROPAGATION`` is set; it is a shell script, and may not pass them on
 even then."""
-_STARTED_BY: Final = {"slurm": "slurm", "lsf": "lsf"}
+_STARTED_BY: Final = {"slurm": "slurm", "lsf": "lsf", "gridengine": "sge"}
 """Schedulers whose daemons start those of mpirun on other nodes, and the value of Intel MPI's ``-bootstrap`` for each."""

@@ -14,7 +14,7 @@ from modak import dsl, plugins
 from modak.errors import Fault, RequestError
 from modak.normalise.fields import begin, command_line, dependency, email, events, host_list, one_word, resources, signal, source, variables
 from modak.normalise.optimisation import optimisation
-from modak.normalise.sections import OBJECT, remembered, section, spellings, spelt
+from modak.normalise.sections import OBJECT, remembered, section, spelt
 from modak.normalise.spellings import (
     Read,
     Reader,
@@ -29,6 +29,7 @@ from modak.normalise.spellings import (
     seconds,
     shown,
     size,
+    spellings,
     text,
     whole,
     wrong,
@@ -146,7 +147,7 @@ def _application(names: Collection[str]) -> Mapping[str, Reader]:
     arguments = command_line(names, program=False)
     return {
         "app_tag": text,
-        "app_type": choice(("mpi", "hpc", "python", "c", "c++", "fortran", "other"), {"cpp": "c++", "f90": "fortran"}, otherwise="other"),
+        "app_type": choice(dsl.Application.allowed("app_type"), {"cpp": "c++", "f90": "fortran"}, otherwise="other"),
         "container_runtime": _image,
         "executable": command_line(names, program=True),
         "arguments": arguments,

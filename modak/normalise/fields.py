@@ -6,13 +6,14 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from modak import dsl
 from modak.errors import Fault, ModakError, RequestError
 from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, items, left_out, noted, shown, text, wrong
 from modak.text import words
 
 _LETTERS: Final[Mapping[str, tuple[str, ...]]] = {"a": ("fail",), "b": ("begin",), "e": ("end",), "n": ("none",)}
 _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
-    **{name: (name,) for name in ("begin", "end", "fail", "requeue", "time_limit", "array_tasks", "none")},
+    **{name: (name,) for name in dsl.JobOptions.allowed("request_event_notification")},
     "abort": ("fail",),
     "all": ("begin", "end", "fail", "requeue"),
     **{f"time_limit_{percent}": ("time_limit",) for percent in (50, 80, 90)},

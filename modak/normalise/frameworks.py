@@ -11,8 +11,8 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 
 from modak import dsl, plugins
 from modak.errors import Fault, did_you_mean, unknown
-from modak.normalise.sections import as_object, checked, label, spellings, spelt, unknown_keys
-from modak.normalise.spellings import LEFT_OUT, Read, fold, shown, version
+from modak.normalise.sections import as_object, checked, label, spelt, unknown_keys
+from modak.normalise.spellings import LEFT_OUT, Read, fold, shown, spellings, version
 from modak.text.faults import join
 
 _QUOTED = re.compile("'([^']*)'")
@@ -68,7 +68,7 @@ def _beside(
             continue
         if variant.kind == "parallel":
             beside[variant.name] = options[variant.name]
-        elif variant.name in wanted.distributions and "distribution" in type(own).model_fields:
+        elif variant.name in own.allowed("distribution"):
             own = own.model_copy(update={"distribution": variant.name})
             notes.append(Fault(join(path, label(key)), f"read as {wanted.name}'s option 'distribution': {variant.name!r}"))
         else:

@@ -37,9 +37,8 @@ from modak.normalise.spellings import (
 from modak.text.faults import faults_of, join
 from modak.text.grammar import Name
 
-APP_TYPES: Final = ("ai_training", "ai_inference", "hpc", "big_data")
+_APP_TYPES: Final = dsl.Optimisation.allowed("app_type")
 _APP_TYPE_SPELLINGS: Final = {"training": "ai_training", "inference": "ai_inference", "bigdata": "big_data"}
-_app_type: Final = choice(APP_TYPES, _APP_TYPE_SPELLINGS)
 
 
 def optimisation(value: Any, path: str) -> Read:
@@ -59,7 +58,7 @@ def optimisation(value: Any, path: str) -> Read:
 def _kind(key: Any) -> str | None:
     """The kind of application whose section a key is; ``None`` for other keys."""
     bare = fold(key).removeprefix("app_type_")
-    return bare if bare in APP_TYPES else _APP_TYPE_SPELLINGS.get(bare)
+    return bare if bare in _APP_TYPES else _APP_TYPE_SPELLINGS.get(bare)
 
 
 def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tuple[str | None, str | None, tuple[Fault, ...]]:
@@ -74,14 +73,11 @@ def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tu
     return key, kind, tuple(notes)
 
 
-CONFIG_TYPES: Final = ("image_classification", "object_detection", "translation", "recommendation", "reinforcement_learning", "other")
-PARALLELISATIONS: Final = ("mpi", "openmp", "openacc", "opencl")
-
 CONFIG: Final[Mapping[str, Reader]] = {
     "ai_framework": text,
-    "type": choice(CONFIG_TYPES, {"reinforncement_learning": "reinforcement_learning"}, otherwise="other"),
+    "type": choice(dsl.Config.allowed("type"), {"reinforncement_learning": "reinforcement_learning"}, otherwise="other"),
     "distributed_training": flag,
-    "parallelisation": several(choice(PARALLELISATIONS, {"opencc": "opencl"})),
+    "parallelisation": several(choice(dsl.Config.allowed("parallelisation"), {"opencc": "opencl"})),
     "layers": whole,
     "parameters": number,
 }
@@ -110,7 +106,7 @@ DATA: Final[Mapping[str, Reader]] = {
 }
 
 OBJECTIVE: Final[Mapping[str, Reader]] = {
-    "minimise": choice(("time", "node_hours", "energy", "cost"), {"runtime": "time"}),
+    "minimise": choice(dsl.Objective.allowed("minimise"), {"runtime": "time"}),
     "deadline": seconds,
     "max_nodes": whole,
     "min_efficiency": number,
@@ -181,13 +177,15 @@ def _switch(value: Any, path: str) -> Read:
 PLAIN: Final[Mapping[str, Reader]] = {
     "enable_opt_build": _switch,
     "enable_autotuning": flag,
-    "app_type": _app_type,
+    "app_type": choice(_APP_TYPES, _APP_TYPE_SPELLINGS),
     "opt_build": remembered(
         section(
             {
-                "cpu_type": choice(("x86", "arm", "power", "amd"), {"x86_64": "x86", "intel": "x86", "aarch64": "arm", "ppc64le": "power"}),
+                "cpu_type": choice(
+                    dsl.OptBuild.allowed("cpu_type"), {"x86_64": "x86", "intel": "x86", "aarch64": "arm", "ppc64le": "power"}
+                ),
                 "acc_type": choice(
-                    ("nvidia", "amd", "intel", "fpga", "none"),
+                    dsl.OptBuild.allowed("acc_type"),
                     {"": "none", **dict.fromkeys(("ponte vecchio", "pvc", "max 1550", "max1550", "xpu"), "intel")},
                 ),
             },

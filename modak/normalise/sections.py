@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from modak.errors import BadSyntax, Fault, nearest
-from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, wrong
+from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, spellings, wrong
 from modak.text.documents import strict_json
 from modak.text.faults import faults_of, join
 
@@ -79,11 +79,6 @@ def _as_json(value: Any) -> bytes:
         return to_json(value) if isinstance(value, dict) else b""
     except ValueError:
         return b""
-
-
-def spellings(known: Iterable[str], also: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Folded spelling -> field; ``also`` maps further spellings to fields."""
-    return {fold(name): name for name in known} | {fold(key): name for key, name in (also or {}).items()}
 
 
 def as_object(value: Any, path: str) -> Read:

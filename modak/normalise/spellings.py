@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -67,6 +67,11 @@ def fold(text: object) -> str:
 @lru_cache(maxsize=4096)
 def _folded(text: str) -> str:
     return text.strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def spellings(known: Iterable[str], others: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Folded spelling -> name; ``others`` maps further spellings to names."""
+    return {fold(name): name for name in known} | {fold(other): name for other, name in (others or {}).items()}
 
 
 def text(value: Any, path: str) -> Read:
@@ -165,18 +170,16 @@ def items(value: Any) -> list[Any] | None:
 
 def choice(known: Collection[str], others: Mapping[str, str] | None = None, *, otherwise: str | None = None) -> Reader:
     """One of ``known``; ``others`` are further spellings. Unknown values are left out, or read as ``otherwise``, with a note."""
-    spellings = {fold(name): name for name in known} | {fold(key): name for key, name in (others or {}).items()}
+    names = spellings(known, others)
 
     def read(value: Any, path: str) -> Read:
         if not isinstance(value, str):
             return wrong(path, f"one of {', '.join(known)}")
-        found = spellings.get(fold(value))
+        found = names.get(fold(value))
         if found is None:
             kept = LEFT_OUT if otherwise is None else otherwise
             done = "is ignored" if otherwise is None else f"is read as {otherwise!r}"
-            return noted(
-                path, kept, f"{shown(value)} is unknown and {done}{did_you_mean(value, spellings.values())} known: {', '.join(known)}"
-            )
+            return noted(path, kept, f"{shown(value)} is unknown and {done}{did_you_mean(value, names.values())} known: {', '.join(known)}")
         return Read(found) if found == value else noted(path, found, f"{shown(value)} is read as {found!r}")
 
     return read
@@ -189,11 +192,16 @@ def several(one: Reader) -> Reader:
         entries = items(value)
         if entries is None:
             return wrong(path, "text or a list of texts")
-        found = [one(entry, path) for entry in entries]
-        notes, faults = tuple(note for got in found for note in got.notes), tuple(fault for got in found for fault in got.faults)
-        return Read(tuple(dict.fromkeys(got.value for got in found if got.value is not LEFT_OUT)), notes, faults)
+        got = _together([one(entry, path) for entry in entries])
+        return got._replace(value=tuple(dict.fromkeys(got.value)))
 
     return read
+
+
+def _together(found: Collection[Read]) -> Read:
+    """The values of several readings, without those that are left out, with all their notes and faults."""
+    values = tuple(got.value for got in found if got.value is not LEFT_OUT)
+    return Read(values, tuple(note for got in found for note in got.notes), tuple(fault for got in found for fault in got.faults))
 
 
 MOST_ENTRIES: Final = 100
@@ -208,9 +216,7 @@ def each(one: Reader) -> Reader:
             return wrong(path, "a list")
         if len(value) > MOST_ENTRIES:
             return wrong(path, f"at most {MOST_ENTRIES} entries")
-        found = [one(entry, f"{path}.{at}") for at, entry in enumerate(value)]
-        notes, faults = tuple(note for got in found for note in got.notes), tuple(fault for got in found for fault in got.faults)
-        return Read(tuple(got.value for got in found if got.value is not LEFT_OUT), notes, faults)
+        return _together([one(entry, f"{path}.{at}") for at, entry in enumerate(value)])
 
     return read
 

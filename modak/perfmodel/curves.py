@@ -66,7 +66,7 @@ class Table(NamedTuple):
     scatter: Scatter | None
 
 
-FIT_VERSION = 9
+FIT_VERSION = 10
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -166,7 +166,10 @@ def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
         by_series[cell.series.model_dump_json()][cell.layout] = cell
     for whole, part in startup.pairs([next(iter(of.values())).series for of in by_series.values()]):
         walls, speeds = (by_series[key.model_dump_json()] for key in (whole, part))
-        for layout in walls.keys() & speeds.keys():
+        both = walls.keys() & speeds.keys()
+        if any(startup.of_a_part(walls[layout].values, speeds[layout].values, part) for layout in both):
+            continue
+        for layout in both:
             wall, speed = walls[layout], speeds[layout]
             left = startup.left(wall.values, wall.ids, speed.values, speed.ids, part)
             speeds[layout] = replace(speed, starting=array("d", left))
@@ -289,21 +292,43 @@ def _over_gpus(cells: Sequence[Cell]) -> tuple[list[Part], list[Cell]]:
     others: list[Cell] = []
     for key in sorted(by_batch):
         group = by_batch[key]
-        ways = {(size_of(cell.layout, "gpus"), cell.layout.nodes, cell.layout.gpus_per_node) for cell in group}
+        alike = _alike_on_gpus(group) if group[0].layout.gpus_per_node else []
+        ways = {(size_of(cell.layout, "gpus"), cell.layout.nodes, cell.layout.gpus_per_node) for cell in alike}
         filled_first = len({way[2] for way in ways}) > 1 and len(ways) == len({way[0] for way in ways})
-        if group[0].layout.gpus_per_node and filled_first:
-            parts.append(_within_node(group))
-        else:
-            others += group
+        if filled_first:
+            parts.append(_within_node(alike))
+        chosen = {id(cell) for cell in alike} if filled_first else set()
+        others += [cell for cell in group if id(cell) not in chosen]
     return parts, others
+
+
+def _alike_on_gpus(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells with as many ranks per node or, if these vary, with as many per GPU as most; of those on the same GPUs, one.
+
+    Cells that do not give their ranks may be alike. Of several numbers of threads, the one that most cells have comes first.
+    """
+    ranks = {cell.layout.ranks_per_node for cell in cells} - {None}
+    shares = Counter(share for cell in cells if (share := _ranks_per_gpu(cell.layout)))
+    usual = min(shares, key=lambda share: (-shares[share], share), default=None)
+    alike = [cell for cell in cells if len(ranks) < 2 or _ranks_per_gpu(cell.layout) in (None, usual)]
+    threads = Counter(cell.layout.threads_per_rank for cell in alike)
+    found: dict[tuple[int | None, int | None], Cell] = {}
+    for cell in sorted(alike, key=lambda cell: (-threads[cell.layout.threads_per_rank], _key(*cell.layout.model_dump().values()))):
+        found.setdefault((cell.layout.nodes, cell.layout.gpus_per_node), cell)
+    chosen = {id(cell) for cell in found.values()}
+    return [cell for cell in cells if id(cell) in chosen]
+
+
+def _ranks_per_gpu(layout: Layout) -> float | None:
+    return layout.ranks_per_node / layout.gpus_per_node if layout.ranks_per_node and layout.gpus_per_node else None
 
 
 def _within_node(group: list[Cell]) -> Part:
     first = group[0].layout
     if first.gpus_per_node:
-        return Part(group, Layout(threads_per_rank=_common(group, "threads_per_rank"), batch_size=first.batch_size), "gpus")
-    ranks = [cell.layout.ranks_per_node for cell in group]
-    if len(set(ranks)) == 1:
+        ranks, threads = _common(group, "ranks_per_node"), _common(group, "threads_per_rank")
+        return Part(group, Layout(ranks_per_node=ranks, threads_per_rank=threads, batch_size=first.batch_size), "gpus")
+    if len({cell.layout.ranks_per_node for cell in group}) == 1:
         return Part(group, first.model_copy(update={"nodes": None}), "nodes")
     return Part(group, Layout(threads_per_rank=first.threads_per_rank, batch_size=first.batch_size), "ranks")
 

@@ -150,9 +150,9 @@ def misses(all_tasks: Sequence[Task], answers: Sequence[Forecast]) -> Array:
     return np.concatenate([np.log(task.actual) - answer.log_value for task, answer in zip(all_tasks, answers, strict=True)])
 
 
-def widths(answers: Sequence[Forecast], level: float = 0.9, calibration: Calibration = PUBLISHED) -> Sides:
-    """Half-widths of the intervals in log cost, of all forecasts concatenated."""
-    return in_a_row([half_widths(answer, level, calibration) for answer in answers])
+def widths(answers: Sequence[Forecast], calibration: Calibration = PUBLISHED) -> Sides:
+    """Half-widths of the 90 % intervals in log cost, of all forecasts concatenated."""
+    return in_a_row([half_widths(answer, calibration=calibration) for answer in answers])
 
 
 def in_a_row(several: Sequence[Sides]) -> Sides:

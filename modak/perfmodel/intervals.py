@@ -104,12 +104,10 @@ def half_widths(forecast: Forecast, level: float = 0.9, calibration: Calibration
     return Sides(*((np.minimum(np.exp(side), MOST) * reach).reshape(forecast.log_value.shape) for side in (below, above)))
 
 
-def quantile(forecast: Forecast, probability: float, calibration: Calibration = PUBLISHED) -> Array:
-    """The cost that is not exceeded with this probability; raises ``ValueError`` unless it is in (0, 1)."""
-    if not 0 < probability < 1:
-        raise ValueError("probability: between 0 and 1, both excluded")
-    reach = half_widths(forecast, abs(2 * probability - 1), calibration)
-    return np.exp(forecast.log_value + (reach.above if probability > 0.5 else -reach.below))
+def bound(value: Array, above: Array, below: Array, probability: float) -> Array:
+    """The value that is not exceeded with a probability in (0, 1), by the half-widths of the 90 % interval; else raises ``ValueError``."""
+    reach = stretch(abs(2 * probability - 1))
+    return np.asarray(value * np.exp(reach * above if probability > 0.5 else -reach * below))
 
 
 def features(forecast: Forecast) -> Array:

@@ -11,7 +11,7 @@ from modak.facts import Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.precisions import REDUCED, USUAL_PRECISION, same_precision
-from modak.results.metrics import METRICS, metric
+from modak.results.metrics import metric
 
 SPREAD: Mapping[str, float] = {
     "system": 0.7,
@@ -116,10 +116,10 @@ def best_match(curves: Sequence[Curve], question: Question, power: Power | None 
 
 def _nearness(match: Match, question: Question) -> tuple[float, int, float, int, bool, int, int, int, str]:
     curve, series, layout = match.curve, match.curve.series, question.layout
-    told = {"ranks": "ranks_per_node", "gpus": "gpus_per_node"}.get(curve.scale)
+    told = _varying(curve)
     other = told is not None and getattr(layout, told) not in (None, *per_node(curve))
-    filled = told == "gpus_per_node" and not other and len(per_node(curve)) > 1  # the ranks of its results are not one number
-    named = (told, "ranks_per_node") if filled else (told,)
+    filled = told == "gpus_per_node" and not other and len(per_node(curve)) > 1  # the ranks of its results may not be one number
+    named = (told, "ranks_per_node") if filled and layout.ranks_per_node == layout.gpus_per_node else (told,)
     silent = sum(bool(getattr(layout, name)) and getattr(curve.layout, name) is None for name in layouts.COUNTS if name not in named)
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
@@ -134,7 +134,7 @@ def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
         return 0, 0.0
     done = startup.lengths(curve.series)
     apart = min((abs(math.log(asked / done[name])) for name, asked in question.lengths.items() if name in done), default=0.0)
-    return 1 if curve.start_up or curve.series.metric in METRICS else 2, round(apart, 9)
+    return 1 if curve.start_up or not startup.maybe_part(curve.series) else 2, round(apart, 9)
 
 
 def closed(curves: Sequence[Curve], question: Question) -> Question:
@@ -159,7 +159,7 @@ def _match(curve: Curve, question: Question, power: Power | None) -> Match:
     if shape:
         spreads += [shape_spread(curve, question.layout, shape)]
         spreads += [DEVICE_SPREAD] if _other_device(curve, question.layout) else []
-        factor *= 1.0 if away else _even_share(curve, question.layout)
+        factor *= 1.0 if away else _even_share(curve, question)
     return Match(curve, math.sqrt(sum(s * s for s in spreads)), tuple(different + shape), factor, tuple(shape))
 
 
@@ -249,8 +249,12 @@ def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
 
 def _fixed(curve: Curve) -> tuple[str, ...]:
     """Counts that are the same along a curve."""
-    free = {"ranks": ("ranks_per_node",), "gpus": ("gpus_per_node", "ranks_per_node"), "nodes": ()}[curve.scale]
-    return tuple(name for name in layouts.COUNTS if name not in free)
+    return tuple(name for name in layouts.COUNTS if name != _varying(curve))
+
+
+def _varying(curve: Curve) -> str | None:
+    """The count within a node that varies along a curve; ``None``: none does."""
+    return {"ranks": "ranks_per_node", "gpus": "gpus_per_node"}.get(curve.scale)
 
 
 def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:
@@ -268,9 +272,12 @@ def _both_differ(evidence: int | None, asked: int | None) -> bool:
     return evidence is not None and asked is not None and evidence != asked
 
 
-def _even_share(curve: Curve, layout: Layout) -> float:
-    """Ratio of GPUs, else of cores, per unit of size: the curve's over the layout's. 1 if a count is known on one side only."""
-    there = curve.layout
+def _even_share(curve: Curve, question: Question) -> float:
+    """Ratio of GPUs, else of cores, per unit of size: the curve's over the layout's. 1 if a count is known on one side only.
+
+    Two hyper-threads are one core.
+    """
+    there, layout = curve.layout, question.layout
     if curve.scale == "gpus" or _other_device(curve, layout):
         return 1.0
     if there.gpus_per_node and layout.gpus_per_node:
@@ -279,7 +286,8 @@ def _even_share(curve: Curve, layout: Layout) -> float:
     pairs = [(getattr(there, name), getattr(layout, name)) for name in counts]
     if any((one is None) != (other is None) for one, other in pairs):
         return 1.0
-    return math.prod((one or 1) / (other or 1) for one, other in pairs)
+    here, behind = (2 if on else 1 for on in (question.attributes.get("hyperthreads"), curve.series.hyperthreads))
+    return math.prod((one or 1) / (other or 1) for one, other in pairs) * here / behind
 
 
 def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float:

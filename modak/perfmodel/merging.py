@@ -77,7 +77,7 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
         if len(group) == 1:
             found.update((name, (_per_part(key, metrics),)) for name, key in group.items())
             continue
-        timed = {id(wall) for wall, _ in startup.pairs([*group.values()])}
+        timed = {id(wall) for wall, work in startup.pairs([*group.values()]) if not startup.maybe_part(work)}
         groups: dict[Hashable, dict[str, Destination]] = defaultdict(dict)
         for name, key in group.items():
             destination = Destination(key) if id(key) in timed else _per_part(key, metrics)
@@ -158,8 +158,10 @@ def _per_part(key: SeriesKey, measured: Collection[str]) -> Destination:
     kind = metric(key.metric, key.unit)
     if kind.kind not in ("time", "throughput"):
         return Destination(key)
-    if kind.kind != "time" or kind.per != "run":
+    if not startup.is_whole(key):
         return Destination(key.model_copy(update={"params": _without_length(key)}))
+    if startup.maybe_part(key):
+        return Destination(key)
     for part in PARTS:
         count = number(key.params.get(f"{part}s"))
         if count and f"{part}_time" in measured:

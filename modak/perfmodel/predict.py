@@ -29,8 +29,6 @@ USUAL = 2.0
 """Degrees of freedom of the usual scatter when it is combined with that of repeats. Judgement: two repeats alone say little."""
 MOST_LAYOUTS = 8
 """An unmeasured layout is predicted from at most this many measured ones."""
-SAME_TIME = 2.0
-"""Times of a run under two names differ by less than this factor. Judgement."""
 FAR_DOUBLINGS = 4.0
 """More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""
 
@@ -62,13 +60,7 @@ class Predictions:
 
     def quantile(self, probability: float) -> Array:
         """The cost that is not exceeded with this probability."""
-        return bound(self.value, self.spread, self.below, probability)
-
-
-def bound(value: Array, spread: Array, below: Array, probability: float) -> Array:
-    """The value that is not exceeded with a probability in (0, 1); ``spread`` and ``below`` as in :class:`Predictions`."""
-    reach = intervals.stretch(abs(2 * probability - 1))
-    return np.asarray(value * np.exp(reach * spread if probability > 0.5 else -reach * below))
+        return intervals.bound(self.value, self.spread, self.below, probability)
 
 
 def of_whole_time(half_width: Array, time: Array, start_up: npt.ArrayLike, doubt: npt.ArrayLike, own: npt.ArrayLike) -> Array:
@@ -165,7 +157,7 @@ def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, no
     here = np.unique(np.array(curve.nodes, dtype=np.float64))
     told, there = (foretell(whole, others, at, at, level) for at in (nodes, here))
     if curve.scale == "nodes":
-        kin = relatives.moved(curve.measured, whole.measured, there.log_value)
+        (kin,) = relatives.moved(curve.measured, [whole.measured], there.log_value[None])
         ratio, doublings = kin.level + kin.slope * np.log2(nodes / here[-1]), np.zeros(nodes.shape)
         doubts = intervals.Sides(doublings, doublings)
     else:
@@ -225,14 +217,14 @@ def _comparable(one: Curve, other: Curve) -> bool:
 def _scale_alike(one: Curve, other: Curve) -> bool:
     """Whether two curves are comparable, or both of times of whole runs, whatever these are called: a job measures ``wall_time``.
 
-    Times under other names that differ by more than :data:`SAME_TIME` are of a part of the run: of its input, say.
+    Times under other names that differ by more than :data:`~modak.perfmodel.startup.SAME_TIME` are of a part of the run.
     """
     if _comparable(one, other):
         return True
     if one.scale != other.scale or not (startup.is_whole(one.series) and startup.is_whole(other.series)):
         return False
     there = np.interp(np.log(other.sizes), np.log(one.sizes), np.log(one.costs))
-    return bool(np.abs(np.log(other.costs) - there).min() < math.log(SAME_TIME))
+    return bool(np.abs(np.log(other.costs) - there).min() < math.log(startup.SAME_TIME))
 
 
 def _other_program(curve: Curve, other: Curve) -> bool:

@@ -8,9 +8,9 @@ own (partial pooling), with weights that fall with a power of the error so far.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -53,8 +53,8 @@ def compare(series: Series, relatives: Sequence[Series], others: Sequence[Series
 
     The result does not depend on the given order: of equals, those measured at the largest sizes come first.
     """
-    kin = [*(_compare(series, one, 0.0) for one in relatives), *(_compare(series, one, OTHER_PROGRAM) for one in others)]
-    return tuple(sorted((one for one in kin if one is not None), key=_order)[:MOST])
+    kin = [*_near(series, relatives, 0.0), *_near(series, others, OTHER_PROGRAM)]
+    return tuple(sorted(kin, key=_order)[:MOST])
 
 
 def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
@@ -78,7 +78,7 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike, f
     if not kin:
         return own
     p = np.asarray(sizes, dtype=np.float64).ravel()
-    rows = np.array([_log_cost(one.relative, p) for one in kin])
+    rows = np.array([_log_cost(one.relative, np.log(p)) for one in kin])
     unlike = np.broadcast_to(np.array([one.unlikeness for one in kin])[:, None], rows.shape)
     doubt = np.zeros(rows.shape)
     if forecasts:
@@ -116,36 +116,41 @@ def _error(forecast: Forecast) -> Array:
     return np.where(np.isnan(forecast.error.ravel()), UNKNOWN_ERROR, forecast.error.ravel())
 
 
-def _compare(series: Series, relative: Series, apart: float) -> Kin | None:
-    log_costs = _log_cost(relative, np.array(series.sizes))
-    if not np.isfinite(log_costs).any():
-        return None
-    kin = moved(series, relative, log_costs)
-    return replace(kin, unlikeness=math.hypot(kin.unlikeness, apart))
+def _near(series: Series, relatives: Sequence[Series], apart: float) -> list[Kin]:
+    """The relatives whose measured range contains a size of ``series``; ``apart`` is added to their unlikeness in quadrature."""
+    log_sizes = series.log_work[0]
+    log_costs = np.array([_log_cost(one, log_sizes) for one in relatives]).reshape(-1, len(log_sizes))
+    near = np.isfinite(log_costs).any(axis=1)
+    return moved(series, list(compress(relatives, near)), log_costs[near], apart)
 
 
-def moved(series: Series, relative: Series, log_costs: Array) -> Kin:
-    """``relative`` moved to the ``series``, at whose sizes it has these ``log_costs`` (NaN: unknown; at least one is known)."""
-    ratio = np.log(np.array(series.costs)) - log_costs
-    common = np.isfinite(ratio)
+def moved(series: Series, relatives: Sequence[Series], log_costs: Array, apart: float = 0.0) -> list[Kin]:
+    """The ``relatives`` moved to ``series``, at whose sizes they have these ``log_costs [relative, size]``.
+
+    Costs at a size are NaN where unknown; those that are known are of neighbouring sizes, and at least one is. ``apart`` is added to the
+    unlikeness in quadrature.
+    """
     sizes = np.array(series.sizes)
-    doublings, ratio = np.log2(sizes[common] / sizes[-1]), ratio[common]
-    weight = np.exp(RECENCY * doublings)
-    centre = (weight * doublings).sum() / weight.sum()
-    slope = (weight * (doublings - centre) * ratio).sum() / ((weight * (doublings - centre) ** 2).sum() + RIDGE)
-    level = (weight * (ratio - slope * doublings)).sum() / weight.sum()
-    return Kin(relative, float(level), float(slope), _unlikeness(doublings, ratio, weight))
+    common = np.isfinite(log_costs)
+    ratio = np.where(common, np.log(np.array(series.costs)) - log_costs, 0.0)
+    doublings = np.log2(sizes / sizes[-1])
+    weight = np.where(common, np.exp(RECENCY * doublings), 0.0)
+    total = weight.sum(axis=1)
+    beside = doublings - ((weight * doublings).sum(axis=1) / total)[:, None]
+    slope = (weight * beside * ratio).sum(axis=1) / ((weight * beside**2).sum(axis=1) + RIDGE)
+    level = (weight * (ratio - slope[:, None] * doublings)).sum(axis=1) / total
+    moves = np.column_stack([level, slope, np.hypot(_unlikeness(doublings, ratio, weight), apart)])
+    return [Kin(relative, *move) for relative, move in zip(relatives, moves.tolist(), strict=True)]
 
 
-def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> float:
-    if len(ratio) == 1:
-        return UNKNOWN_LIKENESS
-    change = np.diff(ratio) / np.diff(doublings)
-    return float(np.sqrt((weight[1:] * change**2).sum() / weight[1:].sum()))
+def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> Array:
+    """Of each row; weights are 0 at sizes that are not common."""
+    later = np.where(weight[:, :-1] > 0, weight[:, 1:], 0.0)
+    total = later.sum(axis=1)
+    squares = (later * (np.diff(ratio) / np.diff(doublings)) ** 2).sum(axis=1)
+    return np.where(total > 0, np.sqrt(squares / np.where(total > 0, total, 1.0)), UNKNOWN_LIKENESS)
 
 
-def _log_cost(relative: Series, sizes: Array) -> Array:
+def _log_cost(relative: Series, log_sizes: Array) -> Array:
     """Log of the relative's cost: measured, or with work ``ln(y p)`` linear in doublings between measured sizes; NaN beyond them."""
-    known = np.array(relative.sizes)
-    work = np.interp(np.log(sizes), np.log(known), np.log(np.array(relative.costs) * known))
-    return np.where((sizes >= known[0]) & (sizes <= known[-1]), work - np.log(sizes), np.nan)
+    return np.asarray(np.interp(log_sizes, *relative.log_work, left=np.nan, right=np.nan) - log_sizes)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -72,25 +72,14 @@ def predict_rows(
     probability that the interval contains the value of the next run. ``graph_compilers`` are those that are off in a row with compiler
     :data:`OFF`; ``other_nodes`` gives the partitions of a row's system with another kind of nodes.
     """
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    questions: dict[tuple[Any, ...], Question] = {}
-    for index, row in enumerate(rows):
-        question = _question(row, graph_compilers)
-        if other_nodes and row.get("partition"):
-            there = other_nodes(row.get("system"), row["partition"], bool(question.layout.gpus_per_node))
-            question = replace(question, elsewhere=there)
-        said = str(sorted(question.attributes.items(), key=str))
-        key = (row["application"], said, question.layout.model_dump_json(), question.metric, _counted(row), question.without)
-        groups[key].append(index)
-        questions[key] = question
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
-    for key, members in groups.items():
-        nodes = np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
-        known = _of_place([curve for curve in curves.get(str(key[0]), ()) if key[4] in (None, curve.series.unit)], questions[key])
-        question, able = with_length(questions[key], known)
-        predictions = scaled(predict(able, question, nodes, power), question, asked=questions[key].metric)
+    for asked, members in _groups(rows, graph_compilers, other_nodes):
+        one, nodes = rows[members[0]], np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
+        unit = _counted(one)
+        known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
+        question, able = with_length(asked, known)
+        predictions = scaled(predict(able, question, nodes, power), question, asked=asked.metric)
         origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
-        one = rows[members[0]]
         datasets = () if one.get("dataset") else _datasets(one.get("metric") or "", one.get("system"), known)
         of_one = _of_system(predictions, one) + _of_one(predictions, len(datasets))
         for place, index in enumerate(members):
@@ -100,6 +89,22 @@ def predict_rows(
             if answered[index]["model"]:
                 answered[index]["model"] += of_one
     return answered
+
+
+def _groups(
+    rows: Sequence[Mapping[str, Any]], graph_compilers: frozenset[str], other_nodes: OtherNodes | None
+) -> Iterable[tuple[Question, list[int]]]:
+    """The question of rows that are equal except for their nodes, and their places."""
+    groups: dict[Hashable, tuple[Question, list[int]]] = {}
+    for place, row in enumerate(rows):
+        question = _question(row, graph_compilers)
+        if other_nodes and row.get("partition"):
+            there = other_nodes(row.get("system"), row["partition"], bool(question.layout.gpus_per_node))
+            question = replace(question, elsewhere=there)
+        said = str(sorted(question.attributes.items(), key=str))
+        key = (row["application"], said, question.layout.model_dump_json(), question.metric, _counted(row), question.without)
+        groups.setdefault(key, (question, []))[1].append(place)
+    return groups.values()
 
 
 def _of_place(curves: Sequence[Curve], question: Question) -> Sequence[Curve]:

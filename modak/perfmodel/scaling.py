@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,12 @@ class Series:
     sizes: tuple[float, ...]
     costs: tuple[float, ...]
     nodes: tuple[int, ...] | None = None
+
+    @cached_property
+    def log_work(self) -> tuple[Array, Array]:
+        """The logs of the sizes and of the work ``y p`` there."""
+        sizes = np.array(self.sizes)
+        return np.log(sizes), np.log(np.array(self.costs) * sizes)
 
 
 @dataclass(frozen=True)

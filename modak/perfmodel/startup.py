@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from modak.errors import DataError
 from modak.facts import Fact, SeriesKey
-from modak.results.metrics import Amount, counted, metric, parse_amount
+from modak.results.metrics import METRICS, Amount, counted, metric, parse_amount
 
 WHOLE: Final = "wall_time"
 """The time of a whole run, measured from outside."""
@@ -26,6 +26,8 @@ UNSTEADY: Final = 0.25
 """Usual standard deviation of start-up times, as a fraction of the median; counts as :data:`USUAL` runs beside measured ones. Judgement:
 files are read from disk or memory, images are present or have to be fetched."""
 USUAL: Final = 2.0
+SAME_TIME: Final = 2.0
+"""Times of a run under two names differ by less than this factor; else the shorter one is of a part of the run. Judgement."""
 
 
 class StartUp(Fact):
@@ -59,6 +61,11 @@ def pairs(keys: Sequence[SeriesKey]) -> Iterator[tuple[SeriesKey, SeriesKey]]:
         for wall in members:
             if wall.metric == WHOLE:
                 yield from ((wall, one) for one in members if one is not wall and work(one))
+
+
+def of_a_part(wall: Sequence[float], time: Sequence[float], series: SeriesKey) -> bool:
+    """Whether ``time``, the values of ``series`` in one layout, are of a part of the work of the runs that took ``wall``."""
+    return maybe_part(series) and bool(np.median(wall) > SAME_TIME * np.median(time))
 
 
 def left(
@@ -125,6 +132,11 @@ def is_whole(series: SeriesKey) -> bool:
     """Whether results are times of whole runs, and not per unit of work."""
     kind = metric(series.metric, series.unit)
     return kind.kind == "time" and kind.per == "run"
+
+
+def maybe_part(series: SeriesKey) -> bool:
+    """Whether results are times that count as those of whole runs, under a name that does not say so (``solve_time``, ``io_time``)."""
+    return is_whole(series) and series.metric not in METRICS
 
 
 def number(text: str | None) -> float | None:

@@ -1,11 +1,13 @@
 """Grid Engine: ``#$`` options of its qsub. A slot is a core; memory is requested per slot.
 
-The name of a parallel environment is site data: a site says it as the mandatory directive ``-pe NAME``.
+The name of a parallel environment is site data: a site says it as the mandatory directive ``-pe NAME``, twice if it has one for jobs on
+one node and another one for larger jobs.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,13 +15,16 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import Directives, Option, checked, expand_nodes, mib, note, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone, shared_files
-from modak.schedulers.pbs import SHELL, date_time, job_name, letters, plain_path, qsub_warnings, site_resources, walltime
+from modak.schedulers.pbs import SHELL, date_time, job_name, letters, qsub_warnings, site_resources, walltime
+from modak.text.amounts import counted
 
 USUAL: Final = ("smp", "mpi")
 """Names of parallel environments if the site names none: on one node, on several."""
 ASKING: Final = ("-l gpu", "-l h_vmem")
 HERE: Final = ("-cwd",)
 """Without it the job's output files go to the home directory."""
+_SIGNS: Final = {"%j": "$JOB_ID", "%A": "$JOB_ID", "%a": "$TASK_ID", "%x": "$JOB_NAME", "%N": "$HOSTNAME"}
+"""Grid Engine's variables for the placeholders in names of output files."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,11 @@ class GridEngine:
             ("-l", f"gpu={has.gpus_per_node}" if has.gpus_per_node else None),
             ("-l", f"hostname={'|'.join(expand_nodes(says.node_list))}" if says.node_list else None),
             *site_resources(job),
-            ("-ar", says.reservation),
+            ("-ar", _advance_reservation(says.reservation)),
             ("-t", indices or None),
             ("-tc", running or None),
-            ("-o", plain_path(says.output)),
-            ("-e", None if says.join else plain_path(says.error)),
+            ("-o", _file(says.output)),
+            ("-e", None if says.join else _file(says.error)),
             ("-j", "y" if says.join else None),
             ("-m", letters(says.notify)),
             ("-M", says.email),
@@ -65,25 +70,31 @@ class GridEngine:
         whole = (("-V",),) if whole_environment(job) else ()
         chosen = (*((flag, value) for flag, value in table if value), HERE, *whole)
         header = with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
-        rest = [option for option in header.options if option[0] != "-pe"]
-        if job.resource_directives and len(rest) == len(header.options):
+        named = tuple(option[1] for option in header.options if option[0] == "-pe" and len(option) > 1)
+        if job.resource_directives and not named:
             return header  # slots only where the site names an environment for them
-        return checked(Directives((*rest, *_slots(job)), header.warnings))
+        rest = [option for option in header.options if option[0] != "-pe"]
+        return checked(Directives((*rest, *_slots(job, named or USUAL)), header.warnings))
 
     def signals(self, job: JobSpec) -> bool:
         """Never to the script alone: at a soft limit (``s_rt``) every process of the job gets USR1."""
         return False
 
 
-def _slots(job: JobSpec) -> tuple[Option, ...]:
+def _slots(job: JobSpec, named: Sequence[str]) -> tuple[Option, ...]:
+    """The parallel environment and the number of slots. Of several environments the first is for one node, the last for more."""
     slots = job.resources.nodes * job.cpus_per_node
-    return (("-pe", _environment_name(job), str(slots)),) if slots > 1 else ()
+    return (("-pe", named[-1 if job.resources.nodes > 1 else 0], str(slots)),) if slots > 1 else ()
 
 
-def _environment_name(job: JobSpec) -> str:
-    site = job.system.mandatory_directives if job.system else ()
-    named = [text.split(" ", 1)[1] for text in site if text.startswith("-pe ")]
-    return named[0] if named else USUAL[job.resources.nodes > 1]
+def _file(path: str | None) -> str | None:
+    for sign, ours in _SIGNS.items():
+        path = path.replace(sign, ours) if path else None
+    return path
+
+
+def _advance_reservation(number: str | None) -> str | None:
+    return number if number and number.isdecimal() else None
 
 
 def _slot_memory(job: JobSpec) -> int:
@@ -126,16 +137,17 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         why = "h_vmem limits the address space, and CUDA reserves far more of it than it uses"
         found.append(note(field, f"{why}: the application may fail to start"))
     if has.nodes > 1 and not job.resource_directives:
-        name = _environment_name(job)
-        found.append(note("nodes", f"the parallel environment {name} distributes slots over nodes: {has.nodes} nodes cannot be requested"))
+        slots = counted(job.cpus_per_node, "slot")
+        why = "a parallel environment distributes the slots by a rule of its own"
+        found.append(note("nodes", f"{why}: the job stops at its beginning unless it gets {slots} on each of {has.nodes} nodes"))
     if says.exclusive:
         found.append(note("exclusive", "Grid Engine requests whole nodes by a resource named by the site: left out"))
     return (
         *found,
         *own_timer(job, "Grid Engine"),
         *_start_warnings(job),
-        *(shared_files(job, "Grid Engine") if _array(says.array) else ()),
-        *folders(job, "Grid Engine", plain_path),
+        *(shared_files(job, "Grid Engine", ("%a",)) if _array(says.array) else ()),
+        *folders(job, "Grid Engine", _file),
     )
 
 
@@ -151,5 +163,7 @@ def _start_warnings(job: JobSpec) -> tuple[Notice, ...]:
         found.append(note("dependency", f"{why}: the job starts even if those of {says.dependency} fail"))
     if says.begin and not _start(says.begin):
         found.append(note("begin", "Grid Engine needs a date with a time: left out"))
+    if says.reservation and not _advance_reservation(says.reservation):
+        found.append(note("reservation", f"Grid Engine knows reservations by number (qrstat): {says.reservation} is left out"))
     found += joined_streams(job, "Grid Engine")
     return tuple(found)

@@ -30,7 +30,8 @@ LEFT_TO_REQUEST: Final[Mapping[str, str]] = {
 _IN_BRACES: Final = re.compile(r"\{([a-z_]+)\}")
 _PART: Final = re.compile(r":[A-Za-z][A-Za-z0-9_]*=[^:]*")
 """``:ngpus={gpus_per_node}`` within an option of PBS."""
-_HARMLESS: Final = re.compile(r"[A-Za-z0-9._:,/@%+=&|(){}\[\]^~?*!<>-]+")
+_HARMLESS: Final = re.compile(r"(?:[A-Za-z0-9._:,/@%+=&|(){}\[\]^~?*!<>-]|\$(?:JOB_ID|JOB_NAME|TASK_ID|HOSTNAME))+")
+"""With the variables that Grid Engine itself reads in names of output files."""
 
 
 @dataclass(frozen=True)

@@ -81,15 +81,10 @@ def date_time(begin: str | None) -> str | None:
 
 
 def qsub_warnings(job: JobSpec, scheduler: str) -> list[Notice]:
-    """Warnings about events, file names and the job's name for Torque, PBS Pro and Grid Engine, whose qsub commands are related."""
+    """Warnings about events and the job's name for Torque, PBS Pro and Grid Engine, whose qsub commands are related."""
     says = job.attributes
     found = [
         note("notify", f"{scheduler} sends no mail on {event}, only on events a, b and e") for event in says.notify if event not in EVENTS
-    ]
-    found += [
-        note(field, f"{scheduler} does not expand % in file names: {path} is left out, the default NAME.{field[0]}JOB is kept")
-        for field, path in (("output", says.output), ("error", says.error))
-        if path and "%" in path
     ]
     if job_name(says.name) != says.name:
         found.append(note("name", f"{scheduler} requires that a job name starts with a letter: the job is called {job_name(says.name)}"))
@@ -98,7 +93,13 @@ def qsub_warnings(job: JobSpec, scheduler: str) -> list[Notice]:
 
 def common_warnings(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     """Warnings about what neither Torque nor PBS Pro supports; the messages name ``scheduler``."""
+    says = job.attributes
     found = qsub_warnings(job, scheduler)
+    found += [
+        note(field, f"{scheduler} does not expand % in file names: {path} is left out, the default NAME.{field[0]}JOB is kept")
+        for field, path in (("output", says.output), ("error", says.error))
+        if path and "%" in path
+    ]
     found += [*queues_alone(job, scheduler), *joined_streams(job, scheduler)]
     return (
         *found,

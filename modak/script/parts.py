@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -21,6 +22,8 @@ from modak.text.grammar import CopiedName
 NO_MODULE: Final = 70
 _OURS: Final = frozenset({"PYTHONNOUSERSITE", "PYTHONUNBUFFERED", "PYTHONHASHSEED"})
 PLAN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ENDS_A_WORD: Final = frozenset("();<>|&")
+"""What Flux reads in an option as a shell would; other schedulers take it as it stands."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,16 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     """The script of a header and a body, checked. ``image``: a comment on how to get the image."""
     header = scheduler.directives(job)
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
-    shown = "".join(f"{scheduler.prefix} {' '.join(option)}\n" for option in header.options)
+    shown = "".join(f"{scheduler.prefix} {' '.join(_quoted(option, scheduler))}\n" for option in header.options)
     submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the directory that its relative paths refer to\n"
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
     text = scriptgate.check_script(head, header.options, [*body], scheduler.prefix)
     return Script(text, (*header.warnings, *warnings))
+
+
+def _quoted(option: tuple[str, ...], scheduler: Scheduler) -> Iterable[str]:
+    return (shlex.quote(each) if scheduler.name == "flux" and _ENDS_A_WORD & set(each) else each for each in option)
 
 
 @cache

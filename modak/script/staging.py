@@ -156,8 +156,8 @@ def _on_each(job: JobSpec, has: Staging, scheduler: Scheduler) -> bool:
     if has.shared or job.resources.nodes == 1:
         return False
     if scheduler.name != "slurm":
-        why = f"nothing but Slurm reaches the own storage of {job.resources.nodes} nodes"
-        raise Conflict(f"{why}; name a shared one (application.storage_class_pref) or use one node", field="application.stage_in")
+        why = f"data can be copied to the local storage of {job.resources.nodes} nodes only under Slurm"
+        raise Conflict(f"{why}; name shared storage (application.storage_class_pref) or use one node", field="application.stage_in")
     return True
 
 

@@ -40,6 +40,7 @@ from modak.script.bash import (
 )
 from modak.script.parts import exports, modules, section
 from modak.script.shelltext import code
+from modak.script.slots import slots
 from modak.script.staging import writable
 from modak.text import words
 from modak.text.words import Word
@@ -191,7 +192,8 @@ def _storage(job: JobSpec) -> tuple[Line, ...]:
 def _preflight(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> tuple[Line, ...]:
     """Checks of what would otherwise fail late; each has a message that says what to do."""
     inside = runtime.preflight(job) if job.container else ()
-    checks = (*inside, *launcher.preflight(job, scheduler), *writable(job), *_gpu(job), *affinity(job, launcher, scheduler))
+    found = (*inside, *slots(job, scheduler), *launcher.preflight(job, scheduler), *writable(job), *_gpu(job))
+    checks = (*found, *affinity(job, launcher, scheduler))
     return section("checks", checks) if job.preflight and checks else ()
 
 

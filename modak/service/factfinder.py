@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Final
 
 from modak.cache import Cache
-from modak.choosing.switching import left_open
+from modak.choosing.openswitch import left_open
 from modak.dsl import Request
 from modak.facts import parameter
 from modak.prepared import Prepared
@@ -25,7 +24,7 @@ class FactFinder:
 
     def __init__(self, store: Store) -> None:
         self._store, self._cache = store, FactCache(store)
-        self._told: Cache[Hashable, Prepared] = Cache(MOST_TOLD)
+        self._told = Cache(MOST_TOLD)
 
     def facts(self, application: str | None) -> Prepared:
         """The newest facts, with the models of one application."""

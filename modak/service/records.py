@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import UnknownName
@@ -14,6 +15,7 @@ from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.store import LoadReport, Page
+from modak.store.audit import Entry
 from modak.store.values import Item, Replaced
 
 if TYPE_CHECKING:
@@ -66,9 +68,14 @@ def replaced(item: Replaced) -> Json:
     return {**record(item.result), "replaced_at": item.at.isoformat(), "replaced_by": item.principal, "replaced_from": item.file}
 
 
+def entry(one: Entry) -> Json:
+    """A line of the audit trail."""
+    return {**asdict(one), "at": one.at.isoformat()}
+
+
 def record(result: Result) -> Json:
     """A result in the columns of the results table; what is unknown is left out."""
-    dumped = result.model_dump(mode="json", exclude_none=True, exclude={"series", "layout"})
+    dumped = result.model_dump(mode="json", exclude_defaults=True, exclude={"series", "layout"})
     series, layout = (part.model_dump(mode="json", exclude_none=True) for part in (result.series, result.layout))
     return {**columns_of(series), **layout, **dumped}
 

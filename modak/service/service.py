@@ -231,7 +231,7 @@ class Service:
         ``replace``: a row replaces those of the same run with another value. ``progress`` is told the part that is
         done and the rows so far. Raises :class:`~modak.errors.DataError` with faults ``FILE:LINE``.
         """
-        report = self.store.load(found.tables, principal(), dry_run=dry_run, replace=replace, progress=progress)
+        report = self.store.load(found.tables, Actor(principal()), dry_run=dry_run, replace=replace, progress=progress)
         return records.report(report, found.notes)
 
     def load_tables(
@@ -248,7 +248,7 @@ class Service:
         from modak.ingest.reading import table
 
         tables = [table(source, options) for source in sources]
-        report = self.store.load(tables, actor.principal, dry_run=dry_run, replace=replace, request_id=actor.request_id, token=token)
+        report = self.store.load(tables, actor, dry_run=dry_run, replace=replace, token=token)
         return records.report(report, ())
 
     def allow_result(self, plan_id: str, actor: Actor) -> Json:
@@ -278,21 +278,18 @@ class Service:
 
     def audit(self, cursor: str, limit: int) -> Json:
         """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
-        entries, following = self.store.access.audit(cursor, limit)
-        return {"items": [{**asdict(entry), "at": entry.at.isoformat()} for entry in entries]} | ({"next": following} if following else {})
+        return records.page(self.store.access.audit(cursor, limit), records.entry)
 
     def confirm(self, chosen: Selection, actor: Actor | None = None) -> int:
         """Let models use these results again; returns how many of them were doubted."""
-        by = actor or Actor(principal())
-        return self.store.confirm(chosen, by.principal, request_id=by.request_id)
+        return self.store.confirm(chosen, actor or Actor(principal()))
 
     def doubt(self, chosen: Selection, why: str, actor: Actor | None = None) -> int:
         """Exclude these results from the models until they are confirmed; returns how many had not been doubted before.
 
         Raises :class:`~modak.errors.RequestError` for an empty or too long reason.
         """
-        by = actor or Actor(principal())
-        return self.store.doubt(chosen, admission.reason(why), by.principal, request_id=by.request_id)
+        return self.store.doubt(chosen, admission.reason(why), actor or Actor(principal()))
 
     def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> bool:
         """Add entries: all or none; returns whether anything changed. Without an actor it is the user of this process.
@@ -301,9 +298,8 @@ class Service:
         """
         admission.refuse_unknown_variants(values)
         admission.refuse_bad_rules(values)
-        by = actor or Actor(principal())
         fit = partial(admission.refuse_what_does_not_fit, values) if admission.has_to_fit(values) else None
-        return self.store.add(values, by.principal, replace=replace, request_id=by.request_id, check=fit)
+        return self.store.add(values, actor or Actor(principal()), replace=replace, check=fit)
 
     def remove(self, kind: str, name: str, actor: Actor | None = None) -> None:
         """Remove one of ``systems``, ``images`` or ``rules``. Results and plans that name it stay.

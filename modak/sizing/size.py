@@ -12,7 +12,7 @@ from modak.choosing.wishes import is_distributed
 from modak.choosing.workload import of_one_problem, with_problem
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
-from modak.facts import Facts, Partition, System, same_name
+from modak.facts import Facts, Partition, System
 from modak.sizing.answer import Figure, Platform, Sizing
 from modak.sizing.demand import BYTES_PER_PARAMETER, Demand, asked, demand, goal
 from modak.sizing.guide import Guide
@@ -68,8 +68,8 @@ def _systems(request: Request, facts: Facts) -> Iterable[System]:
 
 def _of_one_problem(request: Request, facts: Facts) -> tuple[Request, tuple[Notice, ...]]:
     """The request with one problem for all systems, so that their sizes can be compared."""
-    names = [name for system in _systems(request, facts) for name in (system.name, *system.aliases)] if request.target.name else []
-    problem, warnings = of_one_problem(request, facts.models, frozenset(map(same_name, names)))
+    names = [name for system in _systems(request, facts) for name in system.folded_names] if request.target.name else []
+    problem, warnings = of_one_problem(request, facts.models, names)
     return with_problem(request, problem), warnings
 
 
@@ -127,15 +127,11 @@ def _question(request: Request, system: System, partition: Partition) -> Request
     config = request.optimisation.config
     spread = config.model_copy(update={"distributed_training": config.distributed_training is not False})
     free = {**dict.fromkeys((*COUNTS, *OTHERS)), "partition": partition.name}
-    return request.model_copy(
-        update={
-            "job_options": request.job_options.model_copy(update=free),
-            "application": request.application.model_copy(update=dict.fromkeys(LAYOUT)),
-            "target": request.target.model_copy(update={"name": system.name, "job_scheduler_type": None, "container_runtime": None}),
-            "optimisation": request.optimisation.model_copy(
-                update={"config": spread, "objective": Objective(max_nodes=partition.job_nodes)}
-            ),
-        }
+    return request.changed(
+        job_options=free,
+        application=dict.fromkeys(LAYOUT),
+        target={"name": system.name, "job_scheduler_type": None, "container_runtime": None},
+        optimisation={"config": spread, "objective": Objective(max_nodes=partition.job_nodes)},
     )
 
 

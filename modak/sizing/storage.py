@@ -94,9 +94,8 @@ def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -
     known = [one.bandwidth_gbs for one in system.filesystems if one.bandwidth_gbs and not one.node_local]
     if not known:
         return None, (f"the bandwidth of {system.name}'s storage is not known",)
-    return rate.upper <= max(known), (
-        f"the run needs up to {rate.upper:.3g} of the {max(known):g} GB/s of {system.name}'s fastest file system",
-    )
+    provides = f"{system.name}'s fastest file system provides {max(known):g} GB/s"
+    return rate.upper <= max(known), (f"the run needs up to {rate.upper:.3g} GB/s, and {provides}",)
 
 
 def _local(partition: Partition, wanted: Demand) -> tuple[str, ...]:

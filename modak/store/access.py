@@ -17,6 +17,7 @@ from modak.store.audit import Actor, Entry
 from modak.store.engine import reading, writing
 from modak.store.keys import Key
 from modak.store.spool import PlanSpool
+from modak.store.values import Page
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ class Access:
         with writing(self.quick_engine, shared=True) as connection:
             audit.note(connection, actor, action, [target], outcome)
 
-    def audit(self, cursor: str, limit: int) -> tuple[tuple[Entry, ...], str | None]:
-        """A page of the trail, the newest first, and the cursor of the next one. Raises :class:`modak.errors.RequestError`."""
+    def audit(self, cursor: str, limit: int) -> Page[Entry]:
+        """A page of the trail, the newest first. Raises :class:`modak.errors.RequestError` for a wrong cursor."""
         with reading(self.engine) as connection:
             return audit.page(connection, cursor, limit)
 

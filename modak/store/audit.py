@@ -11,6 +11,7 @@ from sqlalchemy import Connection, insert, select
 from modak.errors import RequestError
 from modak.store.schema import audit
 from modak.store.times import instant, now, stored
+from modak.store.values import Page
 
 LONGEST_TARGET = 2000
 REMOVE = "remove"
@@ -51,8 +52,8 @@ def removed(connection: Connection) -> frozenset[str]:
     return frozenset(connection.execute(select(audit.c.target).where(audit.c.action == REMOVE)).scalars())
 
 
-def page(connection: Connection, cursor: str, limit: int) -> tuple[tuple[Entry, ...], str | None]:
-    """Lines, the newest first, after the one that ``cursor`` names; and the cursor of the page after them, where there is one."""
+def page(connection: Connection, cursor: str, limit: int) -> Page[Entry]:
+    """At most ``limit`` lines, the newest first, after the one that ``cursor`` names."""
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
         raise RequestError("no cursor; take 'next' of the page before", field="cursor")
     wanted = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
@@ -60,4 +61,4 @@ def page(connection: Connection, cursor: str, limit: int) -> tuple[tuple[Entry, 
     entries = tuple(
         Entry(row.id, instant(row.at), row.principal, row.request_id, row.action, row.target, row.outcome) for row in rows[:limit]
     )
-    return entries, str(entries[-1].id) if len(rows) > limit else None
+    return Page(entries, str(entries[-1].id) if len(rows) > limit else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,10 +126,12 @@ def _refitted(found: Found) -> tuple[Fitted, ...]:
 
 
 def keep(connection: Connection, fitted: Sequence[Fitted]) -> None:
-    """Store curves, except of series that have changed again since they were fitted."""
+    """Store curves, except of series that have changed again since they were fitted, or whose newest results a newer version has fitted."""
     for part in chunks(fitted):
-        chosen = select(series.c.id, series.c.changed).where(series.c.id.in_([one.series_id for one in part]))
-        changed = {row.id: row.changed for row in connection.execute(chosen)}
+        columns = (series.c.id, series.c.changed, series.c.fitted, series.c.fitted_by)
+        chosen = select(*columns).where(series.c.id.in_([one.series_id for one in part]))
+        there = connection.execute(chosen).all()
+        changed = {row.id: row.changed for row in there if row.fitted != row.changed or not _newer(row.fitted_by)}
         same = [one for one in part if changed.get(one.series_id) == one.changed]
         numbers = [one.series_id for one in same]
         mark = update(series).where(series.c.id.in_(numbers)).values(fitted=series.c.changed, fitted_by=FITTED_BY)
@@ -141,3 +144,14 @@ def keep(connection: Connection, fitted: Sequence[Fitted]) -> None:
         ]
         if rows:
             connection.execute(insert(models), rows)
+
+
+def _newer(fitted_by: str) -> bool:
+    """Whether a newer version fitted a series. While two versions use one database, the older one fits in memory only: otherwise each
+    would undo the other's work at every use."""
+    return _numbers(fitted_by) > _numbers(FITTED_BY)
+
+
+def _numbers(fitted_by: str) -> list[int]:
+    """The version of MODAK and that of the fit, without the forms."""
+    return [int(number) for number in re.findall("[0-9]+", fitted_by.rpartition("/")[0])]

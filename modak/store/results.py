@@ -152,6 +152,7 @@ def _value(key: SeriesKey, row: Row[Any]) -> Result:
         source=row.source or None,
         id=row.id,
         suspect=row.suspect or row.doubt or None,
+        doubted=bool(row.doubt and not row.suspect),
     )
 
 

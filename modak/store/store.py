@@ -138,10 +138,9 @@ class Store:
     def add(
         self,
         values: Iterable[System | Processor | Accelerator | Image | Rule],
-        principal: str,
+        actor: Actor,
         *,
         replace: bool = False,
-        request_id: str = "",
         check: Callable[[Facts], None] | None = None,
     ) -> bool:
         """Store what is known, all of it or none; returns whether anything changed. An equal value changes nothing.
@@ -154,9 +153,9 @@ class Store:
         with writing(self.engine) as connection:
             if check:
                 check(_knowledge(connection, sound=True))
-            if not catalogue.add(connection, given, principal, replace=replace):
+            if not catalogue.add(connection, given, actor.principal, replace=replace):
                 return False
-            audit.note(connection, Actor(principal, request_id), "replace" if replace else "add", names(given))
+            audit.note(connection, actor, "replace" if replace else "add", names(given))
             versions.bump(connection)
             return True
 
@@ -213,12 +212,11 @@ class Store:
     def load(
         self,
         tables: Iterable[Table],
-        principal: str,
+        actor: Actor,
         *,
         dry_run: bool = False,
         replace: bool = False,
         progress: Progress = silent,
-        request_id: str = "",
         token: UsedToken | None = None,
     ) -> LoadReport:
         """Store the rows of all tables, or none. Rows that are there already are counted as duplicates and skipped.
@@ -234,12 +232,12 @@ class Store:
             writing(self.engine) as connection,
         ):
             before = versions.current(connection)
-            report = loading.load(connection, checked, principal, replace=replace, progress=progress)
+            report = loading.load(connection, checked, actor.principal, replace=replace, progress=progress)
             if (report.new or report.replaced) and not dry_run:
                 if token:
                     token.use(connection)
                 told = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files]
-                audit.note(connection, Actor(principal, request_id), "load results", told)
+                audit.note(connection, actor, "load results", told)
                 return report
             connection.rollback()
         return dataclasses.replace(report, version=before, dry_run=dry_run)
@@ -248,16 +246,16 @@ class Store:
         with reading(self.engine) as connection:
             return loading.loaded(connection, table) is not None
 
-    def confirm(self, chosen: Selection, principal: str, *, request_id: str = "") -> int:
+    def confirm(self, chosen: Selection, actor: Actor) -> int:
         """Let models use these results again; returns how many of them were doubted.
 
         Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file, as :meth:`doubt` does; then nothing is changed.
         """
-        return self._settle_doubt(chosen, None, Actor(principal, request_id))
+        return self._settle_doubt(chosen, None, actor)
 
-    def doubt(self, chosen: Selection, why: str, principal: str, *, request_id: str = "") -> int:
+    def doubt(self, chosen: Selection, why: str, actor: Actor) -> int:
         """Exclude these results from the models until they are confirmed; returns how many had not been doubted before."""
-        return self._settle_doubt(chosen, why, Actor(principal, request_id))
+        return self._settle_doubt(chosen, why, actor)
 
     def _settle_doubt(self, chosen: Selection, why: str | None, actor: Actor) -> int:
         with writing(self.engine) as connection:
@@ -298,11 +296,6 @@ class Store:
             export = results.export(stack.enter_context(reading(self.engine)), filters or {})
             kept = stack.pop_all()
         return Export(export.columns, _until_read(export, kept))
-
-    def applications(self) -> tuple[str, ...]:
-        """Applications that have results, by name."""
-        with reading(self.engine) as connection:
-            return tuple(connection.execute(select(series.c.application).distinct().order_by(series.c.application)).scalars())
 
     def systems(self) -> tuple[str, ...]:
         """Systems that have results, as the results spell them."""

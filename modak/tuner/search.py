@@ -6,6 +6,7 @@ The state of every run is in the study's folder, so a search can be continued af
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from modak.errors import Conflict, DataError, Infeasible, ModakError, RequestErr
 from modak.facts import Facts
 from modak.optimise import optimise
 from modak.service import Service
+from modak.target import resolve
 from modak.text.amounts import counted
 from modak.tuner.runners import Runner
 from modak.tuner.study import Run, Study, Trial
@@ -74,14 +76,14 @@ class Search:
         stop: str | None = None
         begun = time.monotonic()
         while True:
-            while stop is None and len(active) < self.options.jobs:
+            while stop is None and len(active) < self.options.jobs and not self._waits(active):
                 stop = self._enough(active)
                 if stop is None and (started := self._next()) is not None:
                     active.append(started)
                     begun = time.monotonic()
             if not active:
                 return stop or ""
-            time.sleep(min(SLOWEST_LOOK_S, max(0.1, (time.monotonic() - begun) / 20)))
+            _pause(begun)
             active = [trial for trial in active if not self._over(trial)]
 
     def confirmed(self, best: Point) -> tuple[list[float], list[float]]:
@@ -128,7 +130,7 @@ class Search:
         Run(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
         found = self._promise()
         if found is not None:
-            self.study.suggest(found.point, f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g})")
+            self.study.enqueue(found.point, f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g})")
 
     def _promise(self) -> Promise | None:
         trials = self.study.trials()
@@ -167,7 +169,7 @@ class Search:
         if not run.done:
             return False
         cost = None if run.value is None else self.aim.cost(run.value)
-        self.study.tell(trial.number, cost, ended=cost is None and _ended(run))
+        self.study.tell(trial.number, cost, ended=run.ended)
         came = run.fault if run.value is None else f"{self.aim.metric} {run.value:.5g} {self.aim.unit}"
         self.say(f"trial {trial.number}: {came}")
         if cost is None and self._is_first_default(trial):
@@ -187,15 +189,13 @@ class Search:
             return run.update(place, began=now)
         if state != "over":
             return run
-        document = _result(place)
-        came = outcome(document, self.aim)
-        took = max(came.seconds or 0.0, now - run.began if run.began else 0.0)
-        fault = came.why
-        if came.value is None and run.limit_s and took >= 0.9 * run.limit_s:
-            fault = f"ended after {took:.0f} s: its limit was {run.limit_s:.0f} s"
+        came = outcome(_result(place), self.aim)
+        took, limit = max(came.seconds or 0.0, now - run.began if run.began else 0.0), run.limit_s or math.inf
+        ended = came.value is None and took >= 0.9 * limit
         if came.value is not None:
             self._store(place / "result.json")
-        return run.update(place, seconds=took, value=came.value, fault="" if came.value is not None else fault, done=True)
+        fault = f"ended after {took:.0f} s: its limit was {limit:.0f} s" if ended else came.why
+        return run.update(place, seconds=took, value=came.value, fault=fault, ended=ended, done=True)
 
     def _store(self, file: Path) -> bool:
         """Load a result; loading it twice adds nothing. Returns whether the database was in reach: else :meth:`stored` tries again."""
@@ -222,7 +222,7 @@ class Search:
             self.say(f"{place.name}: {self.told(point)}")
         begun = time.monotonic()
         while not (run := self._looked(place)).done:
-            time.sleep(min(SLOWEST_LOOK_S, max(0.1, (time.monotonic() - begun) / 20)))
+            _pause(begun)
         return run
 
     # --- going on, and stopping
@@ -234,6 +234,11 @@ class Search:
             self.say(f"going on with {counted(len(found), 'trial')} that had begun")
         again = (trial if trial.run.job else self._started(trial) for trial in found)
         return [trial for trial in again if trial is not None]
+
+    def _waits(self, active: Sequence[Trial]) -> bool:
+        """Whether the budget holds another trial only when those that run have ended: they rarely need all of their time."""
+        ended = [trial for trial in self.study.trials() if trial.state != "running"] if active else []
+        return bool(active) and self.options.budget_node_hours is not None and self._left(active) * 3600 < self._price(ended)
 
     def _enough(self, active: Sequence[Trial]) -> str | None:
         """Why no further trial is started; ``None``: one is."""
@@ -289,13 +294,17 @@ class Search:
         return (self.options.budget_node_hours or 0.0) - self.used() - running - kept
 
     def _limit(self, point: Point) -> float | None:
-        """Seconds after which a trial of that point is ended, because it cannot be the best, or the budget is used."""
+        """Seconds after which a trial of that point is ended, because it cannot be the best, the budget is used, or the queue ends it."""
+        layout = self.space.of_kind("layout", point)
+        nodes = int(layout.get("node_count", self.base.job_options.node_count or 1))
+        wanted, longest = self._wanted_limit(nodes), resolve(self.base, self.facts).longest(nodes)
+        return min(wanted, longest) if wanted and longest else wanted
+
+    def _wanted_limit(self, nodes: int) -> float | None:
         times = [trial.run.seconds for trial in self.study.trials() if trial.cost is not None and trial.run.seconds]
         patience = limit_of(min(times)) if times else None
         if self.options.budget_node_hours is None:
             return patience
-        layout = self.space.of_kind("layout", point)
-        nodes = int(layout.get("node_count", self.base.job_options.node_count or 1))
         running = [trial for trial in self.study.trials() if trial.state == "running"]
         rest = max(LEAST_LIMIT_S, self._left(running) * 3600 / nodes)
         return rest if patience is None else min(patience, rest)
@@ -305,8 +314,9 @@ class Search:
         return ", ".join(f"{name}={shown(value)}" for name, value in self.space.values(point).items())
 
 
-def _ended(run: Run) -> bool:
-    return run.fault.startswith("ended after")
+def _pause(begun: float) -> None:
+    """Sleep for a twentieth of the time since then, within bounds: the longer nothing happens, the rarer a look."""
+    time.sleep(min(SLOWEST_LOOK_S, max(0.1, (time.monotonic() - begun) / 20)))
 
 
 def _result(place: Path) -> dict[str, Any] | None:

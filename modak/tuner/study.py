@@ -56,6 +56,8 @@ class Run:
     """From its begin to its end."""
     value: float | None = None
     fault: str = ""
+    ended: bool = False
+    """Whether its time limit ended it, without a measurement."""
     done: bool = False
 
     @property
@@ -104,14 +106,10 @@ class Study:
         """The folder of a trial."""
         return self.folder / f"trial-{number:04d}"
 
-    def enqueue(self, start: Start) -> None:
+    def enqueue(self, point: Point, why: str) -> None:
         """Try this point before those of the sampler, unless it is waiting or was tried already."""
         names = [_key(parameter) for parameter in self.space.parameters]
-        self._study.enqueue_trial(dict(zip(names, start.point, strict=True)), user_attrs={"why": start.why}, skip_if_exists=True)
-
-    def suggest(self, point: Point, why: str) -> None:
-        """Try this point next."""
-        self.enqueue(Start(point, why))
+        self._study.enqueue_trial(dict(zip(names, point, strict=True)), user_attrs={"why": why}, skip_if_exists=True)
 
     def waiting(self) -> bool:
         """Whether enqueued points have not been tried yet."""
@@ -180,7 +178,7 @@ def opened(folder: Path, space: Space, identity: str, starts: Sequence[Start]) -
         found = Study(folder, space, study)
         if known is None:
             for start in starts:
-                found.enqueue(start)
+                found.enqueue(start.point, start.why)
             study.set_user_attr("identity", identity)
         yield found
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak import dsl
-from modak.dsl import Request, Setting
+from modak.dsl import Request
 from modak.errors import RequestError
 from modak.results import metrics
 from modak.tuning import cresta
+from modak.tuning.setting import setting_of
 from modak.tuning.space import FIELD, Space, space_of
 
 WALL_TIME: Final = "wall_time"
@@ -42,15 +43,9 @@ def with_space(request: Request) -> Request:
     text = cresta.read(tuning.input or "")
     workload = request.optimisation.workload
     told = tuning.model_copy(update={"space": text.space, "setting": tuning.setting if tuning.setting.environment else text.setting})
-    metric = workload.metric or text.metric
-    optimisation = {"autotuning": told, "workload": workload.model_copy(update={"metric": metric})}
+    printed = workload.model_copy(update={"metric": workload.metric or text.metric})
     command = {} if request.application.command else {"executable": text.command}
-    return request.model_copy(
-        update={
-            "application": request.application.model_copy(update=command),
-            "optimisation": request.optimisation.model_copy(update=optimisation),
-        }
-    )
+    return request.changed(application=command, optimisation={"autotuning": told, "workload": printed})
 
 
 def aim_of(request: Request) -> Aim:
@@ -62,13 +57,12 @@ def aim_of(request: Request) -> Aim:
 
 def grid_of(base: Request) -> Space:
     """The grid of a base request; its own counts and setting are the defaults."""
-    tuning = base.optimisation.autotuning
     counts = {
         "node_count": base.job_options.node_count,
         "process_count_per_node": base.job_options.process_count_per_node,
         "threads": base.application.threads,
     }
-    return space_of(space_asked(base), tuning.setting if tuning else Setting(), counts)
+    return space_of(space_asked(base), setting_of(base), counts)
 
 
 def space_asked(request: Request) -> dsl.Space:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,6 +12,7 @@ from modak.dsl import Configuration, JobOptions, Request, Setting
 from modak.nextruns import one_run
 from modak.results import metrics
 from modak.tuning.request import Aim, aim_of, grid_of, space_asked
+from modak.tuning.setting import setting_of
 from modak.tuning.space import LAYOUT, Point, Space
 
 LEAST_LIMIT_S: Final = 60
@@ -35,47 +37,32 @@ def base_of(request: Request, chosen: Configuration) -> Request:
     """
     layout = space_asked(request).layout
     follows = "process_count_per_node" in layout and "threads" not in layout and request.application.threads is None
-    options = {"node_count": chosen.nodes, "process_count_per_node": chosen.ranks_per_node, "request_gpus": chosen.gpus_per_node or None}
-    free = {"core_count": None, "core_count_per_process": None}
+    counts = {"node_count": chosen.nodes, "process_count_per_node": chosen.ranks_per_node, "request_gpus": chosen.gpus_per_node or None}
     threads = None if follows else chosen.threads_per_rank
-    wishes = one_run(request, chosen.compiler)
-    return request.model_copy(
-        update={
-            "job_options": request.job_options.model_copy(update={**options, **free}),
-            "application": request.application.model_copy(update={"mpi_ranks": None, "threads": threads, "minimal_efficiency": None}),
-            "optimisation": request.optimisation.model_copy(update=wishes),
-        }
+    return request.changed(
+        job_options={**counts, "core_count": None, "core_count_per_process": None},
+        application={"mpi_ranks": None, "threads": threads, "minimal_efficiency": None},
+        optimisation=one_run(request, chosen.compiler),
     )
 
 
 def set_to(base: Request, space: Space, point: Point) -> Request:
     """The base request with the values of a point."""
-    tuning = base.optimisation.autotuning
-    own = tuning.setting if tuning else Setting()
+    tuning, own = base.optimisation.autotuning, setting_of(base)
     setting = Setting(
         environment={**own.environment, **space.of_kind("environment", point)}, options={**own.options, **space.of_kind("options", point)}
     )
     counts: dict[str, Any] = space.of_kind("layout", point)
     threads = {"threads": counts.pop("threads")} if "threads" in counts else {}
     told = tuning.model_copy(update={"setting": setting}) if tuning else None
-    return base.model_copy(
-        update={
-            "job_options": base.job_options.model_copy(update=counts),
-            "application": base.application.model_copy(update=threads),
-            "optimisation": base.optimisation.model_copy(update={"autotuning": told}),
-        }
-    )
+    return base.changed(job_options=counts, application=threads, optimisation={"autotuning": told})
 
 
 def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: float | None = None) -> Request:
     """The request of a trial with its files in ``folder``, below the folder of submission; ``limit_s``: its longest run time."""
-    request = set_to(base, space, point)
-    options = {**_limit(base.job_options, limit_s), "standard_output_file": f"{folder}/output", "standard_error_file": None}
-    return request.model_copy(
-        update={
-            "job_options": request.job_options.model_copy(update={**options, "combine_stdout_stderr": True}),
-            "application": request.application.model_copy(update={"result_file": f"{folder}/result"}),
-        }
+    output = {"standard_output_file": f"{folder}/output", "standard_error_file": None, "combine_stdout_stderr": True}
+    return set_to(base, space, point).changed(
+        job_options={**_limit(base.job_options, limit_s), **output}, application={"result_file": f"{folder}/result"}
     )
 
 
@@ -115,5 +102,5 @@ def limit_of(best_s: float | None) -> float | None:
 def _limit(options: JobOptions, limit_s: float | None) -> dict[str, int]:
     if limit_s is None:
         return {}
-    asked = options.wall_time_limit
-    return {"wall_time_limit": min(asked or int(limit_s) + 1, int(limit_s) + 1)}
+    asked, whole = options.wall_time_limit, math.ceil(limit_s)
+    return {"wall_time_limit": min(asked or whole, whole)}

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+
+LEVEL: Final = 0.9
+"""Probability that the interval contains the true ratio."""
 
 
 @dataclass(frozen=True)
@@ -15,13 +19,13 @@ class Gain:
     value: float
     lower: float
     upper: float
-    level: float
     runs: tuple[int, int]
+    level: float = LEVEL
     basis: str = "measured"
     unit: str = "1"
 
 
-def gain(before: Sequence[float], after: Sequence[float], level: float = 0.9) -> Gain | None:
+def gain(before: Sequence[float], after: Sequence[float]) -> Gain | None:
     """The ratio of the costs ``before`` to those ``after``, from their mean logs and pooled standard deviation (Student's t).
 
     ``None`` where one of them has fewer than two runs, because the spread is then unknown.
@@ -34,6 +38,6 @@ def gain(before: Sequence[float], after: Sequence[float], level: float = 0.9) ->
     freedom = len(before) + len(after) - 2
     pooled = sum(float(((one - one.mean()) ** 2).sum()) for one in logs) / freedom
     middle = float(logs[0].mean() - logs[1].mean())
-    reach = float(stdtrit(freedom, 0.5 + level / 2)) * float(np.sqrt(pooled * (1 / len(before) + 1 / len(after))))
+    reach = float(stdtrit(freedom, 0.5 + LEVEL / 2)) * float(np.sqrt(pooled * (1 / len(before) + 1 / len(after))))
     value, lower, upper = (float(np.exp(edge)) for edge in (middle, middle - reach, middle + reach))
-    return Gain(value, lower, upper, level, (len(before), len(after)))
+    return Gain(value, lower, upper, (len(before), len(after)))

@@ -11,7 +11,7 @@ import pytest
 from modak.advice.sentences import FIGURES, advise
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import Shape
-from modak.dsl import Application, Data, JobOptions, Optimisation, Prediction, Request, Workload
+from modak.dsl import Application, Data, JobOptions, Optimisation, Prediction, Request, StageIn, Workload
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
@@ -94,6 +94,23 @@ def test_a_data_set_that_fits_a_node_is_copied_there(known: Known) -> None:
     assert not sentences(known, chosen(known, system="zenith", data=Data(size_bytes=420e9)), "stage-to-the-node")
 
 
+def test_what_the_job_copies_and_unpacks_itself_is_not_advised(known: Known) -> None:
+    """A request with stage_in has done what these sentences advise."""
+    one = chosen(known, system="zenith")
+    copies = one.request.application.model_copy(
+        update={"stage_in": (StageIn.model_validate({"from": "train.sqfs", "to": "train", "unpack": True}),)}
+    )
+    done = replace(one, request=one.request.model_copy(update={"application": copies}))
+    for name in ("stage-to-the-node", "pack-small-files"):
+        assert (len(sentences(known, one, name)), sentences(known, done, name)) == (1, ())
+
+
+def test_data_beyond_a_node_are_not_said_to_be_read_from_it(known: Known) -> None:
+    """They take a fifth of the file system's bandwidth, but no node can hold them."""
+    (text,) = sentences(known, chosen(known, system="supermuc-ng", data=Data(size_bytes=4e12)), "input-rate")
+    assert text.partition(" [")[0].endswith("so the run needs 0.2 of it; other jobs need it too")
+
+
 def test_gpfs_is_not_striped(known: Known) -> None:
     """It does that by itself."""
     assert not sentences(known, chosen(known, system="supermuc-ng", data=Data(size_bytes=9e13)), "stripe-large-files")
@@ -162,6 +179,14 @@ def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> No
     found = recommend(request, replace(known(None), models=models))
     assert (found.choices[0].configuration.gpus_per_node, found.choices[0].prediction.basis) == (0, "transferred")
     assert any("the results differ from this run" in text and text.endswith("on GPUs") for text in found.advice)
+
+
+def test_a_layout_that_nobody_ran_is_told(known: Known) -> None:
+    """Three ranks per node follow from one, two and four."""
+    counts = {"application": {"app_tag": "3dgan", "threads": 16}, "job_options": {"process_count_per_node": 3, "node_count": 8}}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, **counts}}).request
+    advice = recommend(request, known("3dgan")).advice
+    assert any("the interval is wider" in text and text.endswith("layouts other than 3x16") for text in advice)
 
 
 def test_without_a_system_results_are_not_called_unknown(known: Known) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import gzip
 import http.client
+import json
 import os
 import socket
 import subprocess
@@ -14,15 +15,19 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message
+from uvicorn.config import Config
+from uvicorn.server import ServerState
 
 from modak.api import create_app
+from modak.api.connections import Connection
 from modak.api.limits import Limits
 from modak.auth.ring import KeyRing
 from modak.errors import RequestError
@@ -351,6 +356,32 @@ def test_a_slow_or_broken_client_is_let_go(served: int, sent: bytes, status: byt
     assert said.startswith(b"HTTP/1.1 " + status if status else b"")
     assert status or not said
     assert _health(served)
+
+
+def test_settings_that_become_wrong_are_for_workers_to_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker's first connection lives by what the worker read at its start, whatever became of the file since."""
+    config = Config(create_app(Settings(header_s=0.2)), proxy_headers=False)
+    config.load()
+    monkeypatch.setenv("MODAK_CONFIG", str(tmp_path / "gone.toml"))
+
+    async def first() -> bytes:
+        made = partial(Connection, config, ServerState(), {})
+        async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            with closing(writer):
+                return await asyncio.wait_for(reader.read(), 30)
+
+    assert asyncio.run(first()) == b""
+
+
+def test_what_is_no_http_gets_a_problem_document(served: int) -> None:
+    """Also a method that nobody knows: the server's parser refuses it before the application sees the request."""
+    said = http.client.HTTPConnection("127.0.0.1", served, timeout=60)
+    said.request("FOO", "/health")
+    answer = said.getresponse()
+    assert (answer.status, answer.headers["Content-Type"], answer.will_close) == (400, "application/problem+json", True)
+    assert json.load(answer)["status"] == 400
+    said.close()
 
 
 def test_a_body_in_chunks_of_one_byte_is_read(served: int) -> None:

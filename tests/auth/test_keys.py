@@ -22,7 +22,7 @@ from modak.store.access import UsedToken
 from modak.store.audit import Actor
 from modak.store.engine import writing
 from modak.store.times import stored
-from tests.store.tables import ROWS, csv_table
+from tests.store.tables import ROWS, applications, csv_table
 
 ME = Actor("local:me")
 PLAN = "0123456789abcdef0123"
@@ -151,22 +151,23 @@ def test_a_key_that_makes_no_sense_is_not_made(keys_of: KeyRing, name: str, scop
 def test_every_change_leaves_a_line(store: Store, keys_of: KeyRing) -> None:
     """Who, what, and to what; the newest first, page after page; without a token in it."""
     token, key = keys_of.create("ci", ["load"], None, ME)
-    report = store.load([csv_table(ROWS)], "key:ci", request_id="r-1")
+    report = store.load([csv_table(ROWS)], Actor("key:ci", "r-1"))
     keys_of.revoke(key.id, ME)
-    first, cursor = store.access.audit("", 2)
-    second, end = store.access.audit(cursor or "", 2)
-    told = [(line.principal, line.action, line.outcome) for line in (*first, *second)]
+    first = store.access.audit("", 2)
+    second = store.access.audit(first.next or "", 2)
+    told = [(line.principal, line.action, line.outcome) for line in (*first.items, *second.items)]
     assert told == [("local:me", "revoke token", "done"), ("key:ci", "load results", "done"), ("local:me", "create token", "done")]
-    assert (first[1].request_id, first[1].target, end) == ("r-1", f"results.csv ({report.new} of {report.rows} rows)", None)
+    load = first.items[1]
+    assert (load.request_id, load.target, second.next) == ("r-1", f"results.csv ({report.new} of {report.rows} rows)", None)
     assert tokens.digest(token) not in str((first, second))
 
 
 def test_what_changes_nothing_leaves_no_line(store: Store) -> None:
     """A dry run, and rows that are there already."""
-    store.load([csv_table(ROWS)], "me", dry_run=True)
-    store.load([csv_table(ROWS)], "me")
-    store.load([csv_table(ROWS)], "me")
-    assert len(store.access.audit("", 10)[0]) == 1
+    store.load([csv_table(ROWS)], ME, dry_run=True)
+    store.load([csv_table(ROWS)], ME)
+    store.load([csv_table(ROWS)], ME)
+    assert len(store.access.audit("", 10).items) == 1
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "1;DROP TABLE audit", "9" * 30, "²"])
@@ -204,7 +205,7 @@ def test_a_jobs_token_is_used_once(planned: Store) -> None:
 
     def load(number: int) -> None:
         try:
-            planned.load([csv_table(ROWS.replace("3dgan", f"app{number}"))], "job", token=UsedToken(digest, PLAN))
+            planned.load([csv_table(ROWS.replace("3dgan", f"app{number}"))], Actor("job"), token=UsedToken(digest, PLAN))
             outcomes.append("kept")
         except Unauthorised:
             outcomes.append("refused")
@@ -215,7 +216,7 @@ def test_a_jobs_token_is_used_once(planned: Store) -> None:
     for thread in threads:
         thread.join()
     assert sorted(outcomes) == ["kept", *["refused"] * 7]
-    assert len(planned.applications()) == 1
+    assert len(applications(planned)) == 1
     assert planned.access.result_allowed(digest, PLAN) is None
 
 
@@ -223,7 +224,7 @@ def test_a_load_that_stores_nothing_spends_nothing(planned: Store) -> None:
     """A dry run, for instance."""
     digest = tokens.digest("one")
     planned.access.allow_result(digest, PLAN, ME)
-    planned.load([csv_table(ROWS)], "job", token=UsedToken(digest, PLAN), dry_run=True)
+    planned.load([csv_table(ROWS)], Actor("job"), token=UsedToken(digest, PLAN), dry_run=True)
     assert planned.access.result_allowed(digest, PLAN) == "local:me"
 
 

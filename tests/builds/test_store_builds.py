@@ -12,10 +12,14 @@ from threading import Timer
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from modak.builds.order import Order
+from modak.builds.service import BuildService
 from modak.builds.worker import BuildRun, Stopped
 from modak.errors import Conflict, NotFound, Unavailable
+from modak.facts import Image, ImageLabels
+from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
 from modak.store.builds import KEPT, MOST_ATTEMPTS, Builds
@@ -203,3 +207,22 @@ def charliecloud_order(folder: Path, monkeypatch: pytest.MonkeyPatch, does: str 
 def held(file: Path) -> closing[sqlite3.Connection]:
     """Somebody else's connection, which another thread may give back."""
     return closing(sqlite3.connect(file, check_same_thread=False))
+
+
+def test_an_image_that_is_removed_while_it_is_verified_stays_away(tmp_path: Path) -> None:
+    """The findings of a run that took minutes do not bring its entry back."""
+    url, file = f"sqlite:///{tmp_path}/a.db", tmp_path / "a.sif"
+    labels = ImageLabels(framework="pytorch", version="2.13.0", source="pip")
+    image = Image(reference=str(file), digest=f"sha256:{'0' * 64}", labels=labels, source="a test")
+    file.write_bytes(b"of another digest: nothing is run")
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store, open_store(url, fill=False) as other:
+        store.add([image], ADA)
+
+        @event.listens_for(store.engine, "checkin", once=True)  # the catalogue was read
+        def _remove(*_: Any) -> None:
+            other.remove(Image, image.reference, ADA)
+
+        with pytest.raises(Conflict, match="removed while"):
+            BuildService(store, Settings(images_dir=str(tmp_path))).verify(image.reference, ADA)
+        assert not other.snapshot().images

@@ -187,6 +187,18 @@ def test_runs_on_gpus_keep_them_where_the_system_is_not_described(kind: str | No
     assert {shape.gpus_per_node for shape in shapes} == {gpus}
 
 
+@pytest.mark.parametrize(("options", "ranks"), [({"jax": {}}, {1}), ({"pytorch": {"distribution": "ddp"}}, {1, 4})])
+def test_one_rank_that_drove_several_gpus_does_so_again(options: dict[str, Any], ranks: set[int]) -> None:
+    """Four ranks would all take the four GPUs; but one rank of DDP would leave three of them idle, whatever the accounting counted."""
+    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
+    ways = [Layout(nodes=1, ranks_per_node=1, gpus_per_node=gpus) for gpus in (1, 4)]
+    curves = fit([Result(series=series, layout=one, value=10.0 / (one.gpus_per_node or 1)) for one in ways])
+    wanted = {"app_type": "ai_training", "ai_training": options}
+    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
+    shapes = enumerate_candidates(request, Target(system=None, name="here"), curves).shapes
+    assert {shape.ranks_per_node for shape in shapes} == ranks
+
+
 @pytest.mark.parametrize(("asked", "found"), [("2.9.1", {"2.9.1"}), ("2.*", {"2.0.0", "2.9.1"}), ("3.0", {"2.0.0", "2.9.1"})])
 def test_results_of_the_version_that_is_asked_for_come_first(asked: str, found: set[str]) -> None:
     """The time of the version that happened to be the fastest is not its own; where there is none of it, any will do."""
@@ -227,6 +239,13 @@ def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, 
     found = enumerate_candidates(request, resolve(request, facts), curves)
     assert [int(grid.max()) for grid in found.nodes] == [most]
     assert any("only single-node runs" in line for line in found.decisions) == (most == 1)
+
+
+@pytest.mark.parametrize(("wanted", "said"), [(TRAINING, True), (SPREAD, False)])
+def test_a_run_of_one_process_is_told_why_it_has_one_node(known: Known, wanted: dict[str, Any], said: bool) -> None:
+    """Who forgets the distribution would wonder why no deadline can be met."""
+    found = candidates(known, optimisation=wanted)
+    assert any("only single-node runs are considered: neither the request" in line for line in found.decisions) == said
 
 
 @pytest.mark.parametrize(("library", "ranks"), [("openmpi", {4, 8}), ("mpich", {2, 4})])
@@ -270,11 +289,18 @@ def test_layouts_of_another_framework_are_not_taken(known: Known) -> None:
     assert layouts(candidates(known, application="3dgan", optimisation=SPREAD)) == {(2, 24, 0)}
 
 
-def test_every_node_count_of_the_partition_is_in_reach(known: Known) -> None:
-    """From one node to all of them, densely where jobs are small."""
+def test_every_node_count_that_a_queue_takes_is_in_reach(known: Known) -> None:
+    """From one node to the most of the largest queue, densely where jobs are small."""
     nodes = candidates(known, application="3dgan").nodes[0]
-    assert (nodes[0], nodes[-1]) == (1, 6336)
+    assert (nodes[0], nodes[-1]) == (1, 3168)
     assert set(range(1, 65)) <= set(nodes.tolist())
+
+
+def test_the_queue_that_the_request_names_limits_its_nodes(known: Known) -> None:
+    """SuperMUC-NG's general takes 17 to 768, also where nothing is known of the application."""
+    named = {"partition": "general"}
+    sizes = [candidates(known, application=name, job_options=named, application__app_type="mpi").nodes[0] for name in ("3dgan", "unheard")]
+    assert [(nodes[0], nodes[-1]) for nodes in sizes] == [(17, 768), (17, 17)]
 
 
 @pytest.mark.parametrize(
@@ -353,6 +379,19 @@ def test_gpus_of_another_maker_than_the_requested_one_are_warned_of(known: Known
         "optimisation.opt_build.acc_type",
         "the GPUs of hlrs-testbed are nvidia's, not intel's; the job uses these",
     )
+
+
+def test_a_partition_that_is_not_recorded_limits_nothing(known: Known) -> None:
+    """What a job can have there is not known; the default partition says nothing of it."""
+    assert candidates(known, "hlrs-testbed", job_options={"partition": "other", "node_count": 100}).nodes[0].tolist() == [100]
+
+
+def test_memory_for_each_core_that_a_node_does_not_have_is_refused(known: Known) -> None:
+    """48 ranks on the 77 GB of a thin node; 38 of them would have it."""
+    asked = {"process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"}
+    with pytest.raises(Infeasible, match=r"job_options.minimum_memory_per_processor: 96 GB for the cores of a node .* 77 GB usable"):
+        candidates(known, application__app_type="mpi", job_options=asked)
+    assert candidates(known, application__app_type="mpi", job_options={**asked, "process_count_per_node": 38}).shapes
 
 
 def test_what_does_not_fit_the_usable_memory_is_no_candidate(known: Known) -> None:

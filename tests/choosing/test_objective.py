@@ -77,7 +77,7 @@ def test_without_an_objective_half_of_the_time_is_useful() -> None:
     ("objective", "words"),
     [
         (Objective(deadline=600), "deadline of 00:10:00 cannot be met"),
-        (Objective(budget_node_hours=1.0), "node-hours are not enough"),
+        (Objective(budget_node_hours=1.0), "a budget of 1 node-hour is not enough"),
         (Objective(minimise="time", min_efficiency=1.0, deadline=3600), "no configuration meets all constraints"),
     ],
 )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.shapes import Shape
-from modak.choosing.switching import OpenSwitch
 from modak.dsl import Plan
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.ingest.reading import tables

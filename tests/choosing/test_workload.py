@@ -135,10 +135,12 @@ def test_a_data_set_that_is_taken_is_one_of_the_results_that_answer(known: Known
     assert warning.message.endswith("the prediction uses 'epochs' (others: 'run')")
 
 
-def test_a_time_of_one_step_says_that_it_is_one(known: Known) -> None:
+@pytest.mark.parametrize("unit", ["step", "epoch"])
+def test_a_time_of_one_step_or_epoch_says_that_it_is_one(unit: str, known: Known) -> None:
     """A wall time for one step of a run of a million would end it."""
-    found = plan(known, runs(metric="step_time"))
-    assert "the predicted time is for one step: give the number of steps in workload.steps" in found.advice
+    found = plan(known, runs(metric=f"{unit}_time"))
+    text = f"the predicted time, and the wall time limit that follows from it, is for one {unit}: give the number of {unit}s"
+    assert f"{text} in workload.{unit}s" in found.advice
 
 
 def test_problems_that_parameters_tell_are_not_compared(known: Known) -> None:

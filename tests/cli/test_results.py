@@ -228,6 +228,7 @@ def test_systems_are_compared(run: Run) -> None:
         "noise",
     ]
     assert run("results", "compare", "sytem")[0] == 1
+    assert "did you mean" not in run("results", "compare", "metric")[2]
     status, _, err = run("results", "compare", "compiler", "--application", "solver")
     assert (status, err) == (1, "modak: compiler: no results with application 'solver' tell it\n")
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from modak.detect import ALWAYS, SLURM, WITHOUT_SCONTROL
-from modak.detected import Asked, Description, describe, hardware, machine, pbs, slurm, software, toml
+from modak.detected import Asked, Description, describe, gridengine, hardware, machine, pbs, slurm, software, toml
 from modak.detected.drift import Difference, drift
 from modak.detected.values import NOT_THERE, Answer, SeenGpu, SeenProcessor, gigabytes
 from modak.errors import DataError
-from modak.facts import Partition, System
+from modak.facts import Partition, Queue, System
 from modak.knowledge import packaged_root, read_all, read_processors, read_system
 
 DATA = Path(__file__).parent.parent / "data/detect"
@@ -60,8 +60,8 @@ def test_the_recorded_slurm_has_its_partitions_nodes_and_limits() -> None:
     found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json", "srun-mpi": "srun-mpi.txt"})
     assert (found.system.name, found.system.scheduler, found.system.cpu_unit) == ("throwaway", "slurm", "core")
     main, gpu = (partition(found, name) for name in ("main", "gpu"))
-    assert (main.default, main.nodes, main.max_wall_time_s, main.node.cores, main.node.usable_memory_gb) == (True, 2, 3600, 2, 4.1)
-    assert (gpu.default, gpu.nodes, gpu.max_wall_time_s, gpu.node.sockets, gpu.node.usable_memory_gb) == (False, 2, 14400, 32, 134.2)
+    assert (main.default, main.nodes, main.max_wall_time_s, main.node.cores, main.node.usable_memory_gb) == (True, 2, 3600, 2, 4.194304)
+    assert (gpu.default, gpu.nodes, gpu.max_wall_time_s, gpu.node.sockets, gpu.node.usable_memory_gb) == (False, 2, 14400, 32, 134.217728)
 
 
 @pytest.mark.parametrize(("default", "named"), [("Default=YES", None), ("Default=NO", "always")])
@@ -89,6 +89,7 @@ def test_what_is_not_shown_is_left_out_and_said() -> None:
         ({**MIXED, **XEON, **TWO_V100, "numactl": "numactl.txt"}, "g1"),
         ({**OPENPBS, **XEON}, "n001"),
         ({"pbsnodes": "pbsnodes-torque.txt", "qstat": "qstat-torque.txt", **XEON}, "t1"),
+        ({"qhost": "qhost-gridengine.txt", **XEON}, "c1"),
         ({"lscpu": "lscpu-epyc-vm.json", "meminfo": "meminfo.txt", "mounts": "mounts.txt", "modules": "module-avail.txt"}, "alone"),
         ({"lscpu": "lscpu-xeon.json", "nvidia-smi": "nvidia-smi-h200.txt", "nvidia-smi-capability": "nvidia-smi-capability-h200.txt"}, "w"),
     ],
@@ -181,9 +182,41 @@ def test_nodes_of_several_kinds_become_partitions_where_a_feature_selects_them()
     """The largest kind keeps the name; one with a feature of its own gets its constraint; the rest is left out and said."""
     found = seen({**MIXED, **XEON})
     batch, large = partition(found, "batch"), partition(found, "batch-kind2")
-    assert (batch.nodes, batch.max_nodes, batch.default_wall_time_s, batch.node.usable_memory_gb) == (4, 4, 3600, 200.2)
-    assert (large.nodes, large.queue, large.constraint, large.node.usable_memory_gb) == (2, "batch", "bigmem", 807.4)
+    assert (batch.nodes, batch.max_nodes, batch.default_wall_time_s, batch.node.usable_memory_gb) == (4, 4, 3600, 200.23607296)
+    assert (large.nodes, large.queue, large.constraint, large.node.usable_memory_gb) == (2, "batch", "bigmem", 807.40352)
     assert "partition batch: 1 node of other kinds left out, no feature selects them" in found.notes
+
+
+def limited(fields: str, config: str = "") -> Description:
+    """The mixed cluster, whose partition batch has more fields."""
+    shown = read(MIXED["scontrol-partition"]).replace("MinNodes=0", fields, 1)
+    return seen({"scontrol-node": MIXED["scontrol-node"], **XEON}, scontrol_partition=shown, scontrol_config=config)
+
+
+def test_a_partition_for_larger_jobs_has_their_sizes() -> None:
+    """Slurm would reject a job of one node, or never start it."""
+    found = limited("MinNodes=2")
+    assert partition(found, "batch").queues == (Queue(name="batch", min_nodes=2, max_nodes=4),)
+    assert drift(found.system, found.system) == ()
+
+
+def test_cores_that_a_partition_may_not_use_are_reserved() -> None:
+    """Slurm counts threads here: 40 of them are 20 of the 40 cores."""
+    assert partition(limited("MaxCPUsPerNode=40"), "batch").node.usable_cores == 20
+
+
+def test_memory_has_the_clusters_limit_where_the_partition_has_none() -> None:
+    """As Slurm applies it: the partition shows UNLIMITED."""
+    found = limited("MinNodes=0", "ClusterName = c\nMaxMemPerNode = 100000\n")
+    assert [partition(found, name).node.usable_memory_gb for name in ("batch", "gpu.v100")] == [104.8576, 171.79869184]
+
+
+def test_who_may_use_a_partition_is_said() -> None:
+    """The only quality of service that is allowed is entered; for other conditions there is no field."""
+    found = limited("AllowQos=long AllowAccounts=chem ReqResv=YES QoS=N/A DefMemPerCPU=500")
+    assert partition(found, "batch").qos == "long"
+    said = [note.split(" (partition batch)")[0] for note in found.notes if "cannot be entered" in note]
+    assert said == ["AllowAccounts=chem", "ReqResv=YES", "DefMemPerCPU=500"]
 
 
 def test_slurm_that_counts_threads_is_seen() -> None:
@@ -194,7 +227,7 @@ def test_slurm_that_counts_threads_is_seen() -> None:
 def test_a_reason_cannot_pass_for_a_field() -> None:
     """Free text holds whatever it likes; the first of two fields with one name stands."""
     node = slurm.nodes(read("scontrol-node-mixed.txt"))[7]
-    assert (node.name, node.gpus, node.usable_memory_gb) == ("g1", (("v100", 4),), 200.2)
+    assert (node.name, node.gpus, node.usable_memory_gb) == ("g1", (("v100", 4),), 200.278016)
 
 
 def test_without_scontrol_sinfo_tells_the_same() -> None:
@@ -215,7 +248,7 @@ def test_openpbs_has_queues_and_nodes() -> None:
     workq = partition(found, "workq")
     assert (found.system.scheduler, found.system.cpu_unit) == ("pbspro", "core")
     assert (workq.default, workq.nodes, workq.max_nodes, workq.max_wall_time_s, workq.default_wall_time_s) == (True, 2, 2, 172800, 3600)
-    assert (workq.node.cores, workq.node.usable_memory_gb) == (40, 201.2)
+    assert (workq.node.cores, workq.node.usable_memory_gb) == (40, 201.212297216)
     assert partition(found, "gpuq").nodes == 1
     assert {one.name for one in found.system.partitions} == {"workq", "gpuq"}
 
@@ -228,6 +261,19 @@ def test_torque_has_nodes_by_property() -> None:
     first, second = cluster.nodes
     assert (first.partitions, second.partitions, first.gpus) == (("batch", "gpu"), ("batch",), ((None, 1),))
     assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb, first.usable_memory_gb) == (2, 20, 1, 134.2, None)
+
+
+def test_grid_engine_has_queues_and_hosts() -> None:
+    """Slots of a queue are what its jobs may use of a host; a host that is down and a queue that is disabled are none."""
+    said = "qname   main\npe_list  mpi \\\n        smp\nh_rt    48:00:00,[c1=1:0:0]\nqname   debug\npe_list  NONE\nh_rt    INFINITY\n"
+    cluster = gridengine.cluster(answers({"qhost": "qhost-gridengine.txt"}, qconf=said))
+    assert cluster
+    debug, main = cluster.partitions
+    assert (main.name, main.max_cpus, main.max_wall_time_s, main.conditions) == ("main", 48, 172800, ("pe_list mpi smp",))
+    assert (debug.name, debug.max_cpus, debug.max_wall_time_s, debug.conditions) == ("debug", 4, None, ())
+    assert [(node.name, node.partitions, node.cpus) for node in cluster.nodes] == [("c1", ("main", "debug"), 48), ("c2", ("main",), 48)]
+    first = cluster.nodes[0]
+    assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb) == (2, 48, 2, 134.7)
 
 
 def test_the_pbs_commands_that_slurm_brings_are_not_pbs() -> None:
@@ -400,6 +446,7 @@ def test_hostile_text_is_never_part_of_a_system(key: str) -> None:
     """Control characters inside any answer: the file stays one that add takes, notes are printable."""
     files = {name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-xeon.json", "modules": "module-avail.txt", "mounts": "mounts.txt"}
     files |= {"nvidia-smi": "nvidia-smi.txt", "sinfo": "sinfo.txt", "srun-mpi": "srun-mpi.txt", "pbsnodes": "pbsnodes-openpbs.txt"}
+    files |= {"qhost": "qhost-gridengine.txt"}
     text = read(files[key]) if key in files else "1.2.3"
     for hostile in (HOSTILE, text.replace("=", f"={HOSTILE}"), text.replace(" ", f" {HOSTILE}"), text.replace("a", HOSTILE)):
         given = {**answers(files), key: Answer(key, hostile)}
@@ -443,7 +490,7 @@ def test_drift_names_field_stored_and_seen() -> None:
     data["runtimes"] = [{"name": "charliecloud", "version": "0.31"}, {"name": "apptainer", "allowed": False}]
     differences = set(drift(System.model_validate(data), old))
     assert differences == {
-        Difference("partitions.batch.node.usable_memory_gb", 100.0, 200.2),
+        Difference("partitions.batch.node.usable_memory_gb", 100.0, 200.23607296),
         Difference("partitions.batch.max_wall_time_s", None, 86400),
         Difference("partitions.batch-kind2", None, "2 nodes"),
         Difference("partitions.gone", "stored", None),

@@ -1,4 +1,4 @@
-"""The real components: a Slurm, container runtimes and images, started or made once for all tests that ask."""
+"""The real components: a Slurm, a Grid Engine, container runtimes and images, started or made once for all tests that ask."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import tool
+from tests.e2e import gridengine as grid
 from tests.e2e import images
 from tests.e2e.slurm import Slurm, cluster
 from tests.e2e.torch_image import torch_root
@@ -44,6 +45,16 @@ def slurm(scratch: Path) -> Iterator[Slurm]:
     if os.geteuid():
         pytest.skip("Slurm's nodes need namespaces of their own: run as root on a throwaway machine, after `make test-deps`")
     with cluster(scratch / "slurm", path=(APPTAINER,)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def gridengine(scratch: Path) -> Iterator[grid.GridEngine]:
+    """A running Grid Engine with two hosts of its own."""
+    tool("Grid Engine", "sge_qmaster", grid.INSTALLED / "usr/lib/gridengine")
+    if os.geteuid():
+        pytest.skip("Grid Engine's hosts need namespaces of their own: run as root on a throwaway machine, after `make test-deps`")
+    with grid.cell(scratch / "gridengine") as running:
         yield running
 
 

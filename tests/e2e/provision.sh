@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the real components that the end-to-end tests run against, on a Debian machine, as root: Slurm with its
-# PBS front end, MPI, Charliecloud, Apptainer, PostgreSQL, PyTorch. Starts no daemon. Running it again does nothing new.
+# PBS front end, Grid Engine, MPI, Charliecloud, Apptainer, PostgreSQL, PyTorch. Starts no daemon. Running it again does nothing new.
 #
-# usage: tests/e2e/provision.sh [PREFIX]      PREFIX is where PyTorch goes, and what the release lacks: an Apptainer, other Charlieclouds
+# usage: tests/e2e/provision.sh [PREFIX]      PREFIX is where PyTorch goes, what the release lacks (an Apptainer, other Charlieclouds),
+#                                             and what cannot be installed beside the rest: Grid Engine
 set -euo pipefail
 
 prefix=${1:-/opt/modak-test}
@@ -20,6 +21,7 @@ packages=(
   libseccomp2 patchelf                                        # and what an Apptainer of a newer release needs here
   postgresql
   git                                                         # sources of build jobs
+  iproute2 libhwloc15 libtirpc3                               # the network of Grid Engine's hosts, its libraries
   python3 python3-pip                                         # PyTorch in a container
 )
 
@@ -28,6 +30,7 @@ main() {
   [ "$(id -u)" = 0 ] || fail "run as root: the components are installed system-wide"
   installed "${packages[@]}" || install_packages
   command -v apptainer >/dev/null || [ -x "$prefix/apptainer/bin/apptainer" ] || install_apptainer
+  [ -d "$prefix/gridengine" ] || unpack_gridengine
   [ -d "$prefix/torch/torch" ] || install_torch
   bash "$(dirname "${BASH_SOURCE[0]}")/provision_charliecloud.sh" "$prefix/charliecloud" "$(find "$prefix" -maxdepth 1 -name glibc)"
   allow_fakeroot
@@ -99,6 +102,21 @@ relocate() {
   done
   # root may lack some capability in a virtual machine or container; Apptainer would insist on handing on all of them
   sed -i 's/^root default capabilities = .*/root default capabilities = no/' "$root/etc/apptainer/apptainer.conf"
+}
+
+# Its packages and Slurm's front end for '#PBS' exclude each other: both have a qsub. The tests lay the folder over /usr where they need it.
+unpack_gridengine() {
+  local work package
+  work=$(mktemp -d)
+  [ "$(apt-cache policy gridengine-master | grep -c 'Candidate: [0-9]')" = 1 ] || apt-get update -q
+  if ! (cd "$work" && apt-get -q -o APT::Sandbox::User=root download gridengine-{common,client,exec,master} libjemalloc2); then
+    echo "provision.sh: this release has no Grid Engine; its tests are skipped, or fail with CI=true" >&2
+    return
+  fi
+  for package in "$work"/*.deb; do dpkg -x "$package" "$work/root"; done
+  mkdir -p "$prefix"
+  mv "$work/root" "$prefix/gridengine"
+  rm -rf "$work"
 }
 
 # For Debian's own Python, whose files go into the same image; without CUDA. One training step is taken, so that what it

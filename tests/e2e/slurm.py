@@ -125,7 +125,7 @@ def cluster(folder: Path, path: Sequence[Path] = ()) -> Iterator[Slurm]:
     with ExitStack() as daemons:
 
         def start(*words: str | Path) -> None:
-            daemons.enter_context(_daemon(words, environment, folder / "log/daemons"))
+            daemons.enter_context(daemon(words, environment, folder / "log/daemons"))
 
         _munge(start, munged, folder)
         start(slurmctld, "-D", "-c")
@@ -153,7 +153,7 @@ def _socket(folder: Path) -> Path:
 
 
 @contextmanager
-def _daemon(words: Sequence[str | Path], environment: Mapping[str, str], log: Path) -> Iterator[None]:
+def daemon(words: Sequence[str | Path], environment: Mapping[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A daemon in the foreground, first process of a PID namespace: everything it starts ends with it, and it with us."""
     alone = ("setpriv", "--pdeathsig=KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation=private")
     with (
@@ -163,15 +163,20 @@ def _daemon(words: Sequence[str | Path], environment: Mapping[str, str], log: Pa
         ) as process,
     ):
         try:
-            yield
+            yield process
         finally:
             _end(process)
 
 
+def first_processes(unshare: int) -> list[int]:
+    """The namespace's first process, the one child of ``unshare``; none if it has ended."""
+    return [int(child) for child in Path(f"/proc/{unshare}/task/{unshare}/children").read_text().split()]
+
+
 def _end(unshare: subprocess.Popen[bytes]) -> None:
-    """Kill the namespace's first process, the one child of ``unshare``, which then goes by itself and leaves no zombie."""
-    for child in Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split():
-        os.kill(int(child), signal.SIGKILL)
+    """Kill the namespace's first process; ``unshare`` then goes by itself and leaves no zombie."""
+    for child in first_processes(unshare.pid):
+        os.kill(child, signal.SIGKILL)
     unshare.wait(timeout=30)
 
 

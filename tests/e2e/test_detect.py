@@ -50,7 +50,7 @@ def test_the_cluster_is_described_as_it_is(modak: Modak) -> None:
         one["name"]: (one["nodes"], one["node"]["cores"], one["node"]["usable_memory_gb"], one["max_wall_time_s"])
         for one in system["partitions"]
     }
-    assert seen == {"main": (2, 2, 4.1, 3600), "gpu": (2, 32, 134.2, 14400)}
+    assert seen == {"main": (2, 2, 4.194304, 3600), "gpu": (2, 32, 134.217728, 14400)}
     assert [one["name"] for one in system["partitions"] if one.get("default")] == ["main"]
     assert "note: partition paper is left out" in ran.stderr
 

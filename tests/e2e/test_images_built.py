@@ -297,7 +297,7 @@ def test_an_image_whose_label_is_refuted_is_never_chosen_again(building: BuildSe
     """It says so with date and machine."""
     told = built(building, order(definition(busybox), tmp_path))
     labels = ImageLabels(framework="pytorch", version="2.13.0", source="pip", mpi="openmpi")
-    building.store.add([Image(reference=told["image"], labels=labels, source="a claim")], "tester", replace=True)
+    building.store.add([Image(reference=told["image"], labels=labels, source="a claim")], Actor("tester"), replace=True)
     wanted = Wanted(framework="pytorch", runtime="apptainer")
     assert choose(catalogue(building.store.snapshot().images), wanted).image is not None
     shown = building.verify("small.sif", TESTER)

@@ -82,11 +82,16 @@ def test_the_hosts_mpi_is_bound_into_the_container(slurm: Slurm, image_folder: P
 
 def slurm_for(slurm: Slurm, family: str, folder: Path, images: Path | None = None) -> Slurm:
     """The cluster for a user whose ``mpirun`` is that family's, as after ``module load``."""
+    where = {"SINGULARITY_DIR": images} if images else {}
+    return slurm.knowing(PATH=path_with(family, folder, slurm.environment["PATH"]), **where)
+
+
+def path_with(family: str, folder: Path, path: str) -> str:
+    """A PATH on which ``mpirun`` is that family's."""
     (folder / "bin").mkdir()
     (folder / "bin/mpirun").symlink_to(f"/usr/bin/mpirun.{family}")
     (folder / "bin/hydra_pmi_proxy").symlink_to("/usr/bin/hydra_pmi_proxy")  # MPICH looks for it beside mpirun
-    where = {"SINGULARITY_DIR": images} if images else {}
-    return slurm.knowing(PATH=f"{folder}/bin:{slurm.environment['PATH']}", **where)
+    return f"{folder}/bin:{path}"
 
 
 def test_threads_and_environment_reach_every_rank(slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from modak.store.audit import Actor
 from modak.store.engine import BUSY_MS
 from tests.conftest import Postgres, running_postgres
 from tests.e2e.served import PATIENCE_S, Served, answered, asking, loaded, plan_of, serving, until
+from tests.store.tables import applications
 
 AT_ONCE_S = BUSY_MS / 2000
 """Half of what a writer waits for SQLite's lock."""
@@ -231,7 +232,7 @@ def test_a_load_that_the_end_cuts_off_is_finished(sqlite_url: str, options: tupl
         held.close()
         assert served.process.wait(PATIENCE_S) == 0
     with open_store(sqlite_url) as store:
-        assert "cut-off" in store.applications()
+        assert "cut-off" in applications(store)
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", "2")])

@@ -38,7 +38,6 @@ def test_a_framework_keeps_its_contract(framework: Framework) -> None:
     assert issubclass(framework.options, FrameworkOptions)
     assert framework.options.model_config.get("frozen")
     assert framework.options.model_config.get("extra") == "forbid"
-    assert set(framework.add_ons) <= set(framework.distributions)
     for compiler in framework.compilers:
         assert compiler.option in framework.options.model_fields
         assert compiler.versions is None or version_range(compiler.versions)

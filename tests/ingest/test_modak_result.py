@@ -7,6 +7,7 @@ from pathlib import Path
 
 from modak.ingest.reading import tables
 from modak.store import open_store
+from tests.store.tables import ME
 
 RECORD = {"application": "app", "nodes": 2, "hyperthreads": False, "params.epochs": "20", "metric": "wall_time", "unit": "s", "value": 12.5}
 
@@ -16,7 +17,7 @@ def loaded(folder: Path, status: int) -> tuple[int, tuple[str | None, ...]]:
     document = {"modak_result": 1, "plan": "abc", "exit_status": status, "job": "7", "results": [RECORD]}
     (folder / "modak-result.json").write_text(json.dumps(document))
     with open_store(f"sqlite:///{folder}/modak.db", fill=True) as store:
-        report = store.load(tables([folder / "modak-result.json"]).tables, "me")
+        report = store.load(tables([folder / "modak-result.json"]).tables, ME)
         return report.new, tuple(result.source for result in store.results_of("app"))
 
 

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,12 @@ def test_spellings_of_one_row(content: bytes | str) -> None:
     assert (found.series, found.values.tolist()) == (expected.series, expected.values.tolist())
     assert found.measured_at.tolist() == expected.measured_at.tolist()
     assert found.numbers["nodes"].tolist() == [4]
+
+
+def test_a_date_is_its_first_instant_in_utc() -> None:
+    """A table has dates far more often than times."""
+    (found,) = only(TEXT.replace("T12:00:00+01:00", "")).measured_at.tolist()
+    assert datetime.fromtimestamp(found / 1e6, UTC) == datetime(2025, 3, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("small", [2**20, 0], ids=["standard library", "pandas"])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from modak.dsl import Request
-from modak.facts import Facts, Node, Partition, Rule, Source, System
+from modak.facts import Facts, HostMpi, Layout, Node, Partition, Result, Rule, RuntimePolicy, SeriesKey, Source, System
 from modak.normalise import normalise
 from modak.optimise import optimise
+from modak.perfmodel import fit
 
 GPUS = System(
     name="here",
@@ -37,6 +39,12 @@ def script(system: System, options: Mapping[str, Any], wanted: Mapping[str, Any]
     job = {"job_options": options, "application": app, "target": {"name": "here", "container_runtime": "none"}, "optimisation": wanted}
     request: Request = normalise({"job": job}).request
     return optimise(request, Facts(version="1", systems={"here": system}, rules=(CLOSEST,))).texts.job_script
+
+
+def test_ranks_on_reserved_cores_oversubscribe_the_others() -> None:
+    """60 ranks on the 56 cores that jobs may use: Slurm would reject --ntasks-per-node=60."""
+    text = script(GPUS, {"request_gpus": 0, "node_count": 1, "process_count_per_node": 60})
+    assert ("--overcommit\n" in text, "--ntasks=60\n" in text) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -97,3 +105,35 @@ def test_requested_features_add_to_those_of_the_partition(asked: str | None, wri
     (partition,) = GPUS.partitions
     system = GPUS.model_copy(update={"partitions": (partition.model_copy(update={"constraint": "gpu"}),)})
     assert f"#SBATCH --constraint={written}\n" in script(system, {"architecture_constraint": asked} if asked else {}).replace("'", "")
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_library_in_an_image_is_started_by_a_host_library_of_its_kind(known: Callable[[str | None], Facts], listed: bool) -> None:
+    """Under Intel MPI's mpirun ranks of Open MPI would each be alone: its module is not loaded, and without another a warning says so."""
+    node = Node(processor="xeon-gold-6148", sockets=2, cores=40)
+    libraries = (HostMpi(family="intel-mpi", default=True, module="intel"), HostMpi(family="openmpi", module="openmpi"))
+    system = GPUS.model_copy(
+        update={"scheduler": "pbspro", "mpi": libraries[: 1 + listed], "runtimes": (RuntimePolicy(name="singularity"),)}
+    )
+    system = system.model_copy(update={"partitions": (Partition(name="cpu", nodes=8, node=node),)})
+    series = SeriesKey(application="net", framework="tensorflow", system="here", metric="epoch_time", unit="s")
+    rows = [Result(series=series, layout=Layout(nodes=nodes, ranks_per_node=2, threads_per_rank=20), value=9.0 / nodes) for nodes in (1, 2)]
+    wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": {"version": "2.12", "distribution": "horovod"}}}
+    application = {"app_tag": "net", "app_type": "python", "executable": "train.py"}
+    request = normalise({"job": {"application": application, "target": {"name": "here"}, "optimisation": wanted}}).request
+    found = optimise(request, replace(known(None), systems={"here": system}, models=fit(rows)))
+    loads = [line.split()[2] for line in found.texts.job_script.splitlines() if line.startswith("module load")]
+    assert loads == (["openmpi"] if listed else [])
+    assert any("does not list Open MPI" in notice.message for notice in found.plan.warnings) != listed
+
+
+@pytest.mark.parametrize(("library", "pmi"), [("mpich", "pmi2"), ("openmpi", "pmix")])
+def test_ranks_of_an_image_whose_library_is_not_listed_are_connected_by_its_usual_interface(library: str, pmi: str) -> None:
+    """With the ``--mpi=`` of another family Slurm starts each rank as the only one, and the job seems to succeed."""
+    listed = HostMpi(family="intel-mpi" if library == "openmpi" else "openmpi", default=True, pmi="pmix" if library == "mpich" else "pmi2")
+    system = GPUS.model_copy(update={"mpi": (listed,), "runtimes": (RuntimePolicy(name="apptainer"),)})
+    wanted = {"app_type": "hpc", "hpc": {"parallelisation": "mpi", "parallelisation-mpi": {"library": library}}}
+    application = {"app_tag": "solver", "executable": "solver", "container_runtime": "docker://site/solver:1"}
+    job = {"application": application, "target": {"name": "here"}, "job_options": {"node_count": 2}, "optimisation": wanted}
+    found = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": system}))
+    assert f" --mpi={pmi} " in found.texts.job_script.replace("\\\n", " ")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from modak.facts import Queue
 from modak.optimise import optimise
 from tests.test_optimise import Known, answer, example
 
@@ -18,6 +19,19 @@ def test_a_build_asks_for_a_queue_that_takes_one_node(asked: dict[str, str], kno
     texts = answer(example("3dgan-supermuc-ng", application__build=BUILD, job_options=asked), known).texts
     assert "--partition=general\n" in texts.job_script
     assert "--partition=micro\n" in texts.build_script
+
+
+def test_a_build_goes_to_the_default_partition_if_its_own_takes_larger_jobs_only(known: Known) -> None:
+    """The partition of the job has no queue for one node."""
+    fat = {"partition": "fat", "node_count": 4}
+    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=fat, optimisation__objective={})
+    facts = known(request.workload_name)
+    system = facts.systems["supermuc-ng"]
+    larger = Queue(name="fat", min_nodes=2, max_nodes=128)
+    changed = tuple(one.model_copy(update={"queues": (larger,)}) if one.name == "fat" else one for one in system.partitions)
+    system = system.model_copy(update={"partitions": changed})
+    texts = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts
+    assert ("--partition=fat\n" in texts.job_script, "--partition=micro\n" in texts.build_script) == (True, True)
 
 
 def test_a_build_stays_in_a_queue_that_the_request_names(known: Known) -> None:

@@ -133,6 +133,7 @@ def test_openmp_gets_the_threads_of_a_rank_on_its_cores(launcher: str) -> None:
         ("mpirun", "torque", 2, True),
         ("mpirun", "torque", 1, False),
         ("mpirun", "shell", 2, True),
+        ("mpirun", "gridengine", 2, False),
         ("torchrun", "slurm", 2, False),
         ("torchrun", "flux", 2, False),
         ("torchrun", "lsf", 2, False),
@@ -143,7 +144,7 @@ def test_openmp_gets_the_threads_of_a_rank_on_its_cores(launcher: str) -> None:
     ],
 )
 def test_who_needs_ssh_between_nodes(launcher: str, scheduler: str, nodes: int, needs: bool) -> None:
-    """mpirun does, unless Slurm or LSF starts its helpers; so does torchrun, where mpirun starts it."""
+    """mpirun does, unless Slurm, LSF or Grid Engine starts its helpers; so does torchrun, where mpirun starts it."""
     assert needs_ssh(replace(JOB, launcher=launcher, resources=replace(LAYOUT, nodes=nodes)), scheduler) is needs
 
 

@@ -120,6 +120,23 @@ def test_gpus_that_fill_a_node_and_then_several_are_one_curve() -> None:
     assert (found.scale, found.sizes, found.nodes) == ("gpus", (1.0, 2.0, 4.0, 8.0, 16.0), (1, 1, 1, 2, 4))
 
 
+@pytest.mark.parametrize("other", [(1, 4, 16, 1), (1, 4, 4, 9)], ids=["ranks", "threads"])
+def test_runs_with_other_ranks_or_threads_on_gpus_are_of_another_layout(other: tuple[int, ...]) -> None:
+    """They neither change the time of the usual layout, nor is that taken for theirs."""
+    rows = [(1, 1, 1, 1, 100), (1, 2, 2, 1, 52), (1, 4, 4, 1, 27), (*other, 81)]
+    found = fit([result(nodes, value, gpus_per_node=g, ranks_per_node=r, threads_per_rank=t) for nodes, g, r, t, value in rows])
+    asked = [((r, t), nodes, value) for nodes, g, r, t, value in rows if g == 4]
+    for (ranks, threads), nodes, value in asked:
+        told = predict(found, Question({}, Layout(ranks_per_node=ranks, threads_per_rank=threads, gpus_per_node=4)), [nodes])
+        assert (told.value[0], told.basis) == (value, ("measured",))
+
+
+def test_other_ranks_on_more_nodes_are_no_measurement_of_the_usual_ones() -> None:
+    """One rank per GPU in a node, and four on two nodes."""
+    found = fit([result(n, 100 / (n * g), gpus_per_node=g, ranks_per_node=r) for n, g, r in [(1, 1, 1), (1, 2, 2), (1, 4, 4), (2, 4, 16)]])
+    assert predict(found, Question({}, Layout(ranks_per_node=4, gpus_per_node=4)), [1, 2]).basis == ("measured", "heuristic")
+
+
 def test_gpu_totals_reached_in_two_ways_are_curves_of_their_own() -> None:
     """Eight GPUs in one node are not eight nodes with one each."""
     ways = ((1, 8), (2, 8), (4, 8), (8, 1), (16, 1), (32, 1))

@@ -68,6 +68,13 @@ def test_half_the_workers_take_twice_the_time() -> None:
     assert asked(curves((1, 48, 400.0)), 1, 24).value[0] == pytest.approx(2 * 400 / 4, rel=0.02)
 
 
+def test_hyper_threads_are_not_cores() -> None:
+    """48 ranks of two threads on 48 cores do not take half the time of 48 ranks of one."""
+    layout = Layout(ranks_per_node=48, threads_per_rank=2)
+    found = predict(curves((48, 1, 400.0)), Question({**HERE, "hyperthreads": True}, layout), [4])
+    assert found.value[0] == pytest.approx(100.0)
+
+
 def test_threads_that_results_leave_unsaid_are_no_share() -> None:
     """Results with ranks alone do not become as many times as fast as there are threads in a rank that is asked for."""
     key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")

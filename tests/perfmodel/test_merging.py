@@ -88,6 +88,13 @@ def test_a_run_that_says_its_epochs_is_one_of_epochs() -> None:
     assert (curve.series.metric, curve.sizes, curve.costs, curve.repeats) == ("epoch_time", (1, 2, 4), (40, 21, 12), (1, 1, 2))
 
 
+def test_a_time_that_may_be_of_a_part_of_a_run_is_not_divided_into_epochs() -> None:
+    """A job's time for its input says nothing of its epochs; its whole time does."""
+    job: dict[str, Any] = {"params": {"epochs": "20"}}
+    found = curves(results({1: 40, 2: 21}, metric="epoch_time"), results({4: 220}, **job), results({4: 20}, metric="io_time", **job))
+    assert {one.series.metric: one.costs for one in found} == {"epoch_time": (40, 21, 11), "io_time": (20,)}
+
+
 def test_runs_of_several_lengths_alone_stay_runs() -> None:
     """What starting them takes is not the same share of each."""
     lengths = (results({1: 100}, params={"epochs": "2"}), results({2: 700}, params={"epochs": "30"}))

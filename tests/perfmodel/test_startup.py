@@ -58,6 +58,11 @@ def test_a_rate_whose_work_nobody_tells_tells_no_start_up(params: dict[str, str]
     )
 
 
+def test_a_time_far_shorter_than_the_run_is_of_a_part_of_it() -> None:
+    """What a run takes beside its input is no start-up."""
+    assert of("io_time", results({1: 20.0, 8: 20.0}, "io_time"), results({1: 820.0, 8: 120.0})).start_up is None
+
+
 def test_work_that_seems_longer_than_the_run_starts_at_once() -> None:
     """What a program prints may be rounded up: no time is negative."""
     found = of_runs([-3.0, -2.0])

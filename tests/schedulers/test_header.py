@@ -39,10 +39,10 @@ def test_what_is_not_said_is_left_out() -> None:
     [
         ("torque", "logs/%j.err", ["does not expand %"]),
         ("pbspro", "logs/%j.err", ["does not expand %"]),
-        ("gridengine", "logs/%j.err", ["does not expand %"]),
         ("lsf", "logs/%N.err", ["does not support %N"]),
         ("flux", "logs/%a.err", ["supports only %j and %x"]),
         ("lsf", "logs/%j.err", ["does not create directories"]),
+        ("gridengine", "logs/%j.err", ["does not create directories"]),
         ("slurm", "logs/%j.err", ["does not create directories"]),
     ],
 )

@@ -44,9 +44,14 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ({"output": "x.out"}, {"pbspro": ["-o x.out"], "lsf": ["-o x.out"], "flux": ["--output=x.out"], "gridengine": ["-o x.out"]}),
     (
         {"output": "%x-%j.out"},
-        {"pbspro": None, "lsf": ["-o solver-%J.out"], "flux": ["--output={{name}}-{{id}}.out"], "gridengine": None},
+        {
+            "pbspro": None,
+            "lsf": ["-o solver-%J.out"],
+            "flux": ["--output={{name}}-{{id}}.out"],
+            "gridengine": ["-o $JOB_NAME-$JOB_ID.out"],
+        },
     ),
-    ({"output": "%N.out"}, dict.fromkeys(DIALECTS)),
+    ({"output": "%N.out"}, {"pbspro": None, "lsf": None, "flux": None, "gridengine": ["-o $HOSTNAME.out"]}),
     ({"error": "x.err"}, {"pbspro": ["-e x.err"], "lsf": ["-e x.err"], "flux": ["--error=x.err"], "gridengine": ["-e x.err"]}),
     ({"join": True}, {"pbspro": ["-j oe"], "lsf": [], "flux": [], "gridengine": ["-j y"]}),
     ({"join": False}, {"pbspro": [], "lsf": ["-e solver.%J.err"], "flux": ["--error={{name}}-{{id}}.err"], "gridengine": []}),
@@ -263,3 +268,13 @@ def test_the_parallel_environment_is_the_sites() -> None:
     site = TESTBED.model_copy(update={"mandatory_directives": ("-pe orte",)})
     job = replace(BARE, resources=Resources(nodes=2, ranks_per_node=8), system=site)
     assert [line for line in written("gridengine", job)[0] if line.startswith("-pe")] == ["-pe orte 16"]
+
+
+@pytest.mark.parametrize(("nodes", "asked"), [(1, ["-pe smp 8"]), (2, ["-pe orte 16"])])
+def test_a_site_may_have_a_parallel_environment_for_one_node(nodes: int, asked: list[str]) -> None:
+    """The first of two: the rule of the other may spread the slots of a small job over nodes."""
+    from tests.golden.scripts.jobs import TESTBED
+
+    site = TESTBED.model_copy(update={"mandatory_directives": ("-pe smp", "-pe orte")})
+    job = replace(BARE, resources=Resources(nodes=nodes, ranks_per_node=8), system=site)
+    assert [line for line in written("gridengine", job)[0] if line.startswith("-pe")] == asked

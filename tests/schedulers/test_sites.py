@@ -155,6 +155,12 @@ def test_slots_stand_beside_the_sites_words_if_it_names_their_environment() -> N
     assert [option for option in wrote("gridengine", job)[0] if option.startswith("-pe")] == ["-pe mpi 48"]
 
 
+def test_a_parallel_environment_may_be_named_after_the_slots_of_a_node() -> None:
+    """Its rule is a fixed number, so a site has one for each number."""
+    job = asking("-pe mpi-{cpus_per_node}")
+    assert [option for option in wrote("gridengine", job)[0] if option.startswith("-pe")] == ["-pe mpi-24 48"]
+
+
 @pytest.mark.parametrize(("said", "memory"), [({}, 2 * 48 * 1024), (MEMORY, 2 * 8 * 1024)])
 def test_memory_is_the_requests_or_the_part_of_the_jobs_cores(said: dict[str, int], memory: int) -> None:
     """Sites that ask for memory in each job have a small default."""
@@ -249,10 +255,11 @@ WORDS: list[tuple[dict[str, Any], dict[str, str | None]]] = [
             "torque": None,
             "pbspro": "-q course",
             "lsf": "-U course",
-            "gridengine": "-ar course",
+            "gridengine": None,
             "flux": None,
         },
     ),
+    ({"reservation": "7"}, {"gridengine": "-ar 7"}),
     (
         {"site_resources": ("matlab=2",)},
         {

@@ -121,6 +121,19 @@ def test_75_a_rank_has_fewer_cpus_than_planned(tmp_path: Path) -> None:
     assert (status, "a rank may use" in said) == (0, True), said
 
 
+@pytest.mark.parametrize(
+    ("slots", "status"),
+    [("n1 2 a@n1 -\nn2 2 a@n2 -", 0), ("n1 1 a@n1 -\nn2 2 a@n2 -\nn1 1 b@n1 -", 0), ("n1 3 a@n1 -\nn2 1 a@n2 -", 75), ("n1 4 a@n1 -", 75)],
+)
+def test_75_slots_of_grid_engine_that_are_not_on_the_nodes_as_planned(tmp_path: Path, slots: str, status: int) -> None:
+    """Otherwise MPICH runs all ranks on one node, and the time is recorded as one of two."""
+    (tmp_path / "hosts").write_text(f"{slots}\n")
+    stub(tmp_path, "mpirun", MPIRUN.format(says="mpirun (Open MPI) 4.1"))
+    job = replace(RANKS, resources=Resources(nodes=2, ranks_per_node=2))
+    found, said = checked(job, tmp_path, "gridengine", SGE_O_WORKDIR=str(tmp_path), PE_HOSTFILE=str(tmp_path / "hosts"))
+    assert (found, "2 slots on each of 2 nodes" in said) == (status, bool(status)), said
+
+
 @pytest.mark.parametrize(("says", "status"), [("HYDRA build details", 77), ("Intel(R) MPI Library", 77), ("mpirun (Open MPI) 5.0.3", 0)])
 def test_77_mpirun_is_of_another_family(tmp_path: Path, says: str, status: int) -> None:
     """Each rank would think that it is alone."""

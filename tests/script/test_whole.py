@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -413,6 +414,15 @@ def test_the_gate_sees_an_option_that_would_be_ignored() -> None:
     moved = text.replace(last, "").replace("set -e -o pipefail\n", f"set -e -o pipefail\n{last}")
     with pytest.raises(RequestError, match="header would not be read as planned"):
         look_at(moved, planned=text)
+
+
+def test_flux_reads_a_constraint_as_one_word() -> None:
+    """Its parser (RFC 36) is shlex that also ends words at punctuation: what is behind ``|`` would be lost, and ``(`` refused."""
+    said = replace(SMALL, attributes=replace(SMALL.attributes, constraint="a|b", node_list="n[1-2]"))
+    (line,) = [line for line in render(said, "flux").text.splitlines() if "requires" in line]
+    lexer = shlex.shlex(line.removeprefix("# flux:"), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    assert list(lexer) == ["--requires=(a|b)&hosts:n[1-2]"]
 
 
 def test_lines_that_are_looked_at_once_are_looked_at() -> None:

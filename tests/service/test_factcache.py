@@ -10,9 +10,10 @@ from sqlalchemy import text
 from modak.facts import Rule
 from modak.service.factcache import FactCache
 from modak.store import Store, open_store
+from modak.store.audit import Actor
 from modak.store.engine import writing
 from modak.store.versions import FRESH_S
-from tests.store.tables import ROWS, csv_table
+from tests.store.tables import ME, ROWS, csv_table
 
 RULE = Rule.model_validate({"name": "new-rule", "title": "t", "source": "a test", "environment": {"A": "1"}})
 
@@ -24,7 +25,7 @@ def test_facts_are_read_once_for_a_version(own_database: Path) -> None:
         first = cache.facts("3dgan")
         assert cache.facts("3dgan") is first
         assert cache.ready("3dgan") is first
-        store.add([RULE], "me")
+        store.add([RULE], ME)
         assert cache.ready("3dgan") is None
         assert RULE in cache.facts("3dgan").rules
 
@@ -46,7 +47,7 @@ def test_what_another_process_changes_is_seen(own_database: Path) -> None:
     with open_store(url) as store, open_store(url) as other:
         cache = FactCache(store)
         before = cache.facts(None)
-        other.add([RULE], "another")
+        other.add([RULE], Actor("another"))
         time.sleep(2 * FRESH_S)
         assert cache.facts(None).version != before.version
         assert RULE in cache.facts(None).rules
@@ -57,7 +58,7 @@ def test_results_leave_what_is_known_as_it_is(own_database: Path) -> None:
     with open_store(f"sqlite:///{own_database}") as store:
         cache = FactCache(store)
         before = cache.facts("3dgan")
-        version = store.load([csv_table(ROWS)], "me").version
+        version = store.load([csv_table(ROWS)], ME).version
         after = cache.facts("3dgan")
         assert before.version != after.version == cache.facts(None).version == version
         assert after.catalogue is before.catalogue
@@ -69,7 +70,7 @@ def test_a_database_that_stops_answering_leaves_the_version_before(own_database:
     with open_store(f"sqlite:///{own_database}") as store:
         cache = FactCache(store)
         before = cache.facts(None)
-        store.add([RULE], "me")
+        store.add([RULE], ME)
         with writing(store.engine) as connection:
             connection.execute(text("UPDATE rules SET body = '{}' WHERE name = 'new-rule'"))
         assert cache.facts(None) is before
@@ -80,7 +81,7 @@ def test_what_is_of_two_versions_has_the_name_of_neither(own_database: Path) -> 
     with open_store(f"sqlite:///{own_database}") as store:
         cache = FactCache(store)
         before = cache.facts(None)
-        after = store.load([csv_table(ROWS)], "me").version
+        after = store.load([csv_table(ROWS)], ME).version
         both = cache._about("3dgan", (), before)
         assert both.version not in (before.version, after)
         assert cache.facts("3dgan").version == after
@@ -91,7 +92,7 @@ def test_which_series_are_of_one_run_is_asked_anew_whenever_one_changes(own_data
     columns = "application,system,nodes,ranks_per_node,image,metric,value\n"
 
     def load(store: Store, *rows: tuple[int, str]) -> None:
-        store.load([csv_table(columns + "".join(f"own,here,{nodes},4,{image},wall_time,{100 / nodes}\n" for nodes, image in rows))], "me")
+        store.load([csv_table(columns + "".join(f"own,here,{nodes},4,{image},wall_time,{100 / nodes}\n" for nodes, image in rows))], ME)
 
     def sizes(store: Store) -> list[tuple[float, ...]]:
         return sorted(curve.sizes for curve in store.models("own"))
@@ -104,5 +105,5 @@ def test_which_series_are_of_one_run_is_asked_anew_whenever_one_changes(own_data
         load(store, (3, "b"))
         assert sizes(store) == [(1, 2, 3, 8), (1, 2, 4, 8)]
         (other,) = store.results({"application": "own", "image": "b"}).items
-        store.doubt([other.id or 0], "a slip", "me")
+        store.doubt([other.id or 0], "a slip", ME)
         assert sizes(store) == [(1, 2, 4, 8)]

@@ -20,6 +20,7 @@ from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
 from modak.service import Service, open_service
 from modak.settings import Settings, read_settings
+from modak.store.audit import Actor
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
 
@@ -280,7 +281,7 @@ def test_systems_that_share_a_name_already_can_be_changed(service: Service) -> N
     """Earlier versions let them in: each keeps what it has, and takes no more."""
     zenith = service.facts().systems["zenith"]
     mine = zenith.model_copy(update={"name": "mine", "aliases": ("ZENITH",)})
-    service.store.add([mine], "earlier")
+    service.store.add([mine], Actor("earlier"))
     assert service.add([mine.model_copy(update={"title": "changed"})], replace=True)
     with pytest.raises(Conflict, match="'mine' is a name of the system 'mine'"):
         service.add([zenith.model_copy(update={"aliases": ("mine",)})], replace=True)
@@ -327,7 +328,7 @@ def test_no_two_images_have_one_name(service: Service) -> None:
 def test_what_is_there_is_no_reason_to_refuse_something_else(service: Service) -> None:
     """Two images of one name, which got in before this was refused."""
     images = [image.model_copy(update={"opt_dsl_code": "mine"}) for image in service.facts().images[:2]]
-    service.store.add(images, "earlier", replace=True)
+    service.store.add(images, Actor("earlier"), replace=True)
     assert service.add([Rule(name="mine", title="mine", environment={"A": "1"}, source="mine")])
     assert service.add([images[1].model_copy(update={"opt_dsl_code": "other"})], replace=True)
 

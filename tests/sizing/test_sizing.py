@@ -181,6 +181,13 @@ def test_the_rate_follows_from_data_epochs_and_time(sized: Callable[..., Sizing]
     assert each.value == pytest.approx((rate.value or 0) / (one.at_nodes or 0))
 
 
+def test_the_rate_is_told_in_the_unit_of_the_file_system(everywhere: Sizing) -> None:
+    """Without its unit it would read as a part of the bandwidth."""
+    one = platform(everywhere, "supermuc-ng", "thin")
+    text = f"the run needs up to {one.storage.rate.upper:.3g} GB/s, and supermuc-ng's fastest file system provides 500 GB/s"
+    assert text in one.storage.why
+
+
 def test_all_systems_are_sized_for_one_data_set(known: Callable[[str | None], Facts], guide: Guide) -> None:
     """Where the request names none: fewer nodes for an easier problem would be no better system."""
     series = SeriesKey(application="resnet50", metric="epoch_time", unit="s")

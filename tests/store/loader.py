@@ -7,6 +7,7 @@ from pathlib import Path
 
 from modak.ingest.reading import tables
 from modak.store import open_store
+from tests.store.tables import ME
 
 
 def load(url: str, path: Path, told: Connection) -> None:
@@ -14,5 +15,5 @@ def load(url: str, path: Path, told: Connection) -> None:
     with open_store(url, fill=False) as store:
         found = tables([path]).tables
         told.send("start")
-        store.load(found, "me")
+        store.load(found, ME)
         told.send("done")

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from sqlalchemy import select
+
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
 from modak.ingest.table import PLAIN, Options, Table
+from modak.store import Store
+from modak.store.audit import Actor
+from modak.store.engine import reading
+from modak.store.schema import series
 
+ME = Actor("me")
 HEADER = "application,dataset,system,nodes,ranks_per_node,threads_per_rank,metric,value,unit,repeat,measured_at,source,suspect\n"
 ROWS = HEADER + "".join(
     f"3dgan,clic,supermuc-ng,{nodes},4,12,epoch_time,{3806.5 / nodes},s,{repeat},2025-03-01T12:00:00+01:00,table 1,\n"
     for nodes in (4, 8, 16, 32)
     for repeat in (1, 2)
 )
+
+
+def applications(store: Store) -> set[str]:
+    """The applications that have series of results."""
+    with reading(store.engine) as connection:
+        return set(connection.scalars(select(series.c.application)))
 
 
 def csv_table(text: str, name: str = "results.csv", options: Options = PLAIN) -> Table:

@@ -6,7 +6,7 @@ import io
 
 from modak.ingest.csv import write_csv
 from modak.store import Store, open_store, upgrade
-from tests.store.tables import HEADER, ROWS, csv_table
+from tests.store.tables import HEADER, ME, ROWS, csv_table
 
 ODD = (
     HEADER.replace("dataset", "dataset,params.batch size,params.opt".replace("batch size", "batch")).strip()
@@ -26,10 +26,10 @@ def exported(store: Store, **filters: str) -> str:
 
 def test_an_export_loads_into_an_empty_database_as_the_same_rows(store: Store, url: str, tmp_path_factory: object) -> None:
     """Odd texts, unknown cells, parameters and full precision survive; a second export is the same text."""
-    store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], "me")
+    store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], ME)
     first = exported(store)
     with open_store(f"sqlite:///{tmp_path_factory.mktemp('other')}/other.db", fill=False) as other:  # type: ignore[attr-defined]
-        assert other.load([csv_table(first)], "me").new == 10
+        assert other.load([csv_table(first)], ME).new == 10
         assert exported(other) == first
         there = {result.model_dump_json(exclude={"id"}) for result in other.results(limit=1000).items}
     assert there == {result.model_dump_json(exclude={"id"}) for result in store.results(limit=1000).items}
@@ -37,14 +37,14 @@ def test_an_export_loads_into_an_empty_database_as_the_same_rows(store: Store, u
 
 def test_an_export_loaded_again_adds_nothing(store: Store) -> None:
     """Export and load are each other's inverse: every row is a duplicate."""
-    store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], "me")
-    report = store.load([csv_table(exported(store), "export.csv")], "me")
+    store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], ME)
+    report = store.load([csv_table(exported(store), "export.csv")], ME)
     assert (report.rows, report.new) == (10, 0)
 
 
 def test_an_export_is_filtered_and_has_all_columns(store: Store) -> None:
     """Only the rows asked for, with the parameters that they have; without rows the header alone."""
-    store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], "me")
+    store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], ME)
     lines = exported(store, application="3dgan").splitlines()
     assert len(lines) == 9
     assert lines[0].startswith("application,dataset,framework,")
@@ -54,9 +54,9 @@ def test_an_export_is_filtered_and_has_all_columns(store: Store) -> None:
 
 def test_an_export_that_is_not_read_to_the_end_lets_go(store: Store, url: str) -> None:
     """A reader that stops early leaves no lock behind."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     export = store.export_rows()
     next(export.rows)
     del export
-    assert store.load([csv_table(ODD)], "me").new == 2
+    assert store.load([csv_table(ODD)], ME).new == 2
     assert not upgrade(url)

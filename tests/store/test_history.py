@@ -8,9 +8,10 @@ from sqlalchemy import text
 from modak.dsl import Texts
 from modak.errors import NotFound, RequestError
 from modak.store import Store, migrate, open_store, upgrade
+from modak.store.audit import Actor
 from modak.store.engine import connect, supported, writing
 from modak.text.numbering import shortened
-from tests.store.tables import HEADER, ROWS, csv_table
+from tests.store.tables import HEADER, ME, ROWS, csv_table
 
 LINE = "3dgan,clic,supermuc-ng,4,4,12,epoch_time,{},s,1,2025-03-01T12:00:00+01:00,table 1,\n"
 
@@ -22,9 +23,9 @@ def values(store: Store) -> list[float]:
 
 def test_a_corrected_row_replaces_its_predecessor(store: Store) -> None:
     """The old value stays with when and by whom; models follow; every other row stays."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     store.models()
-    report = store.load([csv_table(HEADER + LINE.format(940), "better.csv")], "you", replace=True)
+    report = store.load([csv_table(HEADER + LINE.format(940), "better.csv")], Actor("you"), replace=True)
     assert (report.new, report.replaced, report.models) == (1, 1, 1)
     assert 940 in values(store)
     assert len(values(store)) == 8
@@ -36,20 +37,20 @@ def test_a_corrected_row_replaces_its_predecessor(store: Store) -> None:
 def test_a_job_of_a_measured_run_changes_the_model_of_the_table(store: Store) -> None:
     """The model rests on the table's series; that of the job, which says its image, has none of its own yet, and afterwards no more."""
     head, row = "application,system,nodes,ranks_per_node,metric,value,unit,image\n", "solver,here,{},4,wall_time,{},s,{}\n"
-    store.load([csv_table(head + row.format(1, 80, "") + row.format(2, 41, ""))], "me")
+    store.load([csv_table(head + row.format(1, 80, "") + row.format(2, 41, ""))], ME)
     assert len(store.models()) == 1
-    assert store.load([csv_table(head + row.format(4, 22, "a/b:1"))], "me").models == 1
+    assert store.load([csv_table(head + row.format(4, 22, "a/b:1"))], ME).models == 1
     assert len(store.models()) == 1
-    assert store.load([csv_table(head + row.format(4, 23, "a/b:1"))], "me").models == 1
+    assert store.load([csv_table(head + row.format(4, 23, "a/b:1"))], ME).models == 1
 
 
 def test_what_was_replaced_does_not_come_back_by_itself(store: Store) -> None:
     """Loading the old file again, even under other bytes, adds nothing; asking for replacement brings it back."""
-    store.load([csv_table(ROWS)], "me")
-    store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
-    assert store.load([csv_table(ROWS + "\n")], "me").new == 0
+    store.load([csv_table(ROWS)], ME)
+    store.load([csv_table(HEADER + LINE.format(940))], ME, replace=True)
+    assert store.load([csv_table(ROWS + "\n")], ME).new == 0
     assert 940 in values(store)
-    again = store.load([csv_table(ROWS)], "me", replace=True)
+    again = store.load([csv_table(ROWS)], ME, replace=True)
     assert (again.new, again.replaced) == (0, 1)
     assert 940 not in values(store)
     assert len(values(store)) == 8
@@ -57,17 +58,17 @@ def test_what_was_replaced_does_not_come_back_by_itself(store: Store) -> None:
 
 def test_replacing_with_the_same_rows_changes_nothing(store: Store) -> None:
     """No row, no history, no new version of the data."""
-    first = store.load([csv_table(ROWS)], "me")
-    report = store.load([csv_table(ROWS)], "me", replace=True)
+    first = store.load([csv_table(ROWS)], ME)
+    report = store.load([csv_table(ROWS)], ME, replace=True)
     assert (report.new, report.replaced, report.version) == (0, 0, first.version)
     assert store.replaced().items == ()
 
 
 def test_pages_of_what_was_replaced_are_the_whole(store: Store) -> None:
     """The last load first; each page goes on where the one before ended."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     for value in (940, 941, 942):
-        store.load([csv_table(HEADER + LINE.format(value))], "me", replace=True)
+        store.load([csv_table(HEADER + LINE.format(value))], ME, replace=True)
     whole, page = store.replaced(), store.replaced(limit=1)
     paged = [*page.items]
     while page.next:
@@ -79,41 +80,41 @@ def test_pages_of_what_was_replaced_are_the_whole(store: Store) -> None:
 
 def test_an_export_leaves_out_what_was_replaced(store: Store) -> None:
     """So does a page of results."""
-    store.load([csv_table(ROWS)], "me")
-    store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
+    store.load([csv_table(ROWS)], ME)
+    store.load([csv_table(HEADER + LINE.format(940))], ME, replace=True)
     assert sum(1 for _ in store.export_rows().rows) == len(store.results(limit=1000).items) == 8
 
 
 @pytest.mark.parametrize("value", [3806.5 / 4 * 1000, 3806.5 / 4 / 1000])
 def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
     """The row is stored and named, no model rests on it, and confirming it changes that."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     before = store.models()
-    report = store.load([csv_table(HEADER + LINE.format(value).replace(",1,2025", ",3,2025"), "slip.csv")], "me")
+    report = store.load([csv_table(HEADER + LINE.format(value).replace(",1,2025", ",3,2025"), "slip.csv")], ME)
     assert (report.new, report.suspicious_count) == (1, 1)
     assert "slip.csv: result" in report.suspicious[0]
     assert "wrong unit?" in report.suspicious[0]
     assert [curve.costs for curve in store.models()] == [curve.costs for curve in before]
     (doubted,) = [result for result in store.results_of("3dgan") if result.suspect]
-    assert store.confirm([doubted.id or 0, 1], "me") == 1
+    assert store.confirm([doubted.id or 0, 1], ME) == 1
     assert not any(result.suspect for result in store.results_of("3dgan"))
     assert sum(curve.results_used for curve in store.models()) == 9
 
 
 def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store) -> None:
     """A whole file by its name, or results by their numbers; loading the file again brings nothing back."""
-    store.load([csv_table(ROWS, "wrong.csv")], "me")
+    store.load([csv_table(ROWS, "wrong.csv")], ME)
     sound = store.models()
-    assert store.doubt("wrong.csv", "another machine", "you") == 8
-    assert store.doubt("wrong.csv", "twice said", "you") == 0
+    assert store.doubt("wrong.csv", "another machine", Actor("you")) == 8
+    assert store.doubt("wrong.csv", "twice said", Actor("you")) == 0
     assert store.models() == ()
-    store.load([csv_table(ROWS, "wrong.csv")], "me", replace=True)
+    store.load([csv_table(ROWS, "wrong.csv")], ME, replace=True)
     assert {result.suspect for result in store.results_of("3dgan")} == {"another machine"}
-    assert store.confirm("wrong.csv", "you") == 8
+    assert store.confirm("wrong.csv", Actor("you")) == 8
     assert store.models() == sound
     number = store.results_of("3dgan")[0].id or 0
-    assert (store.doubt([number], "a slip", "you"), sum(curve.results_used for curve in store.models())) == (1, 7)
-    trail = [(entry.principal, entry.action, entry.target) for entry in store.access.audit("", 10)[0] if "load" not in entry.action]
+    assert (store.doubt([number], "a slip", Actor("you")), sum(curve.results_used for curve in store.models())) == (1, 7)
+    trail = [(entry.principal, entry.action, entry.target) for entry in store.access.audit("", 10).items if "load" not in entry.action]
     assert trail == [
         ("you", "doubt results", str(number)),
         ("you", "confirm results", "file wrong.csv"),
@@ -123,24 +124,24 @@ def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store)
 
 def test_more_results_are_doubted_at_once_than_a_statement_has_parameters(store: Store) -> None:
     """Each counts once."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     numbers = [*range(1, 9)] * 9_000
-    assert store.doubt(numbers, "the wrong machine", "me") == store.confirm(numbers, "me") == 8
+    assert store.doubt(numbers, "the wrong machine", ME) == store.confirm(numbers, ME) == 8
 
 
 def test_numbers_that_no_result_has_change_nothing(store: Store) -> None:
     """Whoever mistypes one learns which, however many they are; the results beside them stay as they were."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     for why in ("a slip", None):
         with pytest.raises(NotFound, match=r"^results: no result has the number 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 and 69982 more "):
-            store.doubt(range(1, 70_001), why, "me") if why else store.confirm(range(1, 70_001), "me")
+            store.doubt(range(1, 70_001), why, ME) if why else store.confirm(range(1, 70_001), ME)
     assert not any(result.suspect for result in store.results_of("3dgan"))
 
 
 def test_a_whole_size_in_the_wrong_unit_is_flagged(store: Store) -> None:
     """All repeats of a size a thousand times too large, in the same file as the others: they, and no others."""
     slipped = "".join(LINE.format(3806.5 / 64 * 1000 + k).replace(",4,4,12", ",64,4,12").replace(",1,2025", f",{k},2025") for k in (1, 2))
-    report = store.load([csv_table(ROWS + slipped)], "me")
+    report = store.load([csv_table(ROWS + slipped)], ME)
     assert report.suspicious_count == 2
     assert {result.layout.nodes for result in store.results_of("3dgan") if result.suspect} == {64}
 
@@ -149,21 +150,21 @@ def test_good_rows_are_not_flagged(store: Store) -> None:
     """A scaling series, its throughputs, and results of no kind that scales."""
     rates = "".join(f"a,d,s,{n},1,1,throughput,{100 * n**0.9},samples/s,,,,\n" for n in (1, 4, 64))
     others = "".join(f"a,d,s,{n},1,1,memory,{n},GB,,,,\n" for n in (1, 2, 40))
-    assert store.load([csv_table(ROWS + rates + others)], "me").suspicious_count == 0
+    assert store.load([csv_table(ROWS + rates + others)], ME).suspicious_count == 0
 
 
 def test_the_rows_behind_a_plan_are_kept_with_it(store: Store) -> None:
     """By number, also when they were replaced since."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     ids = [result.id or 0 for result in store.results_of("3dgan")][:2]
     store.plans.save("p", {}, "{}", Texts("x"), data_version="1", result_ids=shortened(ids))
-    store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
+    store.load([csv_table(HEADER + LINE.format(940))], ME, replace=True)
     assert [result.id for result in store.numbered(store.plans.get("p").result_ids).items] == ids
 
 
 def test_the_rows_behind_a_plan_come_in_pages(store: Store) -> None:
     """Each once, in order, however a plan's numbers are written; a cursor that is none is refused by its field."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     seen, cursor = [], None
     while True:
         page = store.numbered(((1, 3), 5, (7, 8)), cursor, 2)
@@ -180,8 +181,8 @@ def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
     """Down to the first schema and up again: results, plans and models are there, and what was replaced is gone for good."""
     upgrade(url, fill=False)
     with open_store(url, fill=False) as store:
-        store.load([csv_table(ROWS)], "me")
-        store.load([csv_table(HEADER + LINE.format(940))], "me", replace=True)
+        store.load([csv_table(ROWS)], ME)
+        store.load([csv_table(HEADER + LINE.format(940))], ME, replace=True)
         store.plans.save("p", {"a": 1}, "{}", Texts("x"), data_version="1", result_ids=(1,))
     engine = connect(supported(url))
     with writing(engine) as connection:
@@ -193,4 +194,4 @@ def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
         assert 940 in values(store)
         assert store.replaced().items == ()
         assert (store.plans.get("p").request, store.plans.get("p").result_ids) == ({"a": 1}, ())
-        assert store.load([csv_table(ROWS)], "me").new == 0
+        assert store.load([csv_table(ROWS)], ME).new == 0

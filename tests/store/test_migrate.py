@@ -16,7 +16,7 @@ from modak.errors import Unavailable
 from modak.store import curves, migrate, open_store, upgrade
 from modak.store.engine import connect, on_network, reading, supported, writing
 from tests.conftest import Postgres
-from tests.store.tables import ROWS, csv_table
+from tests.store.tables import ME, ROWS, applications, csv_table
 
 
 def test_the_constant_names_the_newest_migration() -> None:
@@ -37,14 +37,14 @@ def test_down_and_up_again(url: str) -> None:
     """The way down leaves nothing behind, with data in the tables; the way up then works again."""
     upgrade(url, fill=False)
     with open_store(url, fill=False) as store:
-        store.load([csv_table(ROWS)], "me")
+        store.load([csv_table(ROWS)], ME)
         with writing(store.engine) as connection:
             migrate.to(connection, "base")
         with store.engine.connect() as connection:
             assert inspect(connection).get_table_names() == ["alembic_version"]
     assert upgrade(url, fill=False)
     with open_store(url, fill=False) as store:
-        assert store.applications() == ()
+        assert not applications(store)
 
 
 def test_a_second_upgrade_does_nothing(url: str) -> None:
@@ -87,8 +87,8 @@ def test_the_environments_encoding_does_not_matter(postgres_url: str, monkeypatc
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     upgrade(postgres_url, fill=False)
     with open_store(postgres_url, fill=False) as store:
-        store.load([csv_table(ROWS.replace("3dgan", "解析"))], "me")
-        assert store.applications() == ("解析",)
+        store.load([csv_table(ROWS.replace("3dgan", "解析"))], ME)
+        assert applications(store) == {"解析"}
 
 
 @pytest.mark.parametrize("revision", ["9999", "abc"])
@@ -165,7 +165,7 @@ def test_two_processes_at_once_fill_once(tmp_path: Path) -> None:
     """Three processes meet a missing database: one fills it, the others wait, all see the same version."""
     code = (
         "import sys; from modak.store import open_store; store = open_store(sys.argv[1]); "
-        "print(store.version(), len(store.applications())); store.close()"
+        "print(store.version(), len(store.systems())); store.close()"
     )
     words = [sys.executable, "-c", code, f"sqlite:///{tmp_path / 'new' / 'modak.db'}"]
     started = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(3)]

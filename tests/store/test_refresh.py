@@ -13,7 +13,7 @@ from modak.knowledge import Knowledge, packaged_root, read_all
 from modak.packaged import PRINCIPAL
 from modak.store import Store, open_store
 from modak.store.audit import Actor
-from tests.store.tables import ROWS, csv_table
+from tests.store.tables import ROWS, applications, csv_table
 
 ADA = Actor("local:ada")
 
@@ -28,9 +28,9 @@ def package() -> Knowledge:
 def older(store: Store, package: Knowledge) -> Store:
     """A database that an older MODAK filled, and in which Ada has another title for a system."""
     first, second, *_ = package.systems
-    store.add((*package.processors, *package.accelerators), PRINCIPAL)
-    store.add([first, second.model_copy(update={"title": "as it was"})], PRINCIPAL)
-    store.add([first.model_copy(update={"title": "Ada's"})], ADA.principal, replace=True)
+    store.add((*package.processors, *package.accelerators), Actor(PRINCIPAL))
+    store.add([first, second.model_copy(update={"title": "as it was"})], Actor(PRINCIPAL))
+    store.add([first.model_copy(update={"title": "Ada's"})], ADA, replace=True)
     return store
 
 
@@ -46,7 +46,7 @@ def test_what_is_new_and_newer_comes_and_what_was_changed_here_stays(older: Stor
     assert titles(older) == ["Ada's", *(system.title for system in package.systems[1:])]
     assert older.snapshot().images == package.images
     assert [one.name for one in told.differences if one.standing == "changed here"] == [package.systems[0].name]
-    entry = older.access.audit("", 1)[0][0]
+    entry = older.access.audit("", 1).items[0]
     assert (entry.action, entry.principal) == ("refresh", "local:ada")
     changed = entry.target.split(", ")
     assert (f"system {package.systems[1].name}" in changed, f"system {package.systems[0].name}" in changed) == (True, False)
@@ -59,7 +59,7 @@ def test_what_is_new_and_newer_comes_and_what_was_changed_here_stays(older: Stor
 def test_what_was_removed_here_does_not_come_back_by_itself(store: Store, package: Knowledge) -> None:
     """It does where that is said."""
     rule = package.rules[0]
-    store.add([rule], PRINCIPAL)
+    store.add([rule], Actor(PRINCIPAL))
     store.remove(Rule, rule.name, ADA)
     assert [one.standing for one in store.refresh([rule], (), ADA).differences] == ["removed here"]
     assert store.snapshot().rules == ()
@@ -80,7 +80,7 @@ def test_a_dry_run_of_a_refresh_stores_nothing(older: Store, package: Knowledge)
     before = (older.version(), titles(older), older.access.audit("", 100))
     dry = older.refresh(package.entries, [csv_table(ROWS)], ADA, dry_run=True)
     assert (older.version(), titles(older), older.access.audit("", 100)) == before
-    assert older.applications() == ()
+    assert not applications(older)
     done = older.refresh(package.entries, [csv_table(ROWS)], ADA)
     assert (dry.differences, dry.load.new) == (done.differences, done.load.new)
     assert dry.load.new == 8
@@ -88,13 +88,13 @@ def test_a_dry_run_of_a_refresh_stores_nothing(older: Store, package: Knowledge)
 
 def test_new_results_come_and_corrected_ones_stay_corrected(store: Store) -> None:
     """A row that the site replaced does not come back with the package's file, whatever else is new there."""
-    store.load([csv_table(ROWS)], PRINCIPAL)
+    store.load([csv_table(ROWS)], Actor(PRINCIPAL))
     header, first, *_ = ROWS.splitlines(keepends=True)
     value = first.split(",")[7]
-    store.load([csv_table(header + first.replace(f",{value},", ",77,"))], "local:ada", replace=True)
+    store.load([csv_table(header + first.replace(f",{value},", ",77,"))], ADA, replace=True)
     newer = csv_table(ROWS + first.replace("3dgan", "another"))
     assert store.refresh((), [newer], ADA).load.new == 1
-    assert store.applications() == ("3dgan", "another")
+    assert applications(store) == {"3dgan", "another"}
     assert [one.value for one in store.results().items].count(77) == 1
     assert len(store.results_of("3dgan")) == 8
 

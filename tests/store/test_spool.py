@@ -15,14 +15,14 @@ from modak.dsl import Texts
 from modak.errors import NotFound, Unavailable
 from modak.store import Store, open_store, upgrade
 from modak.store.audit import Actor
-from tests.store.tables import ROWS, csv_table
+from tests.store.tables import ME, ROWS, csv_table
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """An SQLite database with results and without models."""
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as opened:
-        opened.load([csv_table(ROWS)], "me")
+        opened.load([csv_table(ROWS)], ME)
         yield opened
 
 
@@ -148,13 +148,13 @@ def test_models_are_fitted_while_somebody_loads(url: str) -> None:
     """On either store: the answer is there; the curves are stored another time."""
     upgrade(url, fill=False)
     with open_store(url, fill=False) as store, open_store(url, fill=False) as other:
-        store.load([csv_table(ROWS)], "me")
+        store.load([csv_table(ROWS)], ME)
 
         def ask(done: float, _rows: int) -> None:
             if done > 0.5:
                 assert other.snapshot("3dgan").models
                 assert other.state().models == 0
 
-        store.load([csv_table(ROWS.replace("3dgan", "other"))], "me", progress=ask)
+        store.load([csv_table(ROWS.replace("3dgan", "other"))], ME, progress=ask)
         assert other.snapshot("3dgan").models
         assert other.state().models

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text, update
+from sqlalchemy import event, select, text, update
 
 from modak import knowledge
 from modak.dsl import Texts
@@ -21,11 +21,12 @@ from modak.errors import Conflict, DataError, NotFound, RequestError, Unavailabl
 from modak.facts import Result, SeriesKey, System
 from modak.packaged import PRINCIPAL
 from modak.perfmodel import fit
+from modak.perfmodel.curves import FIT_VERSION
 from modak.store import Store, backup, check, curves, migrate, open_store, schema, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import reading, writing
 from modak.store.series import key_hash
-from tests.store.tables import HEADER, ROWS, csv_table
+from tests.store.tables import HEADER, ME, ROWS, applications, csv_table
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +42,7 @@ def another(system: System) -> System:
 
 def test_results_come_out_as_they_went_in(store: Store) -> None:
     """A loaded row comes back with every field, its value in the base unit and its time in UTC."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     first = store.results_of("3dgan")[0]
     assert (first.series.dataset, first.series.system, first.series.metric, first.series.unit) == ("clic", "supermuc-ng", "epoch_time", "s")
     assert (first.layout.nodes, first.layout.ranks_per_node, first.layout.gpus_per_node) == (4, 4, None)
@@ -51,8 +52,8 @@ def test_results_come_out_as_they_went_in(store: Store) -> None:
 
 def test_a_file_loaded_twice_adds_nothing(store: Store) -> None:
     """The second load of a file finds only duplicates, says so, and leaves the version of the data."""
-    first = store.load([csv_table(ROWS)], "me")
-    again = store.load([csv_table(ROWS)], "me")
+    first = store.load([csv_table(ROWS)], ME)
+    again = store.load([csv_table(ROWS)], ME)
     assert (first.new, again.new, again.duplicates) == (8, 0, 8)
     assert again.files[0].already is not None
     assert again.version == first.version == store.version()
@@ -61,15 +62,15 @@ def test_a_file_loaded_twice_adds_nothing(store: Store) -> None:
 def test_rows_that_are_there_already_are_left_out(store: Store) -> None:
     """A file with old and new rows adds the new ones, whatever order and name it has."""
     lines = ROWS.splitlines(keepends=True)
-    store.load([csv_table("".join(lines[:4]))], "me")
-    report = store.load([csv_table(lines[0] + "".join(reversed(lines[1:])), "more.csv")], "me")
+    store.load([csv_table("".join(lines[:4]))], ME)
+    report = store.load([csv_table(lines[0] + "".join(reversed(lines[1:])), "more.csv")], ME)
     assert (report.rows, report.new, report.duplicates, report.files[0].already) == (8, 5, 3, None)
 
 
 def test_a_row_twice_in_one_file_counts_once(store: Store) -> None:
     """Duplicates within a file are counted, not stored."""
     line = ROWS.splitlines(keepends=True)[1]
-    assert store.load([csv_table(HEADER + line * 3)], "me").duplicates == 2
+    assert store.load([csv_table(HEADER + line * 3)], ME).duplicates == 2
     assert len(store.results_of("3dgan")) == 1
 
 
@@ -78,15 +79,15 @@ def test_corrected_rows_of_any_number_of_series_are_replaced(tmp_path: Path) -> 
     with open_store(f"sqlite:///{tmp_path}/modak.db", fill=False) as store:
         event.listen(store.engine, "connect", lambda connection, _: connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 1000))
         before, after = (HEADER + "".join(f"a,d{one},s,1,1,1,wall_time,{value},s,,,,\n" for one in range(1200)) for value in (1, 2))
-        store.load([csv_table(before)], "me")
-        assert store.load([csv_table(after)], "me", replace=True).replaced == 1200
+        store.load([csv_table(before)], ME)
+        assert store.load([csv_table(after)], ME, replace=True).replaced == 1200
 
 
 def test_rows_that_differ_in_one_column_are_two(store: Store) -> None:
     """Repeat, time, source, value and suspicion each tell rows apart; the empty cell differs from every number."""
     base = "a,d,s,1,1,1,wall_time,2.5,s,{},{},{},{}\n"
     cells = [("", "", "", ""), ("1", "", "", ""), ("", "2025-01-01T00:00:00Z", "", ""), ("", "", "x", ""), ("", "", "", "odd")]
-    assert store.load([csv_table(HEADER + "".join(base.format(*each) for each in cells))], "me").new == 5
+    assert store.load([csv_table(HEADER + "".join(base.format(*each) for each in cells))], ME).new == 5
 
 
 @pytest.mark.parametrize("name", [name for name in SeriesKey.model_fields if name != "application"])
@@ -101,28 +102,28 @@ def test_every_field_tells_series_apart(name: str) -> None:
 def test_equal_values_in_other_units_are_one_row(store: Store) -> None:
     """1500 ms are 1.5 s: the same series, the same row."""
     text = "application,metric,value,unit\na,wall_time,1500,ms\na,wall_time,1.5,s\n"
-    report = store.load([csv_table(text)], "me")
+    report = store.load([csv_table(text)], ME)
     assert (report.new, report.duplicates, len(report.series)) == (1, 1, 1)
 
 
 def test_a_fault_stores_nothing(store: Store) -> None:
     """One bad row among good ones, in the second of two files: the database is as before."""
     with pytest.raises(DataError, match=r"bad\.csv:3: column 'value': 'NaN'"):
-        store.load([csv_table(ROWS), csv_table("application,metric,value\na,wall_time,1\na,wall_time,NaN\n", "bad.csv")], "me")
-    assert store.applications() == ()
+        store.load([csv_table(ROWS), csv_table("application,metric,value\na,wall_time,1\na,wall_time,NaN\n", "bad.csv")], ME)
+    assert not applications(store)
     assert store.version() == "0"
 
 
 def test_a_dry_run_tells_and_stores_nothing(store: Store) -> None:
     """A dry run reports what a load would do."""
-    assert store.load([csv_table(ROWS)], "me", dry_run=True).new == 8
-    assert store.applications() == ()
+    assert store.load([csv_table(ROWS)], ME, dry_run=True).new == 8
+    assert not applications(store)
 
 
 def test_suspicious_rows_are_stored_and_kept_out_of_fits(store: Store) -> None:
     """A row with a word in ``suspect`` loads, is reported with its line, and no model rests on it."""
-    store.load([csv_table(ROWS + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,1,s,,,,contradicts itself\n")], "me")
-    report = store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,128,4,12,epoch_time,1,s,,,,odd\n", "odd.csv")], "me")
+    store.load([csv_table(ROWS + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,1,s,,,,contradicts itself\n")], ME)
+    report = store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,128,4,12,epoch_time,1,s,,,,odd\n", "odd.csv")], ME)
     assert report.suspicious == ("odd.csv:2: odd",)
     assert {64.0, 128.0}.isdisjoint(size for curve in store.snapshot("3dgan").models for size in curve.sizes)
 
@@ -130,21 +131,21 @@ def test_suspicious_rows_are_stored_and_kept_out_of_fits(store: Store) -> None:
 def test_unknown_systems_are_noted(store: Store, known: knowledge.Knowledge) -> None:
     """A load names systems that are not known, and not those that are, by any name and in any spelling that a request may use."""
     (system,) = [system.model_copy(update={"aliases": ("sng",)}) for system in known.systems if system.name == "hlrs-testbed"]
-    store.add([system], "me")
+    store.add([system], ME)
     rows = "".join(f"a,{name},wall_time,1\n" for name in ("hlrs_testbed", "HLRS-testbed", "SNG", "nowhere"))
-    (note,) = store.load([csv_table(f"application,system,metric,value\n{rows}")], "me").notes
+    (note,) = store.load([csv_table(f"application,system,metric,value\n{rows}")], ME).notes
     assert note.startswith("unknown system 'nowhere'")
 
 
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
     """Loaded as it is, and the metric for it named: a request's epochs would not be counted."""
-    (note,) = store.load([csv_table("application,metric,value,unit\na,seconds_per_epoch,9,s\n")], "me").notes
+    (note,) = store.load([csv_table("application,metric,value,unit\na,seconds_per_epoch,9,s\n")], ME).notes
     assert note.endswith("that of each epoch is called 'epoch_time'")
 
 
 def test_pages_follow_each_other(store: Store) -> None:
     """Pages of any length, one after the other, hold every result once, in the order of the one long page."""
-    store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], "me")
+    store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], ME)
     whole = store.results(limit=1000).items
     found: list[Result] = []
     cursor = None
@@ -161,7 +162,7 @@ def test_pages_follow_each_other(store: Store) -> None:
 def test_filters_are_exact(store: Store) -> None:
     """Filters pick by the whole text of a column, parameters included; a filter that is none is named."""
     text = "application,params.batch,metric,value\na,64,wall_time,1\na,6,wall_time,2\nab,64,wall_time,3\n"
-    store.load([csv_table(text)], "me")
+    store.load([csv_table(text)], ME)
     assert [result.value for result in store.results({"application": "a"}).items] == [1, 2]
     assert [result.value for result in store.results({"params.batch": "64"}).items] == [1, 3]
     with pytest.raises(RequestError, match="application"):
@@ -179,7 +180,7 @@ def test_knowledge_comes_out_as_it_went_in(store: Store, known: knowledge.Knowle
     """Every packaged system, image and rule survives the way through the database; each addition changes the version."""
     versions = {store.version()}
     for values in (known.systems, known.processors, known.accelerators, known.images, known.rules):
-        assert store.add(values, "me")
+        assert store.add(values, ME)
         versions.add(store.version())
     facts = store.snapshot()
     assert tuple(facts.systems.values()) == known.systems
@@ -193,14 +194,14 @@ def test_knowledge_comes_out_as_it_went_in(store: Store, known: knowledge.Knowle
 def test_a_name_is_not_taken_silently(store: Store, known: knowledge.Knowledge) -> None:
     """Another system under a known name is a conflict, unless replacing is said; the same one again changes nothing."""
     system = known.systems[0]
-    assert store.add([system], "me")
+    assert store.add([system], ME)
     version = store.version()
-    assert not store.add([system], "me")
+    assert not store.add([system], ME)
     with pytest.raises(Conflict, match=system.name):
-        store.add([*known.systems[1:], another(system)], "me")
+        store.add([*known.systems[1:], another(system)], ME)
     assert store.version() == version
     assert list(store.snapshot().systems) == [system.name]
-    store.add([another(system)], "me", replace=True)
+    store.add([another(system)], ME, replace=True)
     assert store.snapshot().systems[system.name].title == "Another title"
 
 
@@ -208,8 +209,8 @@ def test_a_default_that_is_written_out_is_the_same_entry(store: Store, known: kn
     """An entry that gives a field its default value equals the one that leaves the field out."""
     system = known.systems[0]
     assert "aliases" not in system.model_fields_set
-    store.add([system], "me")
-    assert not store.add([System.model_validate({**system.model_dump(exclude_unset=True), "aliases": []})], "me")
+    store.add([system], ME)
+    assert not store.add([System.model_validate({**system.model_dump(exclude_unset=True), "aliases": []})], ME)
 
 
 def test_a_plan_comes_back_until_it_expires(store: Store) -> None:
@@ -228,11 +229,11 @@ def test_a_plan_comes_back_until_it_expires(store: Store) -> None:
 
 def test_models_follow_the_data(store: Store) -> None:
     """Curves are fitted at the first use, come from the store after that, and follow a load into their series."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     first = store.snapshot("3dgan").models
     assert store.snapshot("3dgan").models == first
     assert first[0].sizes == (4, 8, 16, 32)
-    store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], "me")
+    store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], ME)
     assert store.snapshot("3dgan").models[0].sizes == (4, 8, 16, 32, 64)
     assert store.models() == store.snapshot("3dgan").models
     assert store.snapshot("other").models == ()
@@ -258,12 +259,29 @@ with open_store(sys.argv[1]) as store:
 
 def test_only_changed_series_are_fitted_again(store: Store) -> None:
     """A load into one series leaves what is stored of another application's, byte for byte."""
-    store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], "me")
+    store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], ME)
     store.models()
-    store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], "me")
+    store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], ME)
     with reading(store.engine) as connection:
         behind = curves.stale(connection)
     assert [key.application for key, _ in behind.values()] == ["3dgan"]
+
+
+def test_what_a_newer_version_fitted_stays(store: Store) -> None:
+    """Two versions on one database do not fit the same series in turns for ever; new results are fitted by whoever needs them first."""
+    newer = f"0.1.0/{FIT_VERSION + 1}/forms"
+
+    def fitted_by() -> str:
+        with reading(store.engine) as connection:
+            return str(connection.scalars(select(schema.series.c.fitted_by)).one())
+
+    store.load([csv_table(ROWS)], ME)
+    models = store.models()
+    with writing(store.engine) as connection:
+        connection.execute(update(schema.series).values(fitted_by=newer))
+    assert (store.models(), fitted_by()) == (models, newer)
+    store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], ME)
+    assert (len(store.models()), fitted_by()) == (1, curves.FITTED_BY)
 
 
 TWO_IMAGES = "application,params.n,system,nodes,image,metric,value\n" + "".join(
@@ -277,7 +295,7 @@ TWO_IMAGES = "application,params.n,system,nodes,image,metric,value\n" + "".join(
 @pytest.mark.parametrize("limit", [1, 2, 1000])
 def test_pages_of_models_are_all_models(store: Store, limit: int) -> None:
     """In the order in which they are read at once; also where several series are fitted together, and the first page fits them."""
-    store.load([csv_table(TWO_IMAGES)], "me")
+    store.load([csv_table(TWO_IMAGES)], ME)
     pages = [store.models_page(None, limit)]
     while pages[-1].next:
         pages.append(store.models_page(pages[-1].next, limit))
@@ -288,7 +306,7 @@ def test_pages_of_models_are_all_models(store: Store, limit: int) -> None:
 
 def test_a_page_of_models_fits_no_others(store: Store) -> None:
     """A database with many series that were never fitted answers the first page soon."""
-    store.load([csv_table(TWO_IMAGES)], "me")
+    store.load([csv_table(TWO_IMAGES)], ME)
     store.models_page(None, 1)
     with reading(store.engine) as connection:
         assert {key.params["n"] for key, _ in curves.stale(connection).values()} == {"2", "3"}
@@ -296,14 +314,14 @@ def test_a_page_of_models_fits_no_others(store: Store) -> None:
 
 def test_a_page_of_models_does_not_follow_a_load(store: Store, url: str) -> None:
     """Where new series come in as fast as they are read, the page ends all the same."""
-    store.load([csv_table(TWO_IMAGES)], "me")
+    store.load([csv_table(TWO_IMAGES)], ME)
     there = len(store.models())
     with open_store(url, fill=False) as other:
         numbers = count(10)
 
         @event.listens_for(store.engine, "begin")
         def _load(_connection: Any) -> None:
-            other.load([csv_table(f"application,params.n,metric,value\na,{next(numbers)},epoch_time,9\n")], "other")
+            other.load([csv_table(f"application,params.n,metric,value\na,{next(numbers)},epoch_time,9\n")], Actor("other"))
 
         assert len(store.models_page(None, 50).items) <= there + 1
 
@@ -312,7 +330,7 @@ def test_a_backup_is_a_whole_database(tmp_path: Path) -> None:
     """A copy made while the store is open opens and holds the results; an existing file is not overwritten."""
     copy = tmp_path / "copy.db"
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
-        store.load([csv_table(ROWS)], "me")
+        store.load([csv_table(ROWS)], ME)
         backup(str(store.engine.url), copy)
         with pytest.raises(Conflict, match="exists"):
             backup(str(store.engine.url), copy)
@@ -356,12 +374,12 @@ def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
     """With the files beside it and its copies; one that its owner shares stays shared."""
     file, log, copies = tmp_path / "a.db", tmp_path / "a.db-wal", (tmp_path / "b.db", tmp_path / "c.db")
     with open_store(f"sqlite:///{file}", fill=False) as store:
-        store.load([csv_table(ROWS)], "me")
+        store.load([csv_table(ROWS)], ME)
         backup(str(store.engine.url), copies[0])
         assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[0])] == [0o600] * 3
     file.chmod(0o660)
     with open_store(f"sqlite:///{file}", fill=False) as store:
-        store.load([csv_table(ROWS.replace("3dgan", "other"))], "me")
+        store.load([csv_table(ROWS.replace("3dgan", "other"))], ME)
         backup(str(store.engine.url), copies[1])
         assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[1])] == [0o660] * 3
 
@@ -371,7 +389,7 @@ def test_a_backup_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
-        store.load([csv_table(ROWS)], "me")
+        store.load([csv_table(ROWS)], ME)
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
         try:
@@ -391,7 +409,7 @@ def test_postgresql_is_not_called_sound_unseen(postgres_url: str) -> None:
 def test_a_damaged_row_is_found(tmp_path: Path) -> None:
     """``check`` names a row that points at nothing."""
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
-        store.load([csv_table(ROWS)], "me")
+        store.load([csv_table(ROWS)], ME)
         raw = sqlite3.connect(tmp_path / "a.db")
         raw.execute("DELETE FROM loads")
         raw.commit()
@@ -430,7 +448,7 @@ def test_models_are_those_of_the_results(store: Store) -> None:
     rates = "".join(
         f"b,d,s,{n},{r},1,throughput,{100 * n**0.9 * r + k},samples/s,{k},,,\n" for n in (1, 4, 64) for r in (1, 2) for k in (1, 2)
     )
-    store.load([csv_table(ROWS + rates + "b,d,s,2,1,1,throughput,1,samples/s,,,,contradicts itself\n")], "me")
+    store.load([csv_table(ROWS + rates + "b,d,s,2,1,1,throughput,1,samples/s,,,,contradicts itself\n")], ME)
     assert sorted(map(repr, store.models())) == sorted(map(repr, fit([*store.results_of("3dgan"), *store.results_of("b")])))
 
 
@@ -444,7 +462,7 @@ def test_an_entry_that_this_version_does_not_take_is_named(store: Store) -> None
 def broken(store: Store, by: str = "me") -> System:
     """The system of a row that this version refuses."""
     zenith = knowledge.read_system(knowledge.packaged_root() / "systems" / "zenith.toml")
-    store.add([zenith], by)
+    store.add([zenith], Actor(by))
     with writing(store.engine) as connection:
         body = zenith.model_copy(update={"mandatory_directives": ("-a --b",)}).model_dump_json()
         connection.execute(update(schema.systems).values(body=body))
@@ -454,7 +472,7 @@ def broken(store: Store, by: str = "me") -> System:
 def test_an_entry_that_this_version_does_not_take_can_be_replaced(store: Store) -> None:
     """By one that has to fit to all that is known."""
     zenith = broken(store)
-    assert store.add([zenith], "me", replace=True, check=lambda _: None)
+    assert store.add([zenith], ME, replace=True, check=lambda _: None)
     assert store.snapshot().systems == {"zenith": zenith}
 
 
@@ -463,7 +481,7 @@ def test_an_entry_that_this_version_does_not_take_can_be_removed(store: Store) -
     broken(store)
     store.remove(System, "zenith", Actor("local:ada"))
     assert store.snapshot().systems == {}
-    (line,) = store.access.audit("", 1)[0]
+    (line,) = store.access.audit("", 1).items
     assert (line.principal, line.action, line.target) == ("local:ada", "remove", "system zenith")
     with pytest.raises(UnknownName, match="unknown system 'zenith'"):
         store.remove(System, "zenith", Actor("local:ada"))
@@ -479,4 +497,4 @@ def test_a_refresh_mends_what_an_older_package_brought(store: Store) -> None:
 def test_results_are_stored_beside_an_entry_that_this_version_does_not_take(store: Store) -> None:
     """A job sends its result once, and none depends on a system's description."""
     broken(store)
-    assert store.load([csv_table(ROWS)], "me").new
+    assert store.load([csv_table(ROWS)], ME).new

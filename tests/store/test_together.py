@@ -25,7 +25,7 @@ from modak.store.audit import Actor
 from modak.store.engine import MOST_WAITING, Locked, reading, writing
 from modak.store.schema import loads, results, series
 from tests.store import loader
-from tests.store.tables import HEADER, ROWS, csv_table
+from tests.store.tables import HEADER, ME, ROWS, applications, csv_table
 
 ROUNDS = int(os.environ.get("KILLS", "5"))
 """How often a load is killed; `KILLS=50 pytest tests/store/test_together.py -k killed` is the long way."""
@@ -109,7 +109,7 @@ def test_loads_requests_and_fits_at_once(store: Store) -> None:
     rows = ROWS.removeprefix(HEADER)
 
     def load(number: int) -> int:
-        return store.load([csv_table(HEADER + rows.replace("3dgan", f"app{number % 3}").replace("table 1", f"table {number}"))], "me").new
+        return store.load([csv_table(HEADER + rows.replace("3dgan", f"app{number % 3}").replace("table 1", f"table {number}"))], ME).new
 
     def ask(number: int) -> int:
         store.plans.save(f"p{number}", {}, "{}", Texts("x"), data_version="1")
@@ -128,7 +128,7 @@ def test_loads_requests_and_fits_at_once(store: Store) -> None:
 
 def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
     """While a load is under way, others read the state before it."""
-    store.load([csv_table(ROWS)], "me")
+    store.load([csv_table(ROWS)], ME)
     with writing(store.engine) as connection:
         connection.execute(delete(results))
         before = time.monotonic()
@@ -142,9 +142,9 @@ def test_readers_do_not_wait_for_many_who_wait_to_write(store: Store, monkeypatc
     monkeypatch.setattr("modak.store.engine.POOL_WAIT_S", 0.5)
     with ThreadPoolExecutor(20) as pool:
         with writing(store.engine):
-            waiting = [pool.submit(store.confirm, (), "me") for _ in range(20)]
+            waiting = [pool.submit(store.confirm, (), ME) for _ in range(20)]
             told = list(islice(as_completed(waiting), 20 - (MOST_WAITING - 1)))
-            assert store.applications() == ()
+            assert not applications(store)
         assert all(isinstance(each.exception(), Locked) for each in told)
         assert sum(each.exception() is None for each in waiting) == MOST_WAITING - 1
 
@@ -173,10 +173,10 @@ def test_a_database_is_closed_when_its_loads_have_ended(url: str) -> None:
                 pool.submit(store.close).add_done_callback(lambda _: closed.set())
                 assert not closed.wait(0.2)
 
-        assert store.load([csv_table(ROWS)], "me", progress=close).new == 8
+        assert store.load([csv_table(ROWS)], ME, progress=close).new == 8
         assert closed.wait(30)
         assert closing.is_set()
-        assert store.applications() == ("3dgan",)
+        assert applications(store) == {"3dgan"}
 
 
 def test_a_host_starts_while_another_one_loads(url: str) -> None:
@@ -191,8 +191,8 @@ def test_what_is_loaded_has_no_room_meanwhile(store: Store, monkeypatch: pytest.
     monkeypatch.setattr("modak.store.staging.IN_MEMORY", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(Unavailable, match="no temporary file can keep what is loaded: No such file or directory"):
-        store.load([csv_table(ROWS)], "me")
-    assert store.applications() == ()
+        store.load([csv_table(ROWS)], ME)
+    assert not applications(store)
 
 
 def test_curves_are_fitted_without_a_connection(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_curves_are_fitted_without_a_connection(store: Store, monkeypatch: pytes
     monkeypatch.setattr("modak.store.curves.fit_cells", fitted)
     asks: tuple[Callable[[], object], ...] = (store.models, lambda: store.snapshot("3dgan"), lambda: store.fitted("3dgan"))
     for repeat, ask in enumerate(asks):
-        store.load([csv_table(ROWS + f"3dgan,clic,supermuc-ng,64,4,12,epoch_time,{60 + repeat},s,,,,\n")], "me")
+        store.load([csv_table(ROWS + f"3dgan,clic,supermuc-ng,64,4,12,epoch_time,{60 + repeat},s,,,,\n")], ME)
         ask()
     assert held == [0, 0, 0]
 
@@ -219,10 +219,10 @@ def test_a_locked_database_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
         other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable, match="another process holds it"):
-            store.load([csv_table(ROWS)], "me")
+            store.load([csv_table(ROWS)], ME)
         other.execute("ROLLBACK")
         other.close()
-        assert store.load([csv_table(ROWS)], "me").new == 8
+        assert store.load([csv_table(ROWS)], ME).new == 8
 
 
 def test_a_lost_connection_is_one_line_and_stores_nothing(postgres_url: str) -> None:
@@ -238,10 +238,10 @@ def test_a_lost_connection_is_one_line_and_stores_nothing(postgres_url: str) -> 
                 )
 
         with pytest.raises(Unavailable, match="out of reach") as caught:
-            store.load([whole, csv_table(ROWS.replace("3dgan", "other"))], "me", progress=cut)
+            store.load([whole, csv_table(ROWS.replace("3dgan", "other"))], ME, progress=cut)
         assert len(str(caught.value).splitlines()) == 1
-        assert other.applications() == ()
-        assert store.load([whole], "me").new == 8
+        assert not applications(other)
+        assert store.load([whole], ME).new == 8
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, big: Path) -> None:
@@ -249,11 +249,11 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, big: Path) ->
     from modak.ingest.reading import tables
 
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
-        store.load([csv_table(ROWS)], "me")
+        store.load([csv_table(ROWS)], ME)
         with store.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA max_page_count = 100")
         with pytest.raises(Unavailable, match="the disk is full"):
-            store.load(tables([big]).tables, "me")
+            store.load(tables([big]).tables, ME)
         assert len(store.results(limit=1000).items) == 8
         assert check(str(store.engine.url)) == ()
 
@@ -261,15 +261,15 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, big: Path) ->
 def test_a_backup_while_somebody_loads_is_the_state_before(tmp_path: Path) -> None:
     """A copy that is made in the middle of a load is whole, and holds nothing of that load."""
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
-        store.load([csv_table(ROWS)], "me")
+        store.load([csv_table(ROWS)], ME)
 
         def copy(done: float, _rows: int) -> None:
             if done > 0.5 and not (tmp_path / "copy.db").exists():
                 backup(f"sqlite:///{tmp_path / 'a.db'}", tmp_path / "copy.db")
 
-        assert store.load([csv_table(ROWS.replace("3dgan", "other"))], "me", progress=copy).new == 8
+        assert store.load([csv_table(ROWS.replace("3dgan", "other"))], ME, progress=copy).new == 8
     with open_store(f"sqlite:///{tmp_path / 'copy.db'}", fill=False) as restored:
-        assert restored.applications() == ("3dgan",)
+        assert applications(restored) == {"3dgan"}
         assert check(str(restored.engine.url)) == ()
 
 
@@ -283,5 +283,5 @@ def test_nobody_waits_while_a_file_is_parsed(tmp_path: Path) -> None:
                 store.plans.save(f"p{len(wrote)}", {}, "{}", Texts("x"), data_version="1")
                 wrote.append(done)
 
-        store.load([csv_table(ROWS), csv_table(ROWS.replace("3dgan", "other"))], "me", progress=write)
+        store.load([csv_table(ROWS), csv_table(ROWS.replace("3dgan", "other"))], ME, progress=write)
         assert len(wrote) == 2

@@ -87,6 +87,27 @@ def test_no_trial_may_run_into_what_is_kept_for_the_comparison(work: Path, capsy
     assert Run.read(work / "tuning-job" / "trial-0000").limit_s == pytest.approx(1680)
 
 
+def test_a_budget_that_running_trials_hold_is_waited_for(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first trial may use all of it; what it leaves is for the others, also with several at a time."""
+    found = tuned(capsys, document(), "--budget", "0.5", "--confirm", "0", "--gain", "0", "--jobs", "2")
+    assert "the budget" not in found["stopped"]
+
+
+def test_no_trial_has_more_time_than_its_queue_gives(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the budget: the scheduler would reject the job, or never start it."""
+    (work / "box.toml").write_text(
+        'name = "box"\ntitle = "a box"\nsite = "here"\nscheduler = "shell"\n'
+        '[[partitions]]\nname = "all"\nnodes = 1\nmax_wall_time_s = 600\nnode = { processor = "epyc-7601", sockets = 1, cores = 1 }\n'
+        '[[sources]]\nfields = ["*"]\ncitation = "this test"\n'
+    )
+    assert main(["systems", "add", "box.toml"]) == 0
+    capsys.readouterr()
+    job = document()
+    job["job"].setdefault("target", {})["name"] = "box"
+    tuned(capsys, job, "--budget", "0.5", "--confirm", "0", "--trials", "1")
+    assert Run.read(work / "tuning-job" / "trial-0000").limit_s == 600
+
+
 @pytest.mark.parametrize(("budget", "nodes", "need"), [("0", 1, "0.05"), ("0.06", 2, "0.1")])
 def test_a_budget_that_holds_no_trial_runs_nothing(
     work: Path, capsys: pytest.CaptureFixture[str], budget: str, nodes: int, need: str

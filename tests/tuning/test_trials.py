@@ -69,6 +69,12 @@ def test_what_must_not_be_set_is_refused_by_its_field(changed: dict[str, Any], f
         request_of(**changed)
 
 
+def test_a_trial_has_the_seconds_of_its_limit() -> None:
+    """One more would be a minute more for Slurm, and more than its queue allows."""
+    base = based(request_of())
+    assert trial_of(base, grid_of(base), (2, 1), "search/trial-0001", 600.0).job_options.wall_time_limit == 600
+
+
 def test_a_trial_differs_from_the_job_by_its_point() -> None:
     """Its files go into its folder, and its time is limited."""
     base = based(request_of())

@@ -52,6 +52,8 @@ export OMP_PROC_BIND=close
 export MODAK_STORAGE="${SCRATCH:?}"
 
 # checks
+awk '{ slots[$1] += $2 } END { for (host in slots) if (slots[host] == 64) full++; exit full != 2 }' "${PE_HOSTFILE:?}" ||
+    modak_stop 75 "the job needs 64 slots on each of 2 nodes: name a parallel environment that allocates them so (-pe in the system file)"
 mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null ||
     modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is MPICH; load its module"
 test -w "${MODAK_STORAGE:?}" ||

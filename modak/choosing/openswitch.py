@@ -1,0 +1,77 @@
+"""Switches that a request sets to ``auto``: which they are, and how they change a shape.
+
+A graph compiler, the precision and a build from source may be set to ``auto``. MPI inside or outside of a container and hyper-threads are
+shapes of their own already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from modak.choosing.effects import OFF, Pair
+from modak.choosing.shapes import Shape
+from modak.choosing.wishes import switches
+from modak.dsl import Request
+from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
+
+REDUCED: Final = ("amp", "mixed", "fp16", "bf16", "tf32")
+"""Precisions below single, as results name them; ``auto`` chooses among these and ``fp32``."""
+BUILD: Final = "opt-build"
+BUILT: Final = "params.build"
+
+
+@dataclass(frozen=True)
+class OpenSwitch:
+    """A switch set to ``auto``: the column of results that shows it, with its values, and how it changes a shape."""
+
+    name: str
+    """Its name in the answer."""
+    column: str
+    on: str
+    off: str = OFF
+
+    def turned_on(self, shape: Shape) -> Shape:
+        """The shape with the switch."""
+        return replace(self._set(shape, self.on, built=True), inferred=(*shape.inferred, self.name))
+
+    def turned_off(self, shape: Shape) -> Shape:
+        """The shape without it."""
+        return self._set(shape, None, built=False)
+
+    def _set(self, shape: Shape, value: str | None, *, built: bool) -> Shape:
+        if self.column == "compiler":
+            return replace(shape, compiler=value)
+        return replace(shape, precision=value) if self.column == "precision" else replace(shape, opt_build=built)
+
+    def is_on(self, shape: Shape) -> bool:
+        """Whether the shape has the switch on."""
+        return self.on in (shape.compiler, same_precision(shape.precision)) or (self.column == BUILT and shape.opt_build)
+
+    def excluded_by(self, shape: Shape) -> bool:
+        """Whether the shape has another compiler, or another precision, in place of the switch's."""
+        values: Mapping[str, object] = {"compiler": shape.compiler, "precision": same_precision(shape.precision), BUILT: None}
+        return values[self.column] not in (None, self.off)
+
+    def tells_apart(self, one: Shape, other: Shape) -> bool:
+        """Whether the shapes differ only in this switch: on in one, off in the other, with nothing else in its place."""
+        without = other if self.is_on(one) else one
+        return self.is_on(one) != self.is_on(other) and not self.excluded_by(without) and self.turned_off(one) == self.turned_off(other)
+
+
+@dataclass(frozen=True)
+class SwitchEvidence:
+    """An open switch with all pairs of results that show its effect."""
+
+    switch: OpenSwitch
+    pairs: tuple[Pair, ...]
+
+
+def left_open(request: Request) -> tuple[OpenSwitch, ...]:
+    """The switches that the request sets to ``auto``."""
+    compilers = [OpenSwitch(name, "compiler", name) for name, value in switches(request).items() if value == "auto"]
+    optimisation = request.optimisation
+    precisions = [OpenSwitch(name, "precision", name, USUAL_PRECISION) for name in REDUCED if optimisation.workload.precision == "auto"]
+    builds = [OpenSwitch(BUILD, BUILT, BUILD, "hub")] if optimisation.enable_opt_build == "auto" else []
+    return (*compilers, *precisions, *builds)

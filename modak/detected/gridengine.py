@@ -1,0 +1,82 @@
+"""Grid Engine: ``qhost -q`` and ``qconf -sq *``. A queue's slots on a host are the CPUs that its jobs may use there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes
+
+_HOST: Final = re.compile(r"(\S+) +\S+ +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+) +\S+ +([0-9]{1,9}(?:\.[0-9]{1,3})?)([MGT])\s")
+"""Host, architecture, processors, sockets, cores, threads, load, memory: those of a host that is down are ``-``."""
+_QUEUE: Final = re.compile(r"\s+(\S+) +\S+ +[0-9]+/[0-9]+/([0-9]+) *([a-zA-Z]*)")
+"""Queue, its kinds of jobs, reserved/used/all slots, states."""
+_MIB: Final = {"M": 1, "G": 1024, "T": 1024**2}
+_DISABLED: Final = frozenset("dDE")
+_CONDITIONS: Final = ("pe_list", "user_lists", "xuser_lists", "projects", "xprojects")
+
+
+def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
+    """The cell that answers; ``None`` where none does."""
+    listed, shown = answers["qhost"], answers["qconf"]
+    hosts = tuple(_hosts(listed.text))
+    most: dict[str, int] = {}
+    for _, slots in hosts:
+        most |= {name: max(number, most.get(name, 0)) for name, number in slots.items()}
+    if not most:
+        return None
+    queues = _queues(shown.text)
+    found = tuple(_queue(name, number, queues.get(name, {})) for name, number in sorted(most.items()))
+    nodes = tuple(replace(node, partitions=tuple(slots), cpus=max(slots.values(), default=0) or None) for node, slots in hosts)
+    return Cluster("gridengine", found, nodes, None, shown.command, listed.command)
+
+
+def _hosts(text: str) -> Iterator[tuple[SeenNode, Mapping[str, int]]]:
+    """Each host, and its slots in each queue that takes jobs there."""
+    slots: dict[str, int] = {}
+    for line in text.splitlines():
+        if host := _HOST.match(line):
+            threads, cores, slots = count(host[5]), count(host[4]), {}
+            node = SeenNode(
+                name=host[1][:LONGEST_VALUE],
+                partitions=(),
+                sockets=count(host[3]),
+                cores=cores,
+                threads_per_core=threads // cores if threads and cores else None,
+                memory_gb=gigabytes(int(float(host[6]) * _MIB[host[7]])),
+            )
+            yield node, slots
+        elif not line.startswith(" "):
+            slots = {}  # of a host that is down
+        elif (queue := _QUEUE.match(line)) and not _DISABLED & set(queue[3]) and (number := count(queue[2])):
+            slots[queue[1][:LONGEST_VALUE]] = number
+
+
+def _queues(text: str) -> Mapping[str, Mapping[str, str]]:
+    """The settings of each queue. A value for some hosts alone (``4,[n1=8]``) is left out."""
+    found: dict[str, dict[str, str]] = {}
+    fields: dict[str, str] = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        key, _, value = line.partition(" ")
+        if key == "qname":
+            fields = found.setdefault(value.strip(), {})
+        fields[key] = " ".join(value.partition(",[")[0].split())[:LONGEST_VALUE]
+    return found
+
+
+def _queue(name: str, slots: int, fields: Mapping[str, str]) -> SeenPartition:
+    said = {key: fields.get(key, "NONE") for key in _CONDITIONS}
+    return SeenPartition(
+        name=name,
+        max_cpus=slots,
+        max_wall_time_s=_seconds(fields.get("h_rt", "")),
+        conditions=tuple(f"{key} {value}" for key, value in said.items() if value != "NONE"),
+    )
+
+
+def _seconds(limit: str) -> int | None:
+    """``24:00:00``, ``0:30:0`` or seconds; ``None`` for ``INFINITY``."""
+    found = re.fullmatch(r"(?:([0-9]{1,6}):([0-9]{1,2}):)?([0-9]{1,9})", limit)
+    return int(found[1] or 0) * 3600 + int(found[2] or 0) * 60 + int(found[3]) or None if found else None
