@@ -88,6 +88,14 @@ def test_an_mpi_program_in_a_container(slurm: Slurm, image_folder: Path, tmp_pat
     assert (result["results"][0]["nodes"], result["results"][0]["ranks_per_node"], result["results"][0]["metric"]) == (2, 2, "wall_time")
 
 
+def test_ranks_of_a_library_that_the_system_does_not_list_find_each_other(slurm: Slurm, image_folder: Path, tmp_path: Path) -> None:
+    """Started through PMIx, which the listed Open MPI uses, each rank of MPICH would be the only one."""
+    named = {"optimisation": {"app_type": "hpc", "hpc": {"config": {"parallelisation": "mpi"}, "mpi": {"library": "mpich"}}}}
+    texts = answered(system("openmpi"), mpi_job("/opt/hello.mpich", "charliecloud") | named)
+    job = ran(slurm_for(slurm, "mpich", tmp_path, image_folder), texts, tmp_path, enough=everyone)
+    assert (job.state in ENDS["mpich"], everyone(job.output)) == (True, True), job
+
+
 def test_mpiruns_helpers_start_in_a_job_without_the_submitters_environment(
     slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path
 ) -> None:
