@@ -9,7 +9,7 @@ import http.client
 import json
 import secrets
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote, urlencode, urlsplit
@@ -52,7 +52,7 @@ class Client(Protocol):
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """A page of the results that were replaced, the last first: ``items``, each with when, by whom and from which file."""
 
-    def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
+    def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:
         """All results that match the filters: the columns, and rows of text."""
 
     def listing(self, kind: str) -> list[dict[str, Any]]:
@@ -164,7 +164,7 @@ class Remote:
         """``GET /results?replaced=true``."""
         return self._call("GET", _path("/results", filters, limit=limit, cursor=cursor, replaced=True))
 
-    def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
+    def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:
         """``GET /results``, page by page."""
         return _rows(self._pages("/results", filters))
 
@@ -292,7 +292,7 @@ def _connect(scheme: str, host: str, port: int | None, timeout: float) -> http.c
     return http.client.HTTPConnection(host, port, timeout=timeout)
 
 
-def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
+def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:
     """Results as a table of text, in the order of the results table's columns; without doubts, which are not of the results' files."""
     from modak.ingest.columns import header
     from modak.ingest.values import cell

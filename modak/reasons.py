@@ -10,6 +10,7 @@ import numpy as np
 
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
+from modak.choosing.objective import DEFAULT_EFFICIENCY
 from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.sensitivity import lines as sensitivity
 from modak.choosing.shapes import Shape
@@ -125,11 +126,18 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     if given.nodes or given.ranks:
         return f"nodes: {nodes}, {'as requested' if given.nodes else f'for the {given.ranks} ranks that are requested'}"
     text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
-    excluded = missed(decision)
-    if not excluded:
+    excluded, scored = missed(decision), decision.scored
+    if excluded:
+        return f"{text}; {_size(decision, excluded[0])} would not meet the constraints"
+    more = scored.next_larger(decision.best) if decision.ranking.by_default else None
+    if more is None or more in decision.ranking.order or not scored.useful[more] < DEFAULT_EFFICIENCY:
         return text
-    fewer, scored = excluded[0], decision.scored
-    return f"{text}; {counted(scored.nodes[fewer], 'node')} ({span(scored.time[fewer])} predicted) would not meet the constraints"
+    return f"{text}; {_size(decision, more)} would have an efficiency below {DEFAULT_EFFICIENCY:g}, start-up included"
+
+
+def _size(decision: Decision, index: int) -> str:
+    scored = decision.scored
+    return f"{counted(scored.nodes[index], 'node')} ({span(scored.time[index])} predicted)"
 
 
 def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:

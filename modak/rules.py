@@ -170,9 +170,15 @@ def _known(situation: Situation) -> Mapping[str, frozenset[str]]:
     return {key: frozenset(_folded(name) for name in several.get(key) or (getattr(situation, key, None),) if name) for key in NAMES}
 
 
+NO_APPLICATION_VERSION: Final = "no request states the version of its application: the rule would never hold"
+
+
 def check(rule: Rule) -> tuple[Fault, ...]:
-    """Faults of a rule that its schema does not find: variables that scripts may not set, text that is not bash, no effect."""
+    """Faults of a rule that its schema does not find: variables that scripts may not set, text that is not bash, a condition that never
+    holds, no effect."""
     found = [*_bad_variables(rule.environment), *_bad_script(rule.script)]
+    if rule.when.application_version:
+        found.append(Fault("when.application_version", NO_APPLICATION_VERSION))
     if not (rule.environment or rule.modules or rule.launcher_options or (rule.script or "").strip() or rule.advice):
         found.append(Fault("", "the rule adds nothing: give environment, modules, launcher_options, script or advice"))
     return tuple(found)

@@ -87,7 +87,7 @@ def _request(refs: str) -> tuple[Schema, dict[str, Schema]]:
     main, parts = _model(dsl.Request)(refs)
     parts = {name: _as_written(part) for name, part in (parts | {"Job": main}).items()}
     optimisation = parts["Optimisation"]["properties"]
-    for name in ("framework", "options", "further", "config", "data"):
+    for name in ("framework", "options", "further", "written", "config", "data"):
         optimisation.pop(name)
     for name in ("FrameworkOptions", "Variable", "Joined"):
         parts.pop(name, None)

@@ -67,11 +67,18 @@ class Target:
     def qos_for(self, nodes: int, seconds: int | None = None) -> str | None:
         """The quality of service that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
         queue = None if self.qos else self.queue_for(nodes, seconds)
-        return self.qos or (queue.qos if queue else None) or (self.partition.qos if self.partition else None)
+        return self.qos or (queue.qos if queue else None) or (self.partition.qos if self.partition and self.is_recorded else None)
+
+    @cached_property
+    def is_recorded(self) -> bool:
+        """Whether the system file has the partition that the script asks for: if not, :attr:`partition` is the default one."""
+        asked = self.scheduler_partition
+        return self.partition is not None and (asked is None or asked in self.partition.scheduler_names)
 
     def queue_for(self, nodes: int, seconds: int | None = None) -> Queue | None:
-        """The queue that a script for that many nodes and seconds (not given: any) asks for; ``None``: the partition has no queues."""
-        return self.partition.queue_for(self._queues(nodes), seconds) if self.partition else None
+        """The queue that a script for that many nodes and seconds (not given: any) asks for; ``None``: the partition has no queues, or is
+        not known."""
+        return self.partition.queue_for(self._queues(nodes), seconds) if self.partition and self.is_recorded else None
 
     def _queues(self, nodes: int) -> Sequence[Queue]:
         """The queues for a job of that many nodes: those that the request names, even if they do not take it, else all that do, else
@@ -93,9 +100,13 @@ class Target:
         """The fewest and the most nodes of a job in the queues that the request names, else in any; ``None``: unknown."""
         if self.partition is None:
             return None
-        queues = self._meant or self.partition.queues
-        most = max((queue.max_nodes for queue in queues), default=self.partition.job_nodes)
-        return min((queue.min_nodes for queue in queues), default=1), min(most, self.partition.job_nodes)
+        most = max((queue.max_nodes for queue in self.queues), default=self.partition.job_nodes)
+        return min((queue.min_nodes for queue in self.queues), default=1), min(most, self.partition.job_nodes)
+
+    @property
+    def queues(self) -> Sequence[Queue]:
+        """The queues that the request names, else all of the partition."""
+        return self._meant or (self.partition.queues if self.partition else ())
 
     def longest(self, nodes: int) -> int | None:
         """Seconds that a job of that many nodes may run, in the queue that is asked for or any that takes it; ``None``: unknown."""

@@ -197,7 +197,7 @@ def fields(model: type[BaseModel], before: str = "") -> Iterator[str]:
             yield before + name
 
 
-ELSEWHERE = {"optimisation.framework", "optimisation.options.version", "optimisation.further"}
+ELSEWHERE = {"optimisation.framework", "optimisation.options.version", "optimisation.further", "optimisation.written"}
 """Those that stand under another key in a document."""
 
 

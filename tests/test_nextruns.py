@@ -17,7 +17,7 @@ from modak.choosing.decision import choice_of
 from modak.choosing.objective import Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.facts import Facts, HostMpi, Layout, Queue, Result, SeriesKey
 from modak.nextruns import Programme, Proposal, measurement, next_runs
 from modak.normalise import normalise
 from modak.perfmodel import Curve, fit
@@ -173,6 +173,31 @@ def test_runs_that_only_one_node_can_start_are_proposed_on_one(known: Known) -> 
     training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}, "workload": {"application": "net"}}
     asked = normalise({"job": {"application": {"executable": "train.py"}, "optimisation": training}}).request
     assert {nodes for nodes, _, _ in counts(next_runs(asked, known("net")))} == {1}
+
+
+def test_first_runs_fit_the_queue_that_the_request_names(known: Known) -> None:
+    """One of at most two nodes would reject the third."""
+    facts = known("unheard-of")
+    system = facts.systems["supermuc-ng"]
+    queues = (Queue(name="small", max_nodes=2), Queue(name="large", min_nodes=3, max_nodes=100))
+    thin = system.partitions[0].model_copy(update={"queues": queues})
+    facts = replace(facts, systems={"supermuc-ng": system.model_copy(update={"partitions": (thin, *system.partitions[1:])})})
+    application = {"app_tag": "unheard-of", "app_type": "mpi"}
+    job = {"application": application, "target": {"name": "supermuc-ng"}, "job_options": {"queue": "small"}}
+    assert [nodes for nodes, _, _ in counts(next_runs(normalise({"job": job}).request, facts))] == [1, 2]
+
+
+def test_runs_are_planned_with_the_library_that_the_request_names(known: Known) -> None:
+    """Not with the system's default."""
+    facts = known(None)
+    libraries = (HostMpi(family="intel-mpi", default=True), HostMpi(family="openmpi"))
+    system = facts.systems["supermuc-ng"].model_copy(update={"mpi": libraries})
+    series = SERIES.model_copy(update={"mpi": "openmpi"})
+    models = fit(Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, threads_per_rank=12), value=100.0 / n) for n in (1, 2, 4))
+    wanted = {"app_type": "hpc", "hpc": {"openmpi": {}}}
+    job = {"application": {"app_tag": "solver", "app_type": "hpc"}, "target": {"name": "supermuc-ng"}, "optimisation": wanted}
+    found = next_runs(normalise({"job": job}).request, replace(facts, systems={"supermuc-ng": system}, models=models))
+    assert {one.choice.configuration.mpi for one in found.proposals} == {"openmpi"}
 
 
 def test_rates_that_give_no_time_are_not_called_unusable(known: Known) -> None:

@@ -57,6 +57,13 @@ def test_the_fewest_nodes_meet_the_deadline_at_its_confidence(training: Answer) 
     assert training.plan.configuration.nodes == 24
 
 
+def test_the_size_that_the_default_efficiency_excludes_is_named(known: Known) -> None:
+    """The next larger one that was predicted, which is faster."""
+    found = recommend(example("3dgan-supermuc-ng", optimisation__objective={}, job_options={}), known("3dgan"))
+    (line,) = (line for line in found.decisions if line.startswith("nodes: "))
+    assert re.search(r"; 544 nodes \(.+ predicted\) would have an efficiency below 0.5, start-up included$", line), line
+
+
 @pytest.mark.parametrize(
     ("limit", "warned"),
     [("48:00:00", []), ("48:00:01", ["2-00:00:01 requested, but a job of 24 nodes on supermuc-ng/thin may run for at most 2-00:00:00"])],
@@ -162,7 +169,7 @@ def test_efficiency_is_against_the_smallest_size_that_was_measured(known: Known,
     assert largest.efficiency == pytest.approx(smallest.node_hours / largest.node_hours, abs=1e-4)
 
 
-@pytest.mark.parametrize("field", ["application.minimal_efficiency", "optimisation.app_type-hpc.parallelisation-mpi.scaling_efficiency"])
+@pytest.mark.parametrize("field", ["application.minimal_efficiency", "optimisation.hpc.mpi.scaling_efficiency"])
 def test_counts_that_miss_the_published_efficiency_are_kept(known: Known, field: str) -> None:
     """Its callers make an empty script of a refusal."""
     given = {"mpi": {"scaling_efficiency": 0.99}} if "scaling" in field else {}
@@ -409,6 +416,18 @@ def test_kinds_without_a_model_are_accepted(kind: str, known: Known) -> None:
     plan = answer(request, known).plan
     assert plan.prediction.basis == "none"
     assert plan.prediction.value is None
+
+
+@pytest.mark.parametrize(("kind", "per"), [("ai_training", "epoch"), ("ai_inference", "pass")])
+def test_inference_passes_over_the_data_and_has_no_epochs(kind: str, per: str, known: Known) -> None:
+    """The same rate of samples, in the words of each."""
+    series = SeriesKey(application="net", system="zenith", metric="throughput", unit="samples/s")
+    facts = replace(known(None), models=fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1), value=100.0)]))
+    job = {"application": {"app_tag": "net"}, "target": {"name": "zenith"}}
+    wanted = {"app_type": kind, "workload": {"samples": 5000, "epochs": 1}}
+    found = optimise(normalise({"job": {**job, "optimisation": wanted}}).request, facts).plan.prediction
+    assert found.value == pytest.approx(50.0)
+    assert found.per == per
 
 
 def test_the_same_request_gives_the_same_answer(known: Known, training: Answer) -> None:

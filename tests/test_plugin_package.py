@@ -60,6 +60,9 @@ class Oar:
     def _unsaid(self, job):
         return (note("join", "OAR keeps two files"),) if job.attributes.join is False else ()
 
+    def array(self, indices):
+        return None
+
     def signals(self, job):
         return False
 

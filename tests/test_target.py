@@ -153,6 +153,15 @@ def test_the_quality_of_service_follows_the_job(
     assert (found.asks_for(nodes, seconds), found.qos_for(nodes, seconds), found.longest(nodes)) == ("main", quality, longest)
 
 
+def test_a_partition_that_is_not_recorded_has_no_queue_or_quality_of_service_of_another(known: Known) -> None:
+    """Those of the default partition may not be allowed there."""
+    found = place(known, {"name": "supermuc-ng"}, partition="special")
+    assert found.partition is not None
+    queues = (Queue(name="large", qos="large", min_nodes=16, max_nodes=64),)
+    found = replace(found, partition=found.partition.model_copy(update={"queues": queues, "qos": "usual"}))
+    assert (found.asks_for(4), found.qos_for(4), found.queue_for(4)) == ("special", None, None)
+
+
 def test_a_partition_has_a_quality_of_service_of_its_own(known: Known) -> None:
     """For jobs that name none."""
     found = place(known, {"name": "supermuc-ng"}, partition="fat")

@@ -27,7 +27,8 @@ def rate(chosen: Chosen) -> str | None:
     seconds, shortest, longest = epoch
     needed = data.size_bytes / seconds
     text = (
-        f"{size(data.size_bytes)} per epoch of {span(seconds)} is {size(needed)}/s in total, {size(needed / chosen.nodes)}/s per node "
+        f"{size(data.size_bytes)} per {chosen.prediction.per} of {span(seconds)} is {size(needed)}/s in total, "
+        f"{size(needed / chosen.nodes)}/s per node "
         f"({chosen.prediction.level:.0%} interval {size(data.size_bytes / longest)}/s to {size(data.size_bytes / shortest)}/s; "
         f"basis: {chosen.prediction.basis})"
     )
@@ -94,9 +95,9 @@ def _data(chosen: Chosen) -> Data | None:
 
 
 def _epoch_s(chosen: Chosen) -> tuple[float, float, float] | None:
-    """Seconds per epoch, and the ends of its interval; ``None`` if the prediction is not per epoch."""
+    """Seconds per epoch or pass, and the ends of its interval; ``None`` if the prediction is per something else."""
     told = chosen.prediction
-    if told.per != "epoch" or not told.per_unit or told.value is None or told.lower is None or told.upper is None:
+    if told.per not in ("epoch", "pass") or not told.per_unit or told.value is None or told.lower is None or told.upper is None:
         return None
     return told.per_unit, told.per_unit * told.lower / told.value, told.per_unit * told.upper / told.value
 

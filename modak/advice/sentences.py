@@ -108,7 +108,7 @@ def _length(chosen: Chosen) -> str | None:
     """What the predicted time covers, if request and results do not give the length of the run in the same unit."""
     work, per = chosen.request.optimisation.workload, chosen.prediction.per
     one = next((each for each in LENGTHS if each == per and stated(work, each) is None), None)
-    if one is not None and chosen.request.optimisation.app_type != "ai_inference":
+    if one is not None:
         also = "" if chosen.request.job_options.wall_time_limit else ", and the wall time limit that follows from it,"
         return f"the predicted time{also} is for one {one}: give the number of {one}s in workload.{one}s"
     named = [f"{count:g} {word}" for count, word in ((work.epochs, "epochs"), (work.steps, "steps")) if count]

@@ -16,6 +16,7 @@ from modak import plugins
 from modak.choosing.wishes import graph_compilers
 from modak.errors import Conflict, Fault, RequestError, unknown
 from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Rule, StorageClass
+from modak.rules import NO_APPLICATION_VERSION
 from modak.script.shelltext import rule_fault
 from modak.target import find_system
 from modak.text.faults import faults_of
@@ -198,8 +199,10 @@ def _subject(application: PostedApplication) -> dict[str, Any]:
     elif framework := plugins.named("frameworks", name):
         given, version = {"framework": (framework.name,)}, "framework_version"
     else:
-        given, version = {"application": (name,)}, "application_version"
+        given, version = {"application": (name,)}, ""
     for feature, value in application.feature.items():
+        if feature == "version" and not version:
+            raise RequestError(NO_APPLICATION_VERSION, field=f"{at}.feature.version")
         if feature == "version" and isinstance(value, str):
             given[version] = checked_version(value, f"{at}.feature.version")
         elif feature == "distribution" and value in distributions():

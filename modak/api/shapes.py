@@ -68,7 +68,7 @@ def scripts(rule: Rule) -> Iterator[Json]:
         feature = {
             **({compiler: True} if compiler else {}),
             "distribution": when.distribution[0] if when.distribution else None,
-            "version": when.framework_version or when.application_version or when.mpi_version,
+            "version": when.framework_version or when.mpi_version,
         }
         place = _given({"name": system, "storage_class": storage})
         conditions = _given({"application": {"name": name, "feature": _given(feature)} if name else None, "infrastructure": place})

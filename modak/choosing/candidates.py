@@ -18,12 +18,12 @@ from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts
 from modak.choosing.measured import evidence_shapes
 from modak.choosing.openswitch import SwitchEvidence
-from modak.choosing.shapes import ASSUMED, Shape
+from modak.choosing.shapes import ASSUMED, RAISED, Shape
 from modak.choosing.topology import topology_shapes
 from modak.choosing.wishes import by_torchrun, is_distributed, mpi_asked
 from modak.choosing.workload import Problem, of_one_problem, unknown_dataset, with_problem
 from modak.dsl import Notice, Request
-from modak.errors import Infeasible
+from modak.errors import Fault, Infeasible
 from modak.facts import HostMpi, Node, same_name
 from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.family import compatible
@@ -61,20 +61,25 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     problem, several = of_one_problem(request, curves, target.names)
     notes = (*several, *unknown_dataset(request, curves))
     request = with_problem(request, problem)
-    host, other_mpi = _host_mpi(request, target)
+    host, other_mpi = host_mpi(request, target)
     found = tuple(evidence_shapes(request, target, curves, host))
     distributed = _runs_distributed(request, target, found, curves)
-    whole = (_spread(each, counts) for shape in found for each in _completed(shape, request, target, counts, distributed, host))
-    proven = _once(shape for shape in whole if _agrees(shape, counts, distributed) and _fits(shape, target.node))
+    whole = [each for shape in found for each in _completed(shape, request, target, counts, distributed, host)]
+    measured, gpus = _possible(whole, counts, distributed, target), counts.gpus_per_node
+    changed = _possible([_on_gpus(each, gpus, target.node) for each in whole], counts, distributed, target) if gpus and not measured else ()
+    proven = measured or changed
     shapes, warnings = (proven, ()) if proven else topology_shapes(request, target, counts, distributed, host)
     fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(request, target, shape) is None)
+    if not fitting and not target.is_recorded:
+        fitting = shapes
     if not fitting:
-        field = "job_options.minimum_memory_per_processor" if request.job_options.minimum_memory_per_processor else "optimisation.workload"
-        raise Infeasible(_nothing_fits(shapes, target, request), field=field)
+        fault = _nothing_fits(shapes, target, request)
+        raise Infeasible(fault.message, field=fault.field)
     fitting = _with_room(fitting, counts, target)
     grids = tuple(_grid(shape, request, target, counts, curves, distributed) for shape in fitting)
     notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in fitting) else ()), *warnings, *notes)
-    why = (*_why(fitting, target), *_why_one_node(request, target, counts, distributed))
+    why_gpus = ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",) if changed else ()
+    why = (*_why(fitting, target), *why_gpus, *_why_one_node(request, target, counts, distributed), *_elsewhere(request, target, curves))
     return Candidates(fitting, grids, counts, why, notices, problem=problem, distributed=distributed)
 
 
@@ -94,7 +99,7 @@ def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int6
     return np.unique(np.array([*dense, *coarse, *sizes, limit])).astype(np.int64)
 
 
-def _host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[Notice, ...]]:
+def host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[Notice, ...]]:
     """The MPI of the host that the request names. If the system does not have it: none where an image may have it, else its default MPI
     and a warning."""
     asked = mpi_asked(request)
@@ -112,8 +117,8 @@ def _host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[N
 def _check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
     """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have. Of a partition that the
     system file does not have nothing is known, and a warning says so."""
-    partition, named = target.partition, target.scheduler_partition
-    if partition is None or (named and named not in partition.scheduler_names):
+    partition = target.partition
+    if partition is None or not target.is_recorded:
         return
     if counts.nodes and counts.nodes > partition.job_nodes:
         message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {partition.job_nodes}"
@@ -148,6 +153,22 @@ def _completed(
     return counted if distributed else (replace(each, origin="evidence") for each in counted)
 
 
+def _possible(shapes: Iterable[Shape], counts: StatedCounts, distributed: bool, target: Target) -> tuple[Shape, ...]:
+    """The shapes, with the requested ranks spread evenly, that have the given counts and fit a node."""
+    spread = (_spread(shape, counts) for shape in shapes)
+    return _once(shape for shape in spread if _agrees(shape, counts, distributed) and _fits(shape, target.node))
+
+
+def _on_gpus(shape: Shape, gpus: int, node: Node | None) -> Shape:
+    """The shape on another number of GPUs per node, with as many ranks for each and their threads, as far as there are cores for them."""
+    ranks, left = divmod(shape.ranks_per_node * gpus, shape.gpus_per_node or 1)
+    if left or not ranks or not shape.gpus_per_node:
+        return shape
+    cores = node.usable_cores * (node.threads_per_core if shape.hyperthreads else 1) if node else ranks * shape.threads_per_rank
+    threads = max(1, min(shape.threads_per_rank, cores // ranks))
+    return replace(shape, ranks_per_node=ranks, threads_per_rank=threads, gpus_per_node=gpus)
+
+
 def _spread(shape: Shape, counts: StatedCounts) -> Shape:
     """The shape with no more ranks, and GPUs of a rank each, than the total of ranks needs: 10 ranks do not run like 48 on a node."""
     ranks = counts.even_ranks(shape.ranks_per_node)
@@ -162,7 +183,7 @@ def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     found: dict[Shape, Shape] = {}
     for shape in shapes:
         key = replace(shape, origin="")
-        if key not in found or found[key].origin == ASSUMED:
+        if key not in found or (found[key].origin in (ASSUMED, RAISED) and shape.origin != ASSUMED):
             found[key] = shape
     return tuple(sorted(found.values(), key=lambda shape: (shape.ranks_per_node, shape.threads_per_rank, repr(shape))))
 
@@ -187,7 +208,7 @@ def _fits(shape: Shape, node: Node | None) -> bool:
 
 def _with_room(shapes: tuple[Shape, ...], counts: StatedCounts, target: Target) -> tuple[Shape, ...]:
     """The shapes that have the ranks asked for on as many nodes as a job there can have. Raises :class:`Infeasible` if none has."""
-    limit = target.partition.job_nodes if target.partition else None
+    limit = target.partition.job_nodes if target.partition and target.is_recorded else None
     if limit is None or counts.ranks is None:
         return shapes
     found = tuple(shape for shape in shapes if _nodes_for(counts, shape) <= limit)
@@ -205,10 +226,11 @@ def _nodes_for(counts: StatedCounts, shape: Shape) -> int:
     return counts.nodes or math.ceil((counts.ranks or 1) / shape.ranks_per_node)
 
 
-def _nothing_fits(shapes: Sequence[Shape], target: Target, request: Request) -> str:
+def _nothing_fits(shapes: Sequence[Shape], target: Target, request: Request) -> Fault:
     """Why the shape with the fewest ranks does not fit."""
     least = min(shapes, key=lambda shape: shape.ranks_per_node)
-    return memory.obstacle(request, target, least) or f"no layout fits the GPUs or NUMA modes of nodes of {target.title}"
+    why = f"no layout fits the GPUs or NUMA modes of nodes of {target.title}"
+    return memory.obstacle(request, target, least) or Fault("optimisation.workload", why)
 
 
 def _grid(
@@ -217,14 +239,21 @@ def _grid(
     """Node counts to predict for a shape: the given one, or the fewest if nothing is known of its scaling, or else all that are allowed."""
     if counts.nodes or counts.ranks:
         return np.array([_nodes_for(counts, shape)], dtype=np.int64)
-    unsaid = shape.origin not in ("evidence", ASSUMED) and not any(_comparable(curve, target) for curve in curves)
+    unsaid = shape.origin not in ("evidence", ASSUMED, RAISED) and not any(_comparable(curve, target) for curve in curves)
     if not distributed or only_one_node(request, target):
         return np.array([1], dtype=np.int64)
     measured = [float(count) for curve in curves for count in curve.nodes]
     most = request.optimisation.objective.max_nodes
     least, limit = target.job_nodes or (1, most or 2 * int(max(measured, default=1)))
     grid = np.array([least], dtype=np.int64) if unsaid else node_grid(min(limit, most or limit), measured)
-    return grid[grid >= least] if most is None or most >= least else grid
+    return taken(grid, target)
+
+
+def taken(sizes: npt.NDArray[np.int64], target: Target) -> npt.NDArray[np.int64]:
+    """The node counts that a queue takes, of those that the request names or of all; all counts, if there is no queue for any."""
+    takes = [(sizes >= queue.min_nodes) & (sizes <= queue.max_nodes) for queue in target.queues]
+    found = sizes[np.any(takes, axis=0)] if takes else sizes
+    return found if len(found) else sizes
 
 
 def only_one_node(request: Request, target: Target) -> str:
@@ -251,6 +280,19 @@ def _why_one_node(request: Request, target: Target, counts: StatedCounts, distri
     return (f"only single-node runs are considered: {why}",) if why else ()
 
 
+def _elsewhere(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:
+    """A line if there are results on nodes of another kind of the system, where the request leaves the kind open."""
+    options = request.job_options
+    named = (options.partition, options.queue, options.architecture_constraint, request.optimisation.opt_build.acc_type)
+    if target.system is None or any(named) or options.request_gpus is not None:
+        return ()
+    here = (curve for curve in curves if same_name(curve.series.system) in target.names and curve.estimated is None)
+    others = {curve.series.partition or "" for curve in here if curve.series.partition in target.other_nodes(bool(curve.on_gpus))}
+    if not others:
+        return ()
+    return (f"partition: {target.title}; name another one with results (job_options.partition) to compare: {', '.join(sorted(others))}",)
+
+
 def _comparable(curve: Curve, target: Target) -> bool:
     """Whether a curve shows how the application scales over nodes, on any system."""
     return target.system is not None and len(set(curve.nodes)) > 1
@@ -261,12 +303,14 @@ def _why(shapes: Sequence[Shape], target: Target) -> tuple[str, ...]:
     listed = ", ".join(sorted({f"{shape.ranks_per_node}x{shape.threads_per_rank}" for shape in shapes}))
     if origin == {"request"}:
         return (f"layout {listed} (ranks per node x threads per rank), as requested",)
-    if origin <= {"evidence", "request"}:
+    if origin <= {"evidence", "request", RAISED}:
         spread = ", with the requested ranks spread evenly" if "request" in origin else ""
+        spread += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if RAISED in origin else ""
         return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {target.title}{spread}",)
     why = f"derived from the topology of {target.title} by a rule of thumb, because there are no measurements"
     if ASSUMED in origin:
-        part = "some results" if "evidence" in origin else "the results"
+        known = not origin.isdisjoint({"evidence", RAISED})
+        part = "some results" if known else "the results"
         why = f"derived by a rule of thumb, because {part} on {target.title} do not state ranks_per_node"
-        why = f"the ones measured there, and others {why}" if "evidence" in origin else why
+        why = f"the ones measured there, and others {why}" if known else why
     return (f"layouts considered (ranks per node x threads per rank): {listed}; {why}",)

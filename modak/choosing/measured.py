@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from modak.choosing.shapes import ASSUMED, Shape
-from modak.choosing.wishes import A_GPU_PER_RANK, allowed_compilers, carrier, compiler_named, distribution, may_have, mpi_asked, precision
+from modak.choosing.shapes import ASSUMED, RAISED, Shape
+from modak.choosing.wishes import allowed_compilers, carrier, compiler_named, has_a_gpu_per_rank, may_have, mpi_asked, precision
 from modak.dsl import Request
 from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
@@ -30,8 +30,11 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     same = [curve for curve in own if _agrees(curve, request, allowed)]
     spelt = _spelt(own)
     for curve in same or filter(_tells_layout, own):
+        each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
         for layout in _layouts(curve):
             shape = _shape_of(curve, layout, target.node)
+            idle = each and stated != shape.ranks_per_node < shape.gpus_per_node
+            shape = _a_rank_per_gpu(shape) if idle else shape
             yield _as_asked(replace(shape, compiler=spelt.get(same_name(shape.compiler), shape.compiler)), request, allowed, host)
 
 
@@ -67,15 +70,14 @@ def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None], ho
     mpi = shape.mpi if _same_mpi(shape.mpi, request) else _mpi_instead(shape, request, host)
     compiler = shape.compiler if may_have(shape.compiler, allowed) else min(name for name in allowed if name)
     asked = precision(request) or shape.precision
-    asked_for = replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size, mpi=mpi)
-    idle = shape.gpus_per_node > shape.ranks_per_node and distribution(request) in A_GPU_PER_RANK
-    return _a_rank_per_gpu(asked_for) if idle else asked_for
+    return replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size, mpi=mpi)
 
 
 def _a_rank_per_gpu(shape: Shape) -> Shape:
     """The shape with a rank for each GPU, for results that count only what the scheduler started, such as one torchrun on each node."""
     ranks = shape.gpus_per_node
-    return replace(shape, ranks_per_node=ranks, threads_per_rank=shape.threads_per_rank * shape.ranks_per_node // ranks or 1)
+    threads = shape.threads_per_rank * shape.ranks_per_node // ranks or 1
+    return replace(shape, ranks_per_node=ranks, threads_per_rank=threads, origin=RAISED)
 
 
 def _same_framework(curve: Curve, found: Carrier | None) -> bool:

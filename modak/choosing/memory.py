@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from modak.choosing.shapes import Shape
 from modak.dsl import Request
+from modak.errors import Fault
 from modak.target import Target
 from modak.text.amounts import counted
 
@@ -28,17 +29,21 @@ def _asked_per_core(request: Request, target: Target, shape: Shape) -> int:
     return options.minimum_memory_per_processor * min(cores, node.usable_cores)
 
 
-def obstacle(request: Request, target: Target, shape: Shape) -> str | None:
-    """Why a shape does not fit the memory of nodes or GPUs; ``None``: it fits, or too little is known."""
+def obstacle(request: Request, target: Target, shape: Shape) -> Fault | None:
+    """Why a shape does not fit the memory of nodes or GPUs, with the field that asks for too much; ``None``: it fits, or too little is
+    known."""
     need, usable = needed_gb(request, shape.ranks_per_node), usable_gb(target)
     if usable is not None and need > usable:
         ranks = f"{counted(shape.ranks_per_node, 'rank')} per node"
         aside = request.optimisation.workload.memory_aside_gb
         beside = f" and {aside:g} GB besides" if aside else ""
-        return f"{need:g} GB per node are needed ({ranks}{beside}), but nodes of {target.title} have {usable:g} GB usable"
+        why = f"{need:g} GB per node are needed ({ranks}{beside}), but nodes of {target.title} have {usable:g} GB usable"
+        return Fault("optimisation.workload", why)
     if usable is not None and (asked := _asked_per_core(request, target, shape)) > round(usable * 1e9):
-        return f"{asked / 1e9:g} GB for the cores of a node are requested, but nodes of {target.title} have {usable:g} GB usable"
+        why = f"{asked / 1e9:g} GB for the cores of a node are requested, but nodes of {target.title} have {usable:g} GB usable"
+        return Fault("job_options.minimum_memory_per_processor", why)
     per_gpu, gpu = request.optimisation.workload.memory_per_gpu_gb, target.accelerator
     if shape.gpus_per_node and per_gpu and gpu and gpu.memory_gb and per_gpu > gpu.memory_gb:
-        return f"{per_gpu:g} GB are needed per GPU, but the {gpu.model} of {target.title} has {gpu.memory_gb:g} GB"
+        why = f"{per_gpu:g} GB are needed per GPU, but the {gpu.model} of {target.title} has {gpu.memory_gb:g} GB"
+        return Fault("optimisation.workload", why)
     return None

@@ -66,6 +66,17 @@ class Scored:
         smaller = np.flatnonzero((self.shape == self.shape[index]) & (self.nodes < self.nodes[index]))
         return int(smaller[-1]) if len(smaller) else None
 
+    def next_larger(self, index: int) -> int | None:
+        """The configuration of the same shape with the next larger number of nodes; ``None``: there is none."""
+        larger = np.flatnonzero((self.shape == self.shape[index]) & (self.nodes > self.nodes[index]))
+        return int(larger[0]) if len(larger) else None
+
+    @property
+    def useful(self) -> Array:
+        """Parallel efficiency with the start-up of a job that is assumed for the default minimum."""
+        part: Array = self.efficiency * self.time / (self.time + START_UP_S)
+        return part
+
     def bound(self, confidence: float) -> Array:
         """The time that is not exceeded with this probability."""
         return bound(self.time, self.spread, self.below, confidence)
@@ -79,6 +90,8 @@ class Ranking:
     """Of each configuration of :class:`Scored`; smaller is better, infinite if not feasible."""
     decisions: tuple[str, ...]
     minimise: str
+    by_default: bool = False
+    """Whether the default efficiency was demanded."""
 
     @cached_property
     def best(self) -> int:
@@ -118,7 +131,7 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     feasible = _useful(scored, feasible) if by_default else feasible
     if not feasible.any():
         raise Infeasible(_what_stands_in_the_way(scored, objective, floor, known), field="optimisation.objective")
-    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), tuple(decisions), minimise)
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), tuple(decisions), minimise, by_default)
 
 
 def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
@@ -172,7 +185,7 @@ def _feasible(scored: Scored, known: Flags, objective: Objective, floor: float |
 
 def _useful(scored: Scored, feasible: Flags) -> Flags:
     """The feasible configurations with the default efficiency; if none has it, those on the fewest nodes."""
-    useful: Flags = feasible & (scored.efficiency * scored.time >= DEFAULT_EFFICIENCY * (scored.time + START_UP_S))
+    useful: Flags = feasible & (scored.useful >= DEFAULT_EFFICIENCY)
     fewest = np.where(feasible, scored.nodes, scored.nodes.max()).min()
     return useful if useful.any() else feasible & (scored.nodes == fewest)
 

@@ -140,6 +140,8 @@ class Evidence:
     units: tuple[Units | None, ...]
     start_up_s: Floats
     """For each shape, the start-up time that its times contain."""
+    inference: bool = False
+    """Whether a run over all samples is a pass and no epoch."""
 
     @property
     def predictions(self) -> tuple[Predictions, ...]:
@@ -170,7 +172,7 @@ class Evidence:
             upper=time * math.exp(float(scored.spread[index])),
             start_up=float(self.start_up_s[shape]) or None,
             per_unit=(time - float(self.start_up_s[shape])) / unit.count,
-            per=unit.per,
+            per="pass" if self.inference and unit.per == "epoch" else unit.per,
             basis=scored.basis[index],
             model=self.columns.models[shape],
             results_used=curve.results_used if curve else 0,
@@ -255,7 +257,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         power_w=node.power_w if node else None,
         price=partition.price_per_node_hour if partition else None,
     )
-    return scored, Evidence(predicted, per_shape, start_up)
+    return scored, Evidence(predicted, per_shape, start_up, request.optimisation.app_type == "ai_inference")
 
 
 def _with_start(predicted: Columns, start_up: Floats, time: Floats) -> tuple[Floats, Floats]:

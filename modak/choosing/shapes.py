@@ -9,6 +9,8 @@ from modak.facts import Layout
 
 ASSUMED = "assumed"
 """Origin of a shape that was measured, but whose results do not give its ranks per node: the counts follow from a rule of thumb."""
+RAISED = "raised"
+"""Origin of a shape that was measured with fewer ranks than GPUs, and that has a rank for each GPU."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Shape:
     inferred: tuple[str, ...] = ()
     """Switches that are on because results of other runs suggest it; see :mod:`modak.choosing.switching`."""
     origin: str = "topology"
-    """``evidence``, ``request``, ``topology``, or :data:`ASSUMED`."""
+    """``evidence``, ``request``, ``topology``, :data:`ASSUMED` or :data:`RAISED`."""
 
     @property
     def workers_per_node(self) -> int:

@@ -200,7 +200,7 @@ def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
 
 def _situation(request: Request, target: Target, shape: Shape, nodes: int, launcher: str, chosen: Software) -> Situation:
     """The facts of the job that rules can test."""
-    system, found = target.system, carrier(request)
+    system, found, host = target.system, carrier(request), target.mpi_called(shape.mpi) or target.host_mpi
     label, _, last = (shape.mpi or "").rpartition(" ")
     version = last if last[:1].isdigit() else ""
     family = mpi_family(shape.mpi) or label or last
@@ -223,7 +223,7 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
         interconnect=system.interconnect.family if system and system.interconnect else None,
         mpi=family or None,
         mpi_from=shape.mpi_from,
-        mpi_version=version or (target.host_mpi.version if target.host_mpi and shape.mpi_from == "host" else None),
+        mpi_version=version or (host.version if host and shape.mpi_from == "host" else None),
         storage_class=preferred_storage(request, chosen),
         multi_node=nodes > 1,
         threaded=shape.threads_per_rank > 1,

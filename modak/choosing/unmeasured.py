@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing import memory
-from modak.choosing.candidates import Candidates, only_one_node
+from modak.choosing.candidates import Candidates, host_mpi, only_one_node, taken
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import is_single_threaded, switches
 from modak.dsl import Request
@@ -25,7 +25,7 @@ Pair = tuple[Shape, npt.NDArray[np.int64]]
 def with_unmeasured(request: Request, target: Target, found: Candidates) -> Candidates:
     """The candidates, followed by unmeasured ones that can run and agree with the request."""
     more = [*_compilers(request, found), *_layouts(request, target, found)]
-    mpi = _host_mpi(target, found) if found.distributed else None
+    mpi = _host_mpi(request, target, found) if found.distributed else None
     new = {replace(shape, mpi=mpi, mpi_from="host") if mpi else shape: grid for shape, grid in more}
     pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
     shapes, grids = zip(*pairs, strict=True)
@@ -58,10 +58,12 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
             yield bare, found.nodes[0]
 
 
-def _host_mpi(target: Target, found: Candidates) -> str | None:
-    """The host's MPI, which starts unmeasured candidates; with the label of results if there are any with it."""
+def _host_mpi(request: Request, target: Target, found: Candidates) -> str | None:
+    """The host's MPI, which starts unmeasured candidates; with the label of results if there are any with it. ``None``: there is none, or
+    not the one that the request names."""
     measured = next((shape.mpi for shape in found.shapes if shape.mpi_from == "host"), None)
-    return measured or (target.host_mpi.family if target.host_mpi else None)
+    host, _ = host_mpi(request, target)
+    return measured or (host.family if host else None)
 
 
 def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates) -> npt.NDArray[np.int64]:
@@ -70,8 +72,7 @@ def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found:
     """
     if found.given.nodes or found.given.ranks or not found.distributed or only_one_node(request, target):
         return grid
-    limit = target.partition.job_nodes if target.partition else max(FIRST)
+    _, limit = target.job_nodes or (1, max(FIRST))
     limit = min(limit, request.optimisation.objective.max_nodes or limit)
     largest = int(grid.max()) if len(grid) > 1 else min(limit, max(FIRST))
-    doubled = 2 ** np.arange(largest.bit_length())
-    return np.union1d(grid, doubled[doubled >= grid.min()]).astype(np.int64)
+    return taken(np.union1d(grid, 2 ** np.arange(largest.bit_length())).astype(np.int64), target)

@@ -146,13 +146,22 @@ def by_torchrun(request: Request) -> bool:
     return found is not None and found.framework == "pytorch"
 
 
+def has_a_gpu_per_rank(request: Request, nodes: int) -> bool:
+    """Whether each process of a run that was measured on up to so many nodes trains on one GPU.
+
+    With torchrun as the launcher also where the request names no distribution layer, unless all is one process: such processes take the
+    GPU of their local rank.
+    """
+    return distribution(request) in A_GPU_PER_RANK or (by_torchrun(request) and (nodes > 1 or is_distributed(request)))
+
+
 def is_single_threaded(request: Request) -> bool:
     """Whether the application uses MPI without threads: one rank per core."""
     return request.optimisation.framework == "mpi" or (request.optimisation.framework is None and request.application.app_type == "mpi")
 
 
 def in_document(request: Request, notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    """The notices; those about the framework or its options name the field of a request document in the long form."""
+    """The notices; those about the framework or its options name the field of the document that was sent, else that of the long form."""
     return tuple(one.model_copy(update={"field": _place(request, one.field)}) if one.field.startswith(_OWN) else one for one in notices)
 
 
@@ -167,7 +176,7 @@ def _place(request: Request, field: str) -> str:
         return field
     found = plugins.find("frameworks", optimisation.framework)
     usual, what = ("hpc", "parallelisation") if found.kind == "parallel" else ("ai_training", "ai_framework")
-    section = f"optimisation.app_type-{optimisation.app_type or usual}.{what}-{found.name}"
+    section = optimisation.written or f"optimisation.app_type-{optimisation.app_type or usual}.{what}-{found.name}"
     option = field.rpartition(".")[2]
     if option == "version" and "framework_version" in options:  # Horovod's own version selects no image
         option = "framework_version"

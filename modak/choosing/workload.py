@@ -109,7 +109,7 @@ def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[st
 
     The kind is chosen among the curves of ``places`` (folded names of the target) if there are any, else among all. Kinds in which the
     request's own data set was measured come first, except whole runs if the request gives a length. If neither the request nor results
-    give a length, times of whole runs come first.
+    give a length, times of whole runs come first. Stated steps are counted as steps, though a time per step may also be a rate of samples.
     """
     work = request.optimisation.workload
     convertible = [(curve, unit.per) for curve in curves if (unit := units(request, curve)) is not None]
@@ -117,7 +117,8 @@ def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[st
     asked = {"run"} if work.amount or any(stated(work, per) for per in LENGTHS) else set()
     own = {per for curve, per in here if work.dataset in (None, curve.series.dataset)} - asked
     very = not lengths(work) and any(per == "run" and _of_no_length(curve) for curve, per in here)
-    order = (*([parse_amount(work.amount).one] if work.amount else ["run"] if very else []), *PREFERRED)
+    first = [parse_amount(work.amount).one] if work.amount else ["run"] if very else ["step"] if work.steps else []
+    order = (*first, *PREFERRED)
     kind = next((per for kinds in (own, {per for _, per in here}) for per in order if per in kinds), None)
     return tuple(curve for curve, per in convertible if per == kind)
 
@@ -226,7 +227,8 @@ def amounts_needed(request: Request, measured: Sequence[Metric]) -> tuple[Notice
     rates = [(one, *rate) for one in measured if one.per is None and (rate := counted(one))]
     notices = []
     if per_sample and not work.samples:
-        message = f"give the number of samples per epoch: the results ({', '.join(per_sample)}) cannot be converted to a time without it"
+        each = "in all" if request.optimisation.app_type == "ai_inference" else "per epoch"
+        message = f"give the number of samples {each}: the results ({', '.join(per_sample)}) cannot be converted to a time without it"
         notices.append(Notice(field="optimisation.workload.samples", message=message))
     for one, what, _ in rates:
         example = "a number" if what == "1" else f"for instance '100 {what}'"
@@ -250,5 +252,6 @@ def unused_length(request: Request, curve: Curve, unit: Units | None) -> tuple[N
     if work.amount and parse_amount(work.amount).one != per:
         given = ["amount", *given]
     rest = "" if known else f"; the predicted time is for one {per}: give workload.{per}s"
+    rest += ", or load the results again with their batch_size, nodes and ranks or GPUs" if per == "step" and work.samples and rest else ""
     message = f"not used: the results give a time per {per}{rest}"
     return tuple(Notice(field=f"optimisation.workload.{name}", message=message) for name in given[:1])

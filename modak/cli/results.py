@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -296,12 +297,13 @@ def export(
     def write(stream: TextIO) -> int:
         return write_csv(rows, stream, columns) if chosen == "csv" else writers[chosen](rows, stream)
 
-    if output is None:
-        count = write(sys.stdout)
-    else:
-        with replacing(output) as stream:
-            count = write(stream)
-        typer.echo(f"{count} rows written to {output}")
+    with closing(rows):
+        if output is None:
+            count = write(sys.stdout)
+        else:
+            with replacing(output) as stream:
+                count = write(stream)
+            typer.echo(f"{count} rows written to {output}")
     if not count:
         show.note(_none_of(filters))
 

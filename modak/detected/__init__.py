@@ -67,7 +67,7 @@ def describe(
     cluster = slurm.cluster(answers) or pbs.cluster(answers) or gridengine.cluster(answers) or _alone(here)
     probed = {name: machine.machine(given, f"a node of partition {plain(name, 64)}") for name, given in probes.items()}
     found = described(cluster, here, probed, Known(processors, accelerators, dated))
-    notes = [*_troubles(answers), *found.notes]
+    notes = [*_troubles(answers, cluster.scheduler), *found.notes]
     if not found.partitions:
         raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])
     installed, cites, said = _installed(answers, cluster, asked.day.isoformat(), dated, host)
@@ -103,10 +103,11 @@ def _alone(here: Machine) -> Cluster:
     return Cluster("shell", (SeenPartition("local", default=True),), (node,), None, ALONE, ALONE)
 
 
-def _troubles(answers: Mapping[str, Answer]) -> Iterator[str]:
-    """A note for each command that failed; a command that is not installed gets none."""
-    for answer in answers.values():
-        if answer.trouble and answer.trouble != NOT_THERE:
+def _troubles(answers: Mapping[str, Answer], scheduler: str) -> Iterator[str]:
+    """A note for each command that failed; a command that is not installed gets none, nor does one that is of another scheduler."""
+    for name, answer in answers.items():
+        foreign = scheduler == "gridengine" and name.startswith("qstat")  # its qstat does not take the options of that of PBS
+        if answer.trouble and answer.trouble != NOT_THERE and not foreign:
             yield f"{answer.command}: {plain(answer.trouble)}"
 
 

@@ -53,12 +53,24 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Difference]:
         yield Difference(f"{at}.nodes", stored.nodes, seen.nodes)
         yield Difference(f"{at}.max_nodes", stored.max_nodes, seen.max_nodes)
         yield Difference(f"{at}.default", stored.default, seen.default)
+    for sizes in seen.queues:
+        least = min((one.min_nodes for one in stored.queues if one.name == sizes.name), default=1)
+        yield Difference(f"{at}.min_nodes", least, sizes.min_nodes)
+    if seen.qos:
+        yield Difference(f"{at}.qos", (queue and queue.qos) or stored.qos, seen.qos)
     for name in sorted(seen.node.model_fields_set - {"numa_modes"}):
-        yield Difference(f"{at}.node.{name}", getattr(stored.node, name), getattr(seen.node, name))
+        was, now = getattr(stored.node, name), getattr(seen.node, name)
+        if name != "usable_memory_gb" or was != _cut(now):
+            yield Difference(f"{at}.node.{name}", was, now)
     if seen.node.numa_modes:
         yield Difference(f"{at}.node.numa_modes", stored.node.standard_numa_domains, seen.node.standard_numa_domains)
     if stored.node.accelerators and not seen.node.accelerators:
         yield Difference(f"{at}.node.accelerators", stored.node.accelerators, None)
+
+
+def _cut(memory: float) -> float:
+    """As earlier versions entered the memory for jobs, which is no change of the machine."""
+    return int(memory * 10) / 10
 
 
 def _listed(at: str, stored: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[Difference]:

@@ -106,7 +106,7 @@ def _conditions(cluster: Cluster) -> tuple[str, ...]:
         for text in () if seen.closed else seen.conditions:
             where.setdefault(plain(text, 200), []).append(plain(seen.name, 64))
     return tuple(
-        f"{text} (partition {', '.join(names)}) cannot be entered: requests, or mandatory_directives, have to comply with it"
+        f"{text} (partition {', '.join(names)}) is not entered: requests, or mandatory_directives, have to comply with it"
         for text, names in where.items()
     )
 
@@ -126,6 +126,9 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
     topology = _topology(kind.nodes[0], own)
     node = {**topology, **_node(kind, machine, topology, taken=bool(said)), "processor": processor.name}
     node |= {"accelerator": accelerator.name, "accelerators": kind.nodes[0].gpus[0][1]} if accelerator else {}
+    there, least = kinds.count(kind.nodes), kind.partition.min_nodes or 1
+    if there < least:
+        return Found(notes=(f"{kind.label} is left out: a job there has {least} nodes or more, and of these there are {there}",))
     partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
     if fault := _fault(partition):
         return Found(notes=(f"{kind.label} is left out: {fault}",))
@@ -167,6 +170,7 @@ def _reserved(kind: Kind, topology: Mapping[str, int | None]) -> int:
     first, most, cores = kind.nodes[0], kind.partition.max_cpus, topology["cores"]
     if not (most and cores):
         return first.reserved_cores
+    most = min(most, first.cpus or most)  # the hosts of a queue of Grid Engine may have fewer slots than others
     given = most // (topology["threads_per_core"] or 1) if _threads_are_cpus(first, topology) else most
     return max(first.reserved_cores, cores - max(given, 1))
 

@@ -90,7 +90,7 @@ class Prediction(Document):
     per_unit: float | None = None
     """Predicted value for one epoch, step or run (see ``per``), in ``unit``."""
     per: str | None = None
-    """What ``per_unit`` refers to: an epoch, a step, a run."""
+    """What ``per_unit`` refers to: an epoch (of inference: a pass over the data), a step, a run."""
     basis: Basis = "none"
     """The evidence for the number; ``transferred``: similar runs; ``none``: no number."""
     model: str | None = None

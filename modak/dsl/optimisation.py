@@ -74,6 +74,8 @@ class Optimisation(Document):
     """Name of the framework plug-in; written as the key of the chosen section."""
     options: SerializeAsAny[FrameworkOptions] = FrameworkOptions()
     """The framework plug-in's own options."""
+    written: str | None = Field(default=None, exclude=True)
+    """The path of these options in the document that was sent."""
     further: Mapping[Name, SerializeAsAny[FrameworkOptions]] = {}
     """Options of what stands beside the framework, by plug-in: OpenMP in an MPI application."""
     objective: Objective = Objective()

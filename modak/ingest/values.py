@@ -53,12 +53,12 @@ def reader(column: str, now: datetime) -> Reader:
 def cell(value: Any) -> str:
     """A value as it is written: nothing for what is unknown, numbers in full, instants in ISO 8601.
 
-    >>> cell(None), cell(True), cell(0.1)
-    ('', 'true', '0.1')
+    >>> cell(None), cell(True), cell(0.1), cell(datetime(2026, 3, 1, tzinfo=UTC))
+    ('', 'true', '0.1', '2026-03-01T00:00:00Z')
     """
     if isinstance(value, bool):
         return str(value).lower()
-    return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)
+    return "" if value is None else value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
 
 
 def is_placeholder(column: str, text: str, meaningful: Mapping[str, tuple[str, ...]]) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 from packaging.version import Version
 
 from modak import plugins
+from modak.choosing.memory import needed_gb
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, bound_mpi, gpu_vendor
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution, mpi_asked
@@ -53,8 +54,9 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
     """The common part of the jobs of a chosen shape on a number of nodes. Of the request it depends on the essence alone."""
     resources = _resources(request, target, shape, nodes)
     launcher, why = choose_launcher(request, target, resources.ranks)
-    container = _container(request, target, software, bound_mpi(target, shape, request))
-    mpi, own = _mpi(target, shape, container), own_family(container) if target.host_mpi else None
+    container = _container(request, target, shape, software)
+    own = own_family(container) if target.host_mpi and launcher != "torchrun" else None
+    mpi = _mpi(target, shape, own)
     spec = JobSpec(
         command=(),
         resources=resources,
@@ -72,7 +74,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         distribution=distribution(request),
     )
     spec, ssh = _without_ssh(spec, target)
-    warnings = (*_too_old(spec, software), *_own_layer(request, software), *_unlisted(target, shape, spec))
+    warnings = (*_too_old(spec, software), *_own_layer(request, software), *_unlisted(request, target, shape, spec))
     return Configured(spec, launcher, (why, *ssh, *_numa(target, shape)), warnings)
 
 
@@ -143,18 +145,20 @@ def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
     )
 
 
-def _unlisted(target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if the system file does not list the layout's MPI (launcher and modules are then those of another) or the image's."""
-    usual, label, own = target.host_mpi, shape.mpi, own_family(spec.container)
+def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if the system file lists no MPI that starts the image's, or not the layout's: launcher and modules are then of another."""
+    usual, asked, own = target.host_mpi, mpi_asked(request), own_family(spec.container)
     lists = f"the system file of {target.title} does not list"
     if usual is None or spec.launcher in ("none", "torchrun"):
         return ()
+    unlike = asked if target.runtime and asked and not compatible(asked, usual.family) else None  # else candidates have warned
+    label = shape.mpi or unlike
     if own and spec.launcher_flavour is None:
         stops = {"mpirun": f"mpirun is not that of {TITLES.get(own, own)}", "srun": f"Slurm does not offer {spec.pmi}"}
         if spec.launcher not in stops:
             return ()
         text = f"{lists} {TITLES.get(own, own)} ([[mpi]]), which is in the image: the job stops where {stops[spec.launcher]}"
-    elif label and not target.mpi_called(label):
+    elif label and not own and not target.mpi_called(label):
         text = f"{lists} {label} ([[mpi]]): the job is set up for its default, {' '.join(filter(None, (usual.family, usual.version)))}"
     else:
         return ()
@@ -197,7 +201,7 @@ def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Re
         oversubscribed=_oversubscribed(target, shape),
         node_cores=node.usable_cores if node else None,
         total_ranks=total_ranks(request, shape, nodes),
-        memory_share=_memory_share(node, shape.ranks_per_node * cores) if node else None,
+        memory_share=_memory_share(node, shape.ranks_per_node * cores, needed_gb(request, shape.ranks_per_node)) if node else None,
     )
 
 
@@ -213,9 +217,10 @@ def _cores_per_rank(request: Request, node: Node | None, shape: Shape) -> int:
     return max(cores, there // shape.ranks_per_node)
 
 
-def _memory_share(node: Node, cores: int) -> int | None:
-    """Bytes of what jobs may use of a node that belong to some of its cores, where that is known."""
-    return int(node.usable_memory_gb * 10**9 * min(1, cores / node.usable_cores)) if node.usable_memory_gb else None
+def _memory_share(node: Node, cores: int, needed: float) -> int | None:
+    """Bytes of what jobs may use of a node that belong to some of its cores, where that is known; more if more GB are ``needed``."""
+    share = node.usable_memory_gb * min(1, cores / node.usable_cores) if node.usable_memory_gb else None
+    return int(max(share, needed) * 10**9) if share else None
 
 
 def _oversubscribed(target: Target, shape: Shape) -> bool:
@@ -309,29 +314,31 @@ def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word,
     return bare, (Notice(field="application.executable", message=f"{how}: {done}"),)
 
 
-def _mpi(target: Target, shape: Shape, container: Container | None) -> HostMpi | None:
-    """The host's MPI library of the shape, or the system's default. Of an image whose own MPI the ranks use, the one that can start them;
-    ``None``: the system lists none."""
-    found, own = target.mpi_called(shape.mpi), own_family(container)
+def _mpi(target: Target, shape: Shape, own: str | None) -> HostMpi | None:
+    """The host's MPI library of the shape, or the system's default. If the ranks use the image's own MPI, of family ``own``, one that can
+    start them; ``None``: the system lists none."""
+    found = target.mpi_called(shape.mpi)
     if own is None or (found and compatible(own, found.family)):
         return found or target.host_mpi
-    usual = target.host_mpi
-    return target.mpi_called(own) or (usual if usual and compatible(own, usual.family) else None)
+    listed = (target.host_mpi, *(target.system.mpi if target.system else ()))
+    return target.mpi_called(own) or next((mpi for mpi in listed if mpi and compatible(own, mpi.family)), None)
 
 
-def _container(request: Request, target: Target, software: Software, bound: HostMpi | None) -> Container | None:
+def _container(request: Request, target: Target, shape: Shape, software: Software) -> Container | None:
+    """The image and how it runs. The MPI in one that MODAK does not know is the one that the request names, else that of the results."""
     if software.reference is None or target.runtime is None:
         return None
-    labels = software.image.labels if software.image else None
+    known = software.image.labels if software.image else software.recipe
+    told = mpi_asked(request) or (shape.mpi if shape.mpi_from == "container" else None)
     return Container(
         runtime=target.runtime.name,
         reference=software.reference,
         file=software.file,
         policy=target.runtime,
         gpu_vendor=software.gpu_vendor,
-        host_mpi=bound,
-        mpi=labels.mpi if labels else mpi_family(mpi_asked(request)),
-        mpi_version=labels.mpi_version if labels else None,
+        host_mpi=bound_mpi(target, shape, request),
+        mpi=known.mpi if known else mpi_family(told),
+        mpi_version=known.mpi_version if known else None,
         to_build=software.recipe is not None,
         digest=software.image.digest if software.image and "://" not in software.image.reference else None,
     )

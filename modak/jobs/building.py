@@ -41,7 +41,7 @@ def definition_of(software: Software, target: Target) -> tuple[str, str]:
 def _on_one_node(target: Target) -> Target:
     """The target without the queue or quality of service that the request names, if that takes larger jobs only; the system's default
     partition, if all queues do."""
-    if target.system and target.partition and target.partition.queues and not target.partition.queues_for(1):
+    if target.system and target.partition and target.is_recorded and target.partition.queues and not target.partition.queues_for(1):
         usual = target.system.default_partition
         return replace(target, partition=usual, scheduler_partition=None if usual.queues else usual.queue or usual.name, qos=None)
     larger = [queue for queue in (target.partition.queues if target.partition else ()) if queue.min_nodes > 1]

@@ -115,7 +115,7 @@ class Container:
     host_mpi: HostMpi | None = field(default=None, hash=False)
     """The host MPI that is bound over the container's; ``None``: the container's own."""
     mpi: str | None = None
-    """The MPI family in the image, according to its label."""
+    """The MPI family in the image, by its label or recipe, else by the request or results."""
     mpi_version: str | None = None
     to_build: bool = False
     """The image does not exist yet: the build job makes it."""

@@ -47,7 +47,11 @@ def _wrong_queue(request: Request, decision: Decision) -> tuple[Notice, ...]:
     named = target.queue_for(nodes)
     if named is None or named.min_nodes <= nodes <= named.max_nodes:
         return ()
-    others = dict.fromkeys(queue.name for queue in queues if queue.min_nodes <= nodes <= queue.max_nodes)
+    others = dict.fromkeys(
+        f"{queue.name} (qos {queue.qos})" if queue.name == named.name else queue.name
+        for queue in queues
+        if queue.min_nodes <= nodes <= queue.max_nodes
+    )
     instead = f"; {' and '.join(others)} would take it" if others else ""
     sizes = f"{named.min_nodes} to {named.max_nodes} nodes"
     text = f"queue {named.name} of {target.title} takes jobs of {sizes}, but this one has {nodes}: the scheduler will reject it{instead}"

@@ -34,7 +34,8 @@ def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], pa
     if wanted is None:
         return Read({}, notes, faults)
     own, beside, last = _beside(wanted, options, variants, path)
-    return Read({"framework": wanted.name, "options": own, "further": beside}, notes + last, faults)
+    written = next((join(path, label(key)) for key, variant in variants.items() if variant.name == wanted.name), None)
+    return Read({"framework": wanted.name, "options": own, "further": beside, "written": written}, notes + last, faults)
 
 
 def _bare(key: Any) -> str:

@@ -66,7 +66,7 @@ class Table(NamedTuple):
     scatter: Scatter | None
 
 
-FIT_VERSION = 10
+FIT_VERSION = 11
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -155,7 +155,9 @@ def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     by_series: dict[str, list[tuple[Cell, merging.Destination]]] = defaultdict(list)
     for cell in _with_start(given):
         for to in destinations[cell.series.model_dump_json()]:
-            by_series[to.series.model_dump_json()].append((cell, to))
+            told = _of_samples(cell, to) if to.of_steps else (cell, to)
+            if told:
+                by_series[to.series.model_dump_json()].append(told)
     return tuple(one for members in by_series.values() for one in _gathered(members))
 
 
@@ -167,13 +169,28 @@ def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
     for whole, part in startup.pairs([next(iter(of.values())).series for of in by_series.values()]):
         walls, speeds = (by_series[key.model_dump_json()] for key in (whole, part))
         both = walls.keys() & speeds.keys()
-        if any(startup.of_a_part(walls[layout].values, speeds[layout].values, part) for layout in both):
+        medians = ([float(np.median(of[layout].values)) for layout in both] for of in (walls, speeds))
+        if both and startup.maybe_part(part) and startup.of_a_part(*medians):
             continue
         for layout in both:
             wall, speed = walls[layout], speeds[layout]
             left = startup.left(wall.values, wall.ids, speed.values, speed.ids, part)
             speeds[layout] = replace(speed, starting=array("d", left))
     return (cell for of in by_series.values() for cell in of.values())
+
+
+def _of_samples(cell: Cell, to: merging.Destination) -> tuple[Cell, merging.Destination] | None:
+    """Results per step as samples per second; ``None`` if they do not give the batch of a worker and the number of workers.
+
+    With the batch of each worker, a step does more work the more workers there are: its time does not show how the work scales.
+    """
+    layout = cell.layout
+    samples = (layout.batch_size or 0) * (layout.nodes or 0) * (layout.gpus_per_node or layout.ranks_per_node or 0)
+    if not samples:
+        return None
+    values = np.array(cell.values)
+    rates = samples * values if _is_rate(cell.series) else samples / (values * to.factor)
+    return replace(cell, series=to.series, values=array("d", rates)), merging.Destination(to.series)
 
 
 def _gathered(members: Sequence[tuple[Cell, merging.Destination]]) -> Iterable[Cell]:

@@ -33,6 +33,8 @@ SPELLINGS: Final[Mapping[str, Callable[[str | None], Hashable]]] = {
 """Columns in which one value has several spellings, with a function that gives the same for all of them."""
 COMPARED: Final = tuple(name for name in SeriesKey.model_fields if name not in (*OPTIONAL, *SPELLINGS, "params", "metric", "unit"))
 """Columns that are equal in all series of one run."""
+RATE: Final = ("throughput", "samples/s")
+"""Metric and unit of the rate of samples that follows from results per step."""
 MOST_RUNS: Final = 8
 """If an empty cell may belong to more runs than these, it belongs to none of them."""
 
@@ -46,6 +48,8 @@ class Destination(NamedTuple):
 
     series: SeriesKey
     factor: float = 1.0
+    of_steps: bool = False
+    """Whether the series is a rate of samples and the results tell of steps: a step has the batch of each worker."""
 
 
 def run_key(key: SeriesKey) -> Hashable:
@@ -67,6 +71,7 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
     Series of the same run have one destination, with the values of all of them. If an optional column has several values, there are several
     runs, and series in which it is empty are merged into each of them. Times of whole runs become times of their epochs or steps if such
     times were measured, too, unless their own runs also measured the speed of the work. Rates do not depend on the length of a run.
+    Results per step are also rates of samples, unless the rate itself was measured.
     """
     by_run: dict[Hashable, dict[str, SeriesKey]] = defaultdict(dict)
     for key in keys:
@@ -75,7 +80,7 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
     for group in by_run.values():
         metrics = {key.metric for key in group.values()}
         if len(group) == 1:
-            found.update((name, (_per_part(key, metrics),)) for name, key in group.items())
+            found.update((name, _with_rate((_per_part(key, metrics),))) for name, key in group.items())
             continue
         timed = {id(wall) for wall, work in startup.pairs([*group.values()]) if not startup.maybe_part(work)}
         groups: dict[Hashable, dict[str, Destination]] = defaultdict(dict)
@@ -83,9 +88,18 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
             destination = Destination(key) if id(key) in timed else _per_part(key, metrics)
             series = destination.series
             groups[(series.metric, series.unit, *sorted(series.params.items()))][name] = destination
+        rated = any((one.series.metric, one.series.unit) == RATE for members in groups.values() for one in members.values())
         for members in groups.values():
-            found.update(_merged_by_run(members))
+            merged = _merged_by_run(members)
+            found.update(merged if rated else {name: _with_rate(several) for name, several in merged.items()})
     return found
+
+
+def _with_rate(several: tuple[Destination, ...]) -> tuple[Destination, ...]:
+    """The destinations; for those of steps, also the rate of samples in these steps."""
+    of_steps = (one for one in several if metric(one.series.metric, one.series.unit).per == "step")
+    name, unit = RATE
+    return *several, *(Destination(one.series.model_copy(update={"metric": name, "unit": unit}), one.factor, True) for one in of_steps)
 
 
 def destinations_by_number(known: Mapping[int, SeriesKey]) -> Mapping[int, tuple[Destination, ...]]:

@@ -6,6 +6,7 @@ step or of all its work. The rest is start-up: reading data, compiling, the firs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -63,9 +64,15 @@ def pairs(keys: Sequence[SeriesKey]) -> Iterator[tuple[SeriesKey, SeriesKey]]:
                 yield from ((wall, one) for one in members if one is not wall and work(one))
 
 
-def of_a_part(wall: Sequence[float], time: Sequence[float], series: SeriesKey) -> bool:
-    """Whether ``time``, the values of ``series`` in one layout, are of a part of the work of the runs that took ``wall``."""
-    return maybe_part(series) and bool(np.median(wall) > SAME_TIME * np.median(time))
+def of_a_part(walls: Sequence[float], times: Sequence[float]) -> bool:
+    """Whether times that :func:`may be of a part <maybe_part>` are not those of the work, by the total time in the same layouts.
+
+    They are not if somewhere most of the time is something else (``io_time``), unless that stays while they shrink, as a start-up does.
+    """
+    whole, part = np.array(walls), np.array(times)
+    rest = whole - part
+    stays = rest.min() > 0 and math.log(rest.max() / rest.min()) < math.log(part.max() / part.min()) / 2
+    return not stays and bool((whole > SAME_TIME * part).any())
 
 
 def left(

@@ -57,6 +57,9 @@ class Scheduler(Protocol):
     def directives(self, job: JobSpec) -> Directives:
         """The header lines of a job, without the prefix, with those that the site requires: :func:`modak.schedulers.header.with_site`."""
 
+    def array(self, indices: str) -> str | None:
+        """A job array of these indices in its own words; ``None``: it does not take it, and a warning of :meth:`directives` says so."""
+
     def signals(self, job: JobSpec) -> bool:
         """Whether it can send the signal before the time limit to the script alone. If not, a timer in the script does."""
 

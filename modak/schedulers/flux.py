@@ -53,6 +53,10 @@ class Flux:
         chosen = (*options(table), *waits, *_environment(job))
         return with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
 
+    def array(self, indices: str) -> str | None:
+        """None."""
+        return None
+
     def signals(self, job: JobSpec) -> bool:
         """Never to the script alone: by version, its signals reach the ranks, both, or neither; TERM, INT and HUP end the script."""
         return False

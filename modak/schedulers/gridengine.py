@@ -76,6 +76,10 @@ class GridEngine:
         rest = [option for option in header.options if option[0] != "-pe"]
         return checked(Directives((*rest, *_slots(job, named or USUAL)), header.warnings))
 
+    def array(self, indices: str) -> str | None:
+        """One range, from 1."""
+        return _array(indices)
+
     def signals(self, job: JobSpec) -> bool:
         """Never to the script alone: at a soft limit (``s_rt``) every process of the job gets USR1."""
         return False

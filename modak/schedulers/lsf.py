@@ -72,6 +72,10 @@ class Lsf:
         chosen = (*((flag, value) for flag, value in table if value), *events, *exclusive, *again)
         return with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
 
+    def array(self, indices: str) -> str | None:
+        """``[indices]%limit``, from 1."""
+        return _array(indices)
+
     def signals(self, job: JobSpec) -> bool:
         """Never to the script alone: a warning action (``-wa``) reaches every process of the job."""
         return False

@@ -46,6 +46,10 @@ class PbsPro:
         chosen = (*((flag, value) for flag, value in table if value), *common_options(again))
         return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "PBS Pro")), asking=ASKING)
 
+    def array(self, indices: str) -> str | None:
+        """One range of at least two indices."""
+        return _array(indices)
+
     def signals(self, job: JobSpec) -> bool:
         """Never."""
         return False

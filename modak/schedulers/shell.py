@@ -50,6 +50,10 @@ class Shell:
             found.append(note("nodes", f"a plain shell reserves no nodes: the launcher must find all {has.nodes} itself"))
         return Directives((), tuple(found))
 
+    def array(self, indices: str) -> str | None:
+        """None."""
+        return None
+
     def signals(self, job: JobSpec) -> bool:
         """Never."""
         return False

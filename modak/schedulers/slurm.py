@@ -84,6 +84,10 @@ class Slurm:
             return with_site(_of_all_nodes(job), chosen, _warnings(job), SYNONYMS, ASKING - {"--ntasks"})
         return with_site(job, chosen, _warnings(job), SYNONYMS, ASKING)
 
+    def array(self, indices: str) -> str | None:
+        """Any."""
+        return indices
+
     def signals(self, job: JobSpec) -> bool:
         """With ``--signal=B:``, to the script alone."""
         return True

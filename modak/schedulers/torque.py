@@ -49,6 +49,10 @@ class Torque:
         chosen = (*((flag, value) for flag, value in table if value), *exclusive, *common_options(job))
         return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque")), asking=ASKING)
 
+    def array(self, indices: str) -> str | None:
+        """Ranges and lists, without steps."""
+        return _array(indices)
+
     def signals(self, job: JobSpec) -> bool:
         """Never."""
         return False

@@ -31,7 +31,8 @@ def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Li
     before = (*launcher.words(job, scheduler, ()), *job.launcher_options)
     program: tuple[Word, ...] = ("bash", "-c", word(variable("MODAK_PROBE")), "probe", str(has.cores_per_rank))
     starts = command_line((*before, *program), (len(before),))
-    advice = "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
+    fewer = "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
+    advice = f"{fewer}; without any counts above, the launcher could not start the ranks: see its own message"
     return (
         comment("each rank counts the CPUs that it is bound to; the output shows how many ranks have each binding"),
         comment("shellcheck disable=SC2016"),

@@ -45,8 +45,10 @@ _MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
 """
-_WHOLE: Final = ' && test -z "${MODAK_STOPPED:-}"'
+_NOT_STOPPED: Final = ' && test -z "${MODAK_STOPPED:-}"'
 """Otherwise the run may not have done the whole workload."""
+_FIRST: Final = ' && test "${SLURM_RESTART_COUNT:-0}" -eq 0'
+"""A requeued job may have continued from a checkpoint."""
 _PRINTED: Final = """        results+="$(modak_metric)"
 """
 _FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
@@ -98,7 +100,8 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
         return ()
     number = _number(scheduler.job_id) if scheduler.job_id else ours('MODAK_JOB="$$"')
     told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
-    written = _written(job, report, scheduler, told) if reports and report else ()
+    whole = (_NOT_STOPPED if told else "") + (_FIRST if job.attributes.requeue and scheduler.name == "slurm" else "")
+    written = _written(job, report, scheduler, whole) if reports and report else ()
     where = (_HERE, number) if reports or job.staging else ()
     title = "at exit, however the job ends"
     if reports and report:
@@ -117,16 +120,21 @@ def reported(job: JobSpec) -> bool:
 
 
 def task(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
-    """A suffix for names, different for each task of a job array; ``-0`` if the scheduler did not take the array."""
-    return ("-", Expansion(f"{scheduler.array_index}:-0")) if job.attributes.array and scheduler.array_index else ()
+    """A suffix for names, different for each task of a job array that the scheduler takes; ``-0`` if the script runs without it."""
+    return ("-", Expansion(f"{scheduler.array_index}:-0")) if is_array(job, scheduler) else ()
 
 
-def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> tuple[Line, ...]:
-    """Variables and functions of the report. ``told``: whether the application may get a signal before the time limit."""
+def is_array(job: JobSpec, scheduler: Scheduler) -> bool:
+    """Whether the scheduler starts the script as a job array."""
+    return bool(job.attributes.array and scheduler.array_index and scheduler.array(job.attributes.array))
+
+
+def _written(job: JobSpec, report: Report, scheduler: Scheduler, whole: str) -> tuple[Line, ...]:
+    """Variables and functions of the report. ``whole``: further conditions under which the run has done the whole workload."""
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
     pattern = report.pattern if named else None
-    measured = _MEASURED % (_WHOLE if told else "")
+    measured = _MEASURED % whole
     folder = _FOLDER if report.file and "/" in report.file else ""
     printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), ours(_METRIC)) if pattern else ()
     return (

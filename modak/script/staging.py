@@ -13,7 +13,7 @@ from modak.errors import Conflict
 from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, Part, command_line, comment, export, named, need, needed, parts, run, variable, word
-from modak.script.ending import NOW, task
+from modak.script.ending import NOW, is_array, task
 from modak.script.parts import section
 from modak.script.shelltext import ours
 from modak.text.words import shell, variables
@@ -143,11 +143,9 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
 
 def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
     """A warning for each place that all jobs of an array copy to: their files would replace each other."""
-    copies = job.staging.out if job.staging and job.attributes.array and scheduler.array_index else ()
+    copies = job.staging.out if job.staging and is_array(job, scheduler) else ()
     own = {scheduler.array_index, scheduler.job_id if scheduler.name not in _ONE_NUMBER else None}
     shared = (copy for copy in copies if not own & set(variables((copy.outside,))))
-    if copies and any(said.field == "job_options.job_array" for said in scheduler.directives(job).warnings):  # it is left out
-        return ()
     why = f"all jobs of the array copy there: put ${{{scheduler.array_index}}} into the path"
     return tuple(Notice(field="application.stage_out", message=f"{shell(copy.outside)}: {why}") for copy in shared)
 

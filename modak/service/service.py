@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -171,7 +171,7 @@ class Service:
         """A page of the results that were replaced, the last first: when, by whom and from which file."""
         return records.page(self.store.replaced(filters, cursor, limit), records.replaced)
 
-    def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Iterator[dict[str, str]]]:
+    def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:
         """All results that match the filters: the columns, and rows of text."""
         export = self.store.export_rows(filters)
         return export.columns, export.rows

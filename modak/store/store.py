@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection, Engine, select
 
@@ -362,7 +361,7 @@ class Store:
         return Builds(self.engine)
 
 
-def _until_read(export: Export, kept: ExitStack) -> Any:
+def _until_read(export: Export, kept: ExitStack) -> Generator[dict[str, str]]:
     with kept:
         yield from export.rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -85,7 +85,8 @@ class Export:
     """Results as rows of text in the columns of the results table, read while they are iterated."""
 
     columns: tuple[str, ...]
-    rows: Iterator[dict[str, str]]
+    rows: Generator[dict[str, str]]
+    """Until they are read to the end, or closed, they hold a connection."""
 
 
 @dataclass(frozen=True)

@@ -214,6 +214,7 @@ def test_knowledge_is_removed_by_administrators(site: Site, system: dict[str, An
         ("rules", {**RULE, "environment": {"PATH": "/pwned"}}, "environment.PATH"),
         ("rules", {**RULE, "name": "x\n#SBATCH --wrap=pwned"}, "letters, digits"),
         ("rules", {**RULE, "environment": {}}, "adds nothing"),
+        ("rules", {**RULE, "when": {"application_version": ">=2"}}, "never hold"),
         ("rules", {**RULE, "environment": {}, "script": " \n"}, "adds nothing"),
         ("rules", {**RULE, "script": "rm -rf {{ undefined }}/*"}, "placeholder"),
         ("rules", "text", "rules"),

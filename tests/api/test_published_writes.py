@@ -338,6 +338,7 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("/scripts", "conditions/application/feature", {"xla": True, "ngraph": True}, "conditions.application.feature.ngraph"),
     ("/scripts", "conditions/application/feature", {"version": ">=2"}, "conditions.application.feature.version"),
     ("/scripts", "conditions/application/feature", {"nodes": 2}, "conditions.application.feature.nodes"),
+    ("/scripts", "conditions/application", {"name": "solver", "feature": {"version": "2"}}, "conditions.application.feature.version"),
     ("/scripts", "conditions/infrastructure/storage_class", "fast", "conditions.infrastructure.storage_class"),
     ("/scripts", "data/stage", "during", "data.stage"),
     ("/scripts", "data/raw", None, "data.raw"),

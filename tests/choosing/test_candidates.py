@@ -12,9 +12,9 @@ from hypothesis import given as over
 from hypothesis import strategies as st
 
 from modak.choosing.candidates import Candidates, enumerate_candidates, node_grid
-from modak.dsl import Request
+from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.facts import Facts, Layout, Queue, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import recommend
 from modak.perfmodel import fit
@@ -187,16 +187,26 @@ def test_runs_on_gpus_keep_them_where_the_system_is_not_described(kind: str | No
     assert {shape.gpus_per_node for shape in shapes} == {gpus}
 
 
-@pytest.mark.parametrize(("options", "ranks"), [({"jax": {}}, {1}), ({"pytorch": {"distribution": "ddp"}}, {1, 4})])
+@pytest.mark.parametrize(
+    ("options", "ranks"),
+    [
+        ({"jax": {}}, {1}),
+        ({"pytorch": {}}, {1}),
+        ({"pytorch": {"distribution": "ddp"}}, {1, 4}),
+        ({"pytorch": {}, "config": {"distributed_training": True}}, {1, 4}),
+    ],
+)
 def test_one_rank_that_drove_several_gpus_does_so_again(options: dict[str, Any], ranks: set[int]) -> None:
-    """Four ranks would all take the four GPUs; but one rank of DDP would leave three of them idle, whatever the accounting counted."""
+    """Four ranks would all take the four GPUs; but one rank of DDP, or of torchrun on several nodes, would leave three of them idle,
+    whatever the accounting counted."""
     series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
     ways = [Layout(nodes=1, ranks_per_node=1, gpus_per_node=gpus) for gpus in (1, 4)]
     curves = fit([Result(series=series, layout=one, value=10.0 / (one.gpus_per_node or 1)) for one in ways])
     wanted = {"app_type": "ai_training", "ai_training": options}
     request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
-    shapes = enumerate_candidates(request, Target(system=None, name="here"), curves).shapes
-    assert {shape.ranks_per_node for shape in shapes} == ranks
+    found = enumerate_candidates(request, Target(system=None, name="here"), curves)
+    assert {shape.ranks_per_node for shape in found.shapes} == ranks
+    assert any("with a rank for each GPU" in line for line in found.decisions) == (4 in ranks)
 
 
 @pytest.mark.parametrize(("asked", "found"), [("2.9.1", {"2.9.1"}), ("2.*", {"2.0.0", "2.9.1"}), ("3.0", {"2.0.0", "2.9.1"})])
@@ -296,6 +306,20 @@ def test_every_node_count_that_a_queue_takes_is_in_reach(known: Known) -> None:
     assert set(range(1, 65)) <= set(nodes.tolist())
 
 
+@pytest.mark.parametrize(
+    ("sizes", "found"), [([(1, 4), (60, 100)], {*range(1, 5), *range(60, 65)}), ([(5000, 6000)], set(range(1, 65)))], ids=["gap", "none"]
+)
+def test_node_counts_that_no_queue_takes_are_left_out(known: Known, sizes: list[tuple[int, int]], found: set[int]) -> None:
+    """Such a job would be rejected. Of a queue for more nodes than there are, all counts remain, and a warning says so."""
+    request, facts = normalise({"job": {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "3dgan"}}}).request, known("3dgan")
+    here = resolve(request, facts)
+    queues = tuple(Queue(name=f"q{few}", min_nodes=few, max_nodes=most) for few, most in sizes)
+    assert here.partition is not None
+    here = replace(here, partition=here.partition.model_copy(update={"queues": queues, "nodes": 200}))
+    nodes = enumerate_candidates(request, here, facts.models).nodes[0]
+    assert {count for count in nodes.tolist() if count <= 64} == found
+
+
 def test_the_queue_that_the_request_names_limits_its_nodes(known: Known) -> None:
     """SuperMUC-NG's general takes 17 to 768, also where nothing is known of the application."""
     named = {"partition": "general"}
@@ -325,6 +349,20 @@ def test_topology_gives_the_layout_where_nothing_was_measured(
 ) -> None:
     """A rank a NUMA domain, core or GPU; threads on the cores of each, and on none of those that go with GPUs of other jobs."""
     assert layouts(candidates(known, system, **job)) == {layout}
+
+
+@pytest.mark.parametrize(("measured", "asked", "found"), [((4, 3, 4), 2, (2, 3, 2)), ((8, 1, 4), 2, (4, 1, 2)), ((1, 12, 1), 4, (4, 3, 4))])
+def test_layouts_measured_on_more_or_fewer_gpus_keep_their_ranks_per_gpu(
+    known: Known, measured: tuple[int, ...], asked: int, found: tuple[int, ...]
+) -> None:
+    """And their threads, as far as there are cores: an MPI program got one thread for each rank, and its cores stayed idle."""
+    facts, names = known("nobody-ran-this"), ("ranks_per_node", "threads_per_rank", "gpus_per_node")
+    series = SeriesKey(application="solver", system="skylake-bronze-1080ti", metric="wall_time", unit="s")
+    layout = Layout(nodes=1, **dict(zip(names, measured, strict=True)))
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "job_options": {"request_gpus": asked}}
+    request = normalise({"job": {**job, "target": {"name": series.system}}}).request
+    curves = fit([Result(series=series, layout=layout, value=10.0)])
+    assert layouts(enumerate_candidates(request, resolve(request, facts), curves)) == {found}
 
 
 def test_without_evidence_one_node_is_asked_for(known: Known) -> None:
@@ -386,6 +424,13 @@ def test_a_partition_that_is_not_recorded_limits_nothing(known: Known) -> None:
     assert candidates(known, "hlrs-testbed", job_options={"partition": "other", "node_count": 100}).nodes[0].tolist() == [100]
 
 
+def test_ranks_and_memory_on_a_partition_that_is_not_recorded_are_as_requested(known: Known) -> None:
+    """Its nodes may be more, and larger."""
+    asked = {"partition": "other", "process_count_per_node": 40, "minimum_memory_per_processor": "100 GB"}
+    found = candidates(known, "hlrs-testbed", application__app_type="mpi", application__mpi_ranks=4000, job_options=asked)
+    assert found.nodes[0].tolist() == [100]
+
+
 def test_memory_for_each_core_that_a_node_does_not_have_is_refused(known: Known) -> None:
     """48 ranks on the 77 GB of a thin node; 38 of them would have it."""
     asked = {"process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"}
@@ -401,10 +446,10 @@ def test_what_does_not_fit_the_usable_memory_is_no_candidate(known: Known) -> No
 
 
 def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:
-    """The line names need and supply."""
+    """The line names need and supply, and the field that asks for too much: here not the memory of cores."""
     workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 90}}
-    with pytest.raises(Infeasible, match=r"90 GB per node are needed .* 77 GB usable"):
-        candidates(known, application="3dgan", optimisation=workload)
+    with pytest.raises(Infeasible, match=r"optimisation.workload: 90 GB per node are needed .* 77 GB usable"):
+        candidates(known, application="3dgan", optimisation=workload, job_options={"minimum_memory_per_processor": "1 GB"})
 
 
 def test_a_memory_limit_beyond_the_nodes_is_infeasible(known: Known) -> None:
@@ -481,6 +526,16 @@ def test_layouts_of_other_nodes_are_no_candidates(known: Known) -> None:
     """Sixty-four ranks were measured on the system, on nodes that have as many cores; these have forty."""
     request, target, facts = parted(known, "cpu")
     assert {shape.ranks_per_node for shape in enumerate_candidates(request, target, facts.models).shapes} == {40}
+
+
+@pytest.mark.parametrize(("named", "told"), [({}, True), ({"partition": "old"}, False)])
+def test_results_on_other_nodes_of_the_system_are_said_where_none_are_named(known: Known, named: dict[str, str], told: bool) -> None:
+    """Only the nodes of one partition are compared; others may cost half."""
+    request, _, facts = parted(known, "cpu")
+    request = request.model_copy(update={"job_options": JobOptions.model_validate({"node_count": 2, **named})})
+    decisions = enumerate_candidates(request, resolve(request, facts), facts.models).decisions
+    line = "partition: parted/old; name another one with results (job_options.partition) to compare: cpu"
+    assert (line in decisions) == told, decisions
 
 
 def test_times_of_other_nodes_of_a_system_are_transferred(known: Known) -> None:

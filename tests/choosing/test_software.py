@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Facts, HostMpi, Image, ImageLabels, Layout, Result, SeriesKey
+from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Layout, Result, Rule, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.perfmodel.curves import fit
@@ -180,7 +180,7 @@ def test_deepspeed_is_started_by_torchrun_and_comes_with_the_application(known: 
     without = trained(facts, distribution="DeepSpeed")
     assert "torchrun --nnodes=1 --nproc-per-node=2 " in without.texts.job_script
     (field,) = (one.field for one in without.plan.warnings if "contains deepspeed" in one.message)
-    assert field == "optimisation.app_type-ai_training.ai_framework-pytorch.distribution"
+    assert field == "optimisation.ai_training.pytorch.distribution"
     own = entry("docker://a/deep:1", framework="pytorch", version="2.13.0", accelerator="nvidia", distribution=("deepspeed",))
     holding = trained(replace(facts, images=(*facts.images, own)), distribution="deepspeed").plan
     assert holding.configuration.image == "docker://a/deep:1"
@@ -247,6 +247,21 @@ def test_an_mpi_that_the_systems_file_does_not_list_is_told(known: Known, measur
     facts = replace(facts, systems={**facts.systems, "testbed": system}, models=models)
     said = [one.message for one in optimise(normalise({"job": job}).request, facts).plan.warnings if "[[mpi]]" in one.message]
     assert [one.endswith("([[mpi]]): the job is set up for its default, mpich 4.1") for one in said] == [True] * told
+
+
+def test_rules_test_the_version_of_the_library_that_the_ranks_use(known: Known) -> None:
+    """Not that of the system's default, which counts otherwise."""
+    libraries = (HostMpi(family="intel-mpi", version="2019", default=True), HostMpi(family="openmpi", version="4.1"))
+    facts = known("nobody-ran-this")
+    system = facts.systems["hlrs-testbed"].model_copy(update={"mpi": libraries, "runtimes": ()})
+    rules = tuple(
+        Rule(name=name, title=name, when=Condition(mpi=("openmpi",), mpi_version=versions), environment={name: "1"}, source="a test")
+        for name, versions in (("OLD", "<5"), ("NEW", ">=5"))
+    )
+    wanted = {"app_type": "hpc", "hpc": {"parallelisation": "mpi", "parallelisation-mpi": {"library": "openmpi"}}}
+    job = {"application": {"executable": "./solve"}, "target": {"name": "hlrs-testbed"}, "optimisation": wanted}
+    found = optimise(normalise({"job": job}).request, replace(facts, systems={"hlrs-testbed": system}, rules=rules))
+    assert ("export OLD=1\n" in found.texts.job_script, "export NEW=1\n" in found.texts.job_script) == (True, False)
 
 
 def test_an_image_from_before_torchrun_is_warned_about(known: Known) -> None:

@@ -42,6 +42,30 @@ def answer(known: Known, results: Sequence[Result], **workload: Any) -> Recommen
     return recommend(*asked(known, results, **workload))
 
 
+def of_steps(batch: int | None) -> list[Result]:
+    """Times of a step that do not change with the nodes, as each of 48 ranks has a batch of its own."""
+    results = runs(values=(0.4, 0.4, 0.4), metric="step_time")
+    return [one.model_copy(update={"layout": one.layout.model_copy(update={"batch_size": batch})}) for one in results]
+
+
+def test_times_of_steps_with_a_batch_per_worker_are_of_fewer_steps_on_more_nodes(known: Known) -> None:
+    """By hand: 4 nodes with 48 ranks of 10 samples each need 1000 steps for the samples of an epoch."""
+    made = plan(known, of_steps(10), epochs=3, samples=1_920_000)
+    assert (made.configuration.nodes, made.prediction.per) == (4, "epoch")
+    assert made.prediction.value == pytest.approx(3 * 1000 * 0.4)
+
+
+def test_stated_steps_are_not_counted_from_the_samples(known: Known) -> None:
+    """Neither by rates that follow from times of steps."""
+    assert plan(known, of_steps(10), 4, epochs=3, samples=1_920_000, steps=50).prediction.value == pytest.approx(50 * 0.4)
+
+
+def test_without_a_batch_a_warning_says_what_gives_the_time_of_an_epoch(known: Known) -> None:
+    """Beside the steps: the batch size of the results."""
+    (warning,) = (one for one in answer(known, of_steps(None), epochs=3, samples=1_920_000).warnings if "not used" in one.message)
+    assert "load the results again with their batch_size" in warning.message
+
+
 @pytest.mark.parametrize(
     ("metric", "unit", "values", "amount", "seconds", "per"),
     [

@@ -200,6 +200,13 @@ def test_a_partition_for_larger_jobs_has_their_sizes() -> None:
     assert drift(found.system, found.system) == ()
 
 
+def test_nodes_that_are_too_few_for_any_job_are_left_out() -> None:
+    """Of the two kinds, one has two nodes."""
+    found = limited("MinNodes=3")
+    assert {one.name for one in found.system.partitions} == {"batch", "gpu.v100"}
+    assert "partition batch-kind2 is left out: a job there has 3 nodes or more, and of these there are 2" in found.notes
+
+
 def test_cores_that_a_partition_may_not_use_are_reserved() -> None:
     """Slurm counts threads here: 40 of them are 20 of the 40 cores."""
     assert partition(limited("MaxCPUsPerNode=40"), "batch").node.usable_cores == 20
@@ -215,7 +222,7 @@ def test_who_may_use_a_partition_is_said() -> None:
     """The only quality of service that is allowed is entered; for other conditions there is no field."""
     found = limited("AllowQos=long AllowAccounts=chem ReqResv=YES QoS=N/A DefMemPerCPU=500")
     assert partition(found, "batch").qos == "long"
-    said = [note.split(" (partition batch)")[0] for note in found.notes if "cannot be entered" in note]
+    said = [note.split(" (partition batch)")[0] for note in found.notes if "is not entered" in note]
     assert said == ["AllowAccounts=chem", "ReqResv=YES", "DefMemPerCPU=500"]
 
 
@@ -274,6 +281,19 @@ def test_grid_engine_has_queues_and_hosts() -> None:
     assert [(node.name, node.partitions, node.cpus) for node in cluster.nodes] == [("c1", ("main", "debug"), 48), ("c2", ("main",), 48)]
     first = cluster.nodes[0]
     assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb) == (2, 48, 2, 134.7)
+
+
+def test_the_pbs_commands_of_grid_engine_are_not_in_trouble() -> None:
+    """Its qstat refuses the options of that of PBS."""
+    given = answers({"qhost": "qhost-gridengine.txt", **XEON}) | {"qstat": Answer("qstat -Qf", trouble="exit status 1")}
+    assert not [note for note in describe(given, {}, Asked("c1", DAY), PROCESSORS, ACCELERATORS).notes if "exit status" in note]
+
+
+def test_hosts_of_grid_engine_have_their_own_slots() -> None:
+    """Most hosts of the queue give 16 slots, whatever one gives: a job of more would never start."""
+    host = "{} lx-amd64 96 2 48 96 0.01 125.5G 2.9G 4.0G 0.0\n   main BIP 0/0/{}\n"
+    found = seen(XEON, host="c1", qhost="".join(host.format(*one) for one in (("c1", 16), ("c2", 16), ("c3", 48))))
+    assert partition(found, "main").node.usable_cores == 16
 
 
 def test_the_pbs_commands_that_slurm_brings_are_not_pbs() -> None:
@@ -477,6 +497,29 @@ def test_the_same_machine_has_not_drifted() -> None:
     """A stored system against itself, seen again."""
     found = seen({**MIXED, **XEON}).system
     assert drift(found, found) == ()
+
+
+def test_memory_that_was_entered_without_its_hundredths_has_not_drifted() -> None:
+    """As earlier versions entered it; more than there is has."""
+    now = seen({**MIXED, **XEON}).system
+    node = now.partitions[0].node
+
+    def differing(stored: float) -> int:
+        told = now.partitions[0].model_copy(update={"node": node.model_copy(update={"usable_memory_gb": stored})})
+        return len(drift(now.model_copy(update={"partitions": (told, *now.partitions[1:])}), now))
+
+    assert (node.usable_memory_gb, differing(200.2), differing(200.3)) == (200.23607296, 0, 1)
+
+
+def test_a_changed_size_of_jobs_is_drift() -> None:
+    """And a quality of service; where the scheduler says nothing of one, that of the file is the site's."""
+    stored, now = (limited(fields).system for fields in ("MinNodes=0", "MinNodes=2 AllowQos=long"))
+    assert drift(stored, now) == tuple(
+        Difference(f"partitions.{name}.{field}", *values)
+        for name in ("batch", "batch-kind2")
+        for field, values in (("min_nodes", (1, 2)), ("qos", (None, "long")))
+    )
+    assert drift(now, stored) == ()
 
 
 def test_drift_names_field_stored_and_seen() -> None:

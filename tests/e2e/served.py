@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -68,7 +68,11 @@ class Served:
     def workers(self) -> set[int]:
         """The processes that answer."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return {int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+        found = set[int]()
+        for pid in children:
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
+                found |= {int(pid)} if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes() else set()
+        return found
 
     def keeps(self, plans: set[str]) -> bool:
         """Whether all these plans are found."""

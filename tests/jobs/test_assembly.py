@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from modak.dsl import Request
-from modak.facts import Facts, HostMpi, Layout, Node, Partition, Result, Rule, RuntimePolicy, SeriesKey, Source, System
+from modak.facts import Facts, HostMpi, ImageLabels, Layout, Node, Partition, Result, Rule, RuntimePolicy, SeriesKey, Source, System
 from modak.normalise import normalise
-from modak.optimise import optimise
+from modak.optimise import Answer, optimise
 from modak.perfmodel import fit
 
 GPUS = System(
@@ -87,14 +87,14 @@ def test_an_only_process_is_started_by_jsrun() -> None:
     assert "\njsrun -n 1 -r 1 -a 1 -c 56 -g 4" in trained
 
 
-def test_a_partition_is_asked_in_its_own_words() -> None:
-    """With the part of its memory that belongs to the job's cores, where the request says nothing of memory."""
+@pytest.mark.parametrize(("work", "memory"), [({}, 128), ({"memory_per_rank_gb": 200}, 200), ({"memory_per_rank_gb": 20}, 128)])
+def test_a_partition_is_asked_in_its_own_words(work: Mapping[str, float], memory: int) -> None:
+    """With the part of its memory that belongs to the job's cores, or what its ranks need if that is more."""
     part = GPUS.partitions[0].model_copy(update={"resource_directives": ("-l ncpus={cpus}", "-l ngpus={gpus}", "-l mem={memory_mib}mb")})
     gadi = GPUS.model_copy(update={"scheduler": "pbspro", "partitions": (part,)})
-    header = [
-        line for line in script(gadi, {"node_count": 1, "request_gpus": 1, "process_count_per_node": 1}).splitlines() if " -l " in line
-    ]
-    assert header == ["#PBS -l ncpus=14", "#PBS -l ngpus=1", f"#PBS -l mem={512 * 10**9 // 4 // 2**20}mb"]
+    text = script(gadi, {"node_count": 1, "request_gpus": 1, "process_count_per_node": 1}, {**PURE, "workload": work})
+    header = [line for line in text.splitlines() if " -l " in line]
+    assert header == ["#PBS -l ncpus=14", "#PBS -l ngpus=1", f"#PBS -l mem={memory * 10**9 // 2**20}mb"]
 
 
 @pytest.mark.parametrize(
@@ -137,3 +137,56 @@ def test_ranks_of_an_image_whose_library_is_not_listed_are_connected_by_its_usua
     job = {"application": application, "target": {"name": "here"}, "job_options": {"node_count": 2}, "optimisation": wanted}
     found = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": system}))
     assert f" --mpi={pmi} " in found.texts.job_script.replace("\\\n", " ")
+
+
+INTEL, OPEN = HostMpi(family="intel-mpi", module="intel", pmi="pmi2"), HostMpi(family="openmpi", module="openmpi", pmi="pmix")
+
+
+def solved(libraries: tuple[HostMpi, ...], library: str | None = None, container: str | None = None, **measured: str) -> Answer:
+    """An MPI program on a system with these libraries, measured there in one layout."""
+    system = GPUS.model_copy(update={"mpi": libraries, "runtimes": (RuntimePolicy(name="apptainer"),)})
+    series = SeriesKey.model_validate({"application": "solver", "system": "here", "metric": "wall_time", "unit": "s", **measured})
+    models = fit([Result(series=series, layout=Layout(nodes=2, ranks_per_node=56, threads_per_rank=1), value=9.0)])
+    named = {"parallelisation-mpi": {"library": library} if library else {}}
+    application = {"app_tag": "solver", "executable": "solver", **({"container_runtime": container} if container else {})}
+    wanted = {"app_type": "hpc", "hpc": {"parallelisation": "mpi", **named}}
+    job = {"application": application, "target": {"name": "here"}, "job_options": {"node_count": 2}, "optimisation": wanted}
+    return optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": system}, models=models))
+
+
+def test_the_library_in_an_image_does_not_matter_to_torchrun(known: Callable[[str | None], Facts]) -> None:
+    """Each of its processes is started alone: the job would stop for want of Open MPI, which it does not need."""
+    update = {"scheduler": "pbspro", "mpi": (INTEL,), "runtimes": (RuntimePolicy(name="apptainer"),)}
+    labels = ImageLabels(framework="pytorch", version="2.1.0", source="hub", accelerator="nvidia", mpi="openmpi")
+    image = next(iter(known(None).images)).model_copy(update={"reference": "docker://a/torch:2.1", "labels": labels})
+    job = {"application": {"executable": "train.py"}, "target": {"name": "here"}, "job_options": {"node_count": 2}, "optimisation": SPREAD}
+    facts = Facts(version="1", systems={"here": GPUS.model_copy(update=update)}, images=(image,))
+    text = optimise(normalise({"job": job}).request, facts).texts.job_script
+    assert ("docker://a/torch:2.1" in text, "mpirun -n 2 -ppn 1" in text) == (True, True)
+
+
+def test_the_library_of_a_recipe_is_started_by_one_of_its_kind() -> None:
+    """Horovod's recipe installs Open MPI; its ranks would each be alone under the interface of the default, Intel MPI."""
+    system = GPUS.model_copy(update={"mpi": (INTEL, OPEN), "runtimes": (RuntimePolicy(name="apptainer"),)})
+    series = SeriesKey(application="net", framework="tensorflow", system="here", metric="epoch_time", unit="s")
+    models = fit([Result(series=series, layout=Layout(nodes=2, ranks_per_node=2, threads_per_rank=20), value=9.0)])
+    horovod = {"tensorflow": {"version": "2.12", "distribution": "horovod"}}
+    wanted = {"app_type": "ai_training", "enable_opt_build": True, "ai_training": horovod}
+    job = {"application": {"app_tag": "net", "executable": "train.py"}, "target": {"name": "here"}, "optimisation": wanted}
+    text = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": system}, models=models)).texts.job_script
+    assert ("module load openmpi" in text, "--mpi=pmix" in text) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("library", "measured", "loaded"),
+    [("mpich", {}, "intel"), (None, {"mpi": "mpich 3.3", "mpi_from": "container"}, "intel"), (None, {}, "openmpi")],
+)
+def test_an_image_is_started_by_any_listed_library_that_can(library: str | None, measured: dict[str, str], loaded: str) -> None:
+    """Intel MPI starts ranks of MPICH, which the request names, or results of runs with the image's own MPI; Open MPI is the default."""
+    found = solved((OPEN, INTEL), library, "docker://site/solver:1", **measured)
+    assert f"module load {loaded} " in found.texts.job_script
+
+
+def test_a_library_that_is_not_listed_is_told_where_results_name_none() -> None:
+    """The program is built with Open MPI, and the job is set up for Intel's."""
+    assert [one.message for one in solved((INTEL,), "openmpi").plan.warnings if "does not list openmpi" in one.message]

@@ -263,7 +263,7 @@ def test_the_reader_knows_every_field_of_the_model() -> None:
     assert set(package.JOB_OPTIONS) == set(dsl.JobOptions.model_fields)
     assert set(package._application(())) == set(dsl.Application.model_fields)
     assert set(package.TARGET) == set(dsl.Target.model_fields)
-    assert set(PLAIN) | {"config", "data", "framework", "options", "further"} == set(dsl.Optimisation.model_fields)
+    assert set(PLAIN) | {"config", "data", "framework", "options", "written", "further"} == set(dsl.Optimisation.model_fields)
     assert set(CONFIG) - {"ai_framework"} == set(dsl.Config.model_fields)
     assert set(DATA) == set(dsl.Data.model_fields)
     assert set(OBJECTIVE) == set(dsl.Objective.model_fields)

@@ -63,6 +63,14 @@ def test_a_time_far_shorter_than_the_run_is_of_a_part_of_it() -> None:
     assert of("io_time", results({1: 20.0, 8: 20.0}, "io_time"), results({1: 820.0, 8: 120.0})).start_up is None
 
 
+def test_a_start_up_that_outlasts_the_work_is_one() -> None:
+    """On 16 nodes the work takes less time than the start-up, which is the same on all."""
+    work = {nodes: 800.0 / nodes for nodes in (1, 2, 4, 8, 16)}
+    found = of("solve_time", results(work, "solve_time"), results({nodes: time + 60 for nodes, time in work.items()}))
+    assert found.start_up is not None
+    assert found.start_up.seconds == pytest.approx(60)
+
+
 def test_work_that_seems_longer_than_the_run_starts_at_once() -> None:
     """What a program prints may be rounded up: no time is negative."""
     found = of_runs([-3.0, -2.0])

@@ -154,6 +154,21 @@ def test_each_task_of_an_array_writes_its_own(tmp_path: Path) -> None:
     assert result(tmp_path, "modak-result-77-2.json")["job"] == "77"
 
 
+def test_an_array_that_is_left_out_leaves_no_index_in_the_name(tmp_path: Path) -> None:
+    """Grid Engine's index of a job outside arrays is a word: ``modak-result-77-undefined.json``."""
+    text = render(replace(JOB, attributes=replace(JOB.attributes, array="1,3")), "gridengine").text
+    assert ran(text, tmp_path, SGE_O_WORKDIR=str(tmp_path), SGE_TASK_ID="undefined", JOB_ID="77").returncode == 0
+    assert result(tmp_path, "modak-result-77.json")["job"] == "77"
+
+
+@pytest.mark.parametrize(("restarts", "metrics"), [({}, ["wall_time"]), ({"SLURM_RESTART_COUNT": "1"}, [])])
+def test_a_requeued_job_reports_no_time(tmp_path: Path, restarts: dict[str, str], metrics: list[str]) -> None:
+    """It may have continued from a checkpoint: the time of a part is not that of the run."""
+    text = render(replace(JOB, attributes=replace(JOB.attributes, requeue=True)), "slurm").text
+    assert ran(text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="77", **restarts).returncode == 0
+    assert [row["metric"] for row in result(tmp_path)["results"]][:1] == metrics
+
+
 def test_a_result_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     """The run's status stays."""
     (tmp_path / "modak-result-77.json").mkdir()

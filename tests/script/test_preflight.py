@@ -121,6 +121,13 @@ def test_75_a_rank_has_fewer_cpus_than_planned(tmp_path: Path) -> None:
     assert (status, "a rank may use" in said) == (0, True), said
 
 
+def test_75_a_launcher_that_cannot_start_is_not_taken_for_too_few_cpus(tmp_path: Path) -> None:
+    """Open MPI refuses root; nothing was counted then."""
+    stub(tmp_path, "mpirun", 'test "$1" = --version && echo "mpirun (Open MPI) 4.1"')
+    status, said = checked(replace(RANKS, affinity=True), tmp_path)
+    assert (status, "without any counts above, the launcher could not start the ranks" in said) == (75, True), said
+
+
 @pytest.mark.parametrize(
     ("slots", "status"),
     [("n1 2 a@n1 -\nn2 2 a@n2 -", 0), ("n1 1 a@n1 -\nn2 2 a@n2 -\nn1 1 b@n1 -", 0), ("n1 3 a@n1 -\nn2 1 a@n2 -", 75), ("n1 4 a@n1 -", 75)],

@@ -6,6 +6,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -187,13 +189,19 @@ def test_opening_a_filled_database_imports_nothing_heavy(tmp_path: Path) -> None
     assert done.stdout == "[]\n"
 
 
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """A folder that every user may enter; pytest closes those of its own to others."""
+    with tempfile.TemporaryDirectory(prefix="modak-tests-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.geteuid() == 0 and not Path("/usr/bin/setpriv").exists(), reason="needs a user without rights, or setpriv")
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_one_line(public_folder: Path) -> None:
     """No rights on the folder: one line that says so."""
-    folder = tmp_path / "closed"
+    folder = public_folder / "closed"
     folder.mkdir(mode=0o555)
-    for parent in (tmp_path, *tmp_path.parents[:3]):
-        parent.chmod(parent.stat().st_mode | 0o555)
     code = (
         "import sys\nfrom modak.store import open_store\nfrom modak.errors import Unavailable\n"
         "try: open_store(sys.argv[1])\nexcept Unavailable as error: print(error)"

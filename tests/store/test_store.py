@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select, text, update
 
-from modak import knowledge
+from modak import __version__, knowledge
 from modak.dsl import Texts
 from modak.errors import Conflict, DataError, NotFound, RequestError, Unavailable, UnknownName
 from modak.facts import Result, SeriesKey, System
@@ -135,6 +135,12 @@ def test_unknown_systems_are_noted(store: Store, known: knowledge.Knowledge) -> 
     rows = "".join(f"a,{name},wall_time,1\n" for name in ("hlrs_testbed", "HLRS-testbed", "SNG", "nowhere"))
     (note,) = store.load([csv_table(f"application,system,metric,value\n{rows}")], ME).notes
     assert note.startswith("unknown system 'nowhere'")
+
+
+def test_frameworks_that_run_on_another_one_are_noted(store: Store) -> None:
+    """Requests for Keras look for results of its backend."""
+    (note,) = store.load([csv_table("application,framework,metric,value\na,Keras,wall_time,9\na,jax,wall_time,9\n")], ME).notes
+    assert note.startswith("framework 'Keras': ")
 
 
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
@@ -269,7 +275,7 @@ def test_only_changed_series_are_fitted_again(store: Store) -> None:
 
 def test_what_a_newer_version_fitted_stays(store: Store) -> None:
     """Two versions on one database do not fit the same series in turns for ever; new results are fitted by whoever needs them first."""
-    newer = f"0.1.0/{FIT_VERSION + 1}/forms"
+    newer = f"{__version__}/{FIT_VERSION + 1}/forms"
 
     def fitted_by() -> str:
         with reading(store.engine) as connection:

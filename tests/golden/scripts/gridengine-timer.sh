@@ -69,7 +69,7 @@ test "$count" -ge "$1"
 mpirun -n 64 -ppn 32 -bind-to core:2 \
     bash -c "${MODAK_PROBE:?}" probe 2 \
     | sort | uniq -c >&2 ||
-    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
+    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
 
 # before the run, on the first node
 mkdir -p results

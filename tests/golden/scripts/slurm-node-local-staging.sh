@@ -103,7 +103,7 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
         --kill-on-bad-exit=1 \
     bash -c "${MODAK_PROBE:?}" probe 2 \
     | sort | uniq -c >&2 ||
-    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
+    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
 
 # the job's own directory
 MODAK_SINCE="$(date +%s%3N)" # an earlier start, on a node that failed, may have left its directory

@@ -51,7 +51,7 @@ modak_report() {
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
-    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}"; then
+    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}" && test "${SLURM_RESTART_COUNT:-0}" -eq 0; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
         results+="$(modak_metric)"
@@ -106,7 +106,7 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
         --kill-on-bad-exit=1 \
     bash -c "${MODAK_PROBE:?}" probe 2 \
     | sort | uniq -c >&2 ||
-    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
+    modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
 
 # the job's own directory
 MODAK_SINCE="$(date +%s%3N)" # an earlier start, on a node that failed, may have left its directory
