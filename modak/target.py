@@ -86,8 +86,12 @@ class Target:
         if self.partition is None:
             return ()
         taking = self.partition.queues_for(nodes)
-        nearest = sorted(self.partition.queues, key=lambda queue: max(queue.min_nodes - nodes, nodes - queue.max_nodes))[:1]
-        return [queue for queue in self._meant if queue in taking] or self._meant or taking or nearest
+        return (
+            [queue for queue in self._meant if queue in taking]
+            or self._meant
+            or taking
+            or sorted(self.partition.queues, key=lambda queue: max(queue.min_nodes - nodes, nodes - queue.max_nodes))[:1]
+        )
 
     @cached_property
     def _meant(self) -> Sequence[Queue]:

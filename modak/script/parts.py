@@ -15,6 +15,7 @@ from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
+from modak.schedulers.header import Option
 from modak.script import gate as scriptgate
 from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, run, variable, word
 from modak.text.grammar import CopiedName
@@ -38,7 +39,8 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     """The script of a header and a body, checked. ``image``: a comment on how to get the image."""
     header = scheduler.directives(job)
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
-    shown = "".join(f"{scheduler.prefix} {' '.join(_quoted(option, scheduler))}\n" for option in header.options)
+    options = _quoted(header.options) if scheduler.name == "flux" else header.options
+    shown = "".join(f"{scheduler.prefix} {' '.join(option)}\n" for option in options)
     submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the directory that its relative paths refer to\n"
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
@@ -46,8 +48,9 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     return Script(text, (*header.warnings, *warnings))
 
 
-def _quoted(option: tuple[str, ...], scheduler: Scheduler) -> Iterable[str]:
-    return (shlex.quote(each) if scheduler.name == "flux" and _ENDS_A_WORD & set(each) else each for each in option)
+def _quoted(options: Iterable[Option]) -> Iterable[Option]:
+    """The options as Flux reads them: like a shell, which ends a word at some signs."""
+    return (tuple(shlex.quote(each) if _ENDS_A_WORD & set(each) else each for each in option) for option in options)
 
 
 @cache
