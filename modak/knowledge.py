@@ -52,7 +52,7 @@ class Knowledge:
 def packaged_root() -> Path:
     """The `benchmarks_db` that came with this MODAK: inside an installed package, or beside it in a checkout.
 
-    :raises DataError: where neither is there.
+    Raises :class:`modak.errors.DataError` where neither is there.
     """
     here = Path(__file__).resolve().parent
     candidates = (here / "_data" / "benchmarks_db", here.parent / "benchmarks_db")
@@ -65,8 +65,8 @@ def packaged_root() -> Path:
 def read_all(root: Path) -> Knowledge:
     """Everything below ``root``: folders `systems`, `hardware`, `images`, `rules` and `results`, each of which may be missing.
 
-    :raises DataError: with the faults of every file, and those between files: a name that two carry, a node of hardware
-        that no file describes.
+    Raises :class:`modak.errors.DataError` with the faults of every file, and those between files: a name that two carry, a node of
+    hardware that no file describes.
     """
     systems, bad_systems = _gather(lambda path: (read_system(path),), _files(root / "systems"))
     processors, bad_processors = _gather(read_processors, _files(root / "hardware", "processors*"))
@@ -98,7 +98,7 @@ def read_all(root: Path) -> Knowledge:
 def read_system(path: Path) -> System:
     """One system; all its figures have a source.
 
-    :raises DataError: with a fault for each thing that is wrong.
+    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     system = _validate(path, System, _load(path), at="")
     _complain(*(_at(path, "", fault) for fault in (*unsourced(system), *unknown_variants(system))))
@@ -108,7 +108,7 @@ def read_system(path: Path) -> System:
 def read_processors(path: Path) -> tuple[Processor, ...]:
     """The processors of a ``[[processors]]`` array.
 
-    :raises DataError: with a fault for each thing that is wrong.
+    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     return _sourced(path, "processors", _read_array(path, "processors", Processor))
 
@@ -116,7 +116,7 @@ def read_processors(path: Path) -> tuple[Processor, ...]:
 def read_accelerators(path: Path) -> tuple[Accelerator, ...]:
     """The accelerators of an ``[[accelerators]]`` array.
 
-    :raises DataError: with a fault for each thing that is wrong.
+    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     return _sourced(path, "accelerators", _read_array(path, "accelerators", Accelerator))
 
@@ -124,7 +124,7 @@ def read_accelerators(path: Path) -> tuple[Accelerator, ...]:
 def read_guide(path: Path) -> Guide:
     """Guidance for sizing; all its figures have a source.
 
-    :raises DataError: with a fault for each thing that is wrong.
+    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     guide = _validate(path, Guide, _load(path), at="")
     _complain(*(_at(path, "", fault) for fault in unsourced(guide)))
@@ -134,7 +134,7 @@ def read_guide(path: Path) -> Guide:
 def read_images(path: Path) -> tuple[Image, ...]:
     """The catalogue entries of an ``[[images]]`` array.
 
-    :raises DataError: with a fault for each thing that is wrong.
+    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     return _read_array(path, "images", Image)
 
@@ -142,7 +142,7 @@ def read_images(path: Path) -> tuple[Image, ...]:
 def read_rules(path: Path) -> tuple[Rule, ...]:
     """The rules of a ``[[rules]]`` array.
 
-    :raises DataError: with a fault for each thing that is wrong.
+    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     return _read_array(path, "rules", Rule)
 
@@ -152,7 +152,7 @@ def from_document(kind: str, document: object, name: str) -> tuple[System | Proc
 
     Beside ``systems`` there may be the ``processors`` and ``accelerators`` that they need. ``name`` is what faults call the document.
 
-    :raises DataError: with a fault for each thing that is wrong.
+    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     path, models = Path(name), _KINDS[kind]
     told = document if isinstance(document, Mapping) and kind in document else {kind: [document]}

@@ -94,7 +94,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     request = with_problem(request, found.problem)
     candidates = with_unmeasured(request, target, found)
     scored = score(request, target, columns(request, target, candidates, facts))
-    decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), (), ""))
+    decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), tuple, "time"))
     warnings = tuple(dict.fromkeys((*target.warnings, *in_document(request, candidates.warnings))))
     if not decision.evidence.known:
         needed = amounts_needed(request, prepared(facts).needing_more)
@@ -283,6 +283,7 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
         cost=float(decision.evidence.columns.value[index]),
         spread=float(scored.spread[index] + scored.below[index]) / 2,
         node_hours=hours,
+        ranks_per_gpu=own.ranks_per_gpu if own else None,
     )
 
 

@@ -24,7 +24,7 @@ from modak.choosing.objective import Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Columns, columns, score
 from modak.choosing.software import Software, choose_software
 from modak.choosing.switching import with_switches
-from modak.choosing.wishes import in_document
+from modak.choosing.wishes import in_document, stated_nodes
 from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, UnknownName, unknown
@@ -235,12 +235,13 @@ def _ranking(
     """The ranking under the constraints of the request, or under those of its objective alone, with a notice.
 
     The published fields for an efficiency cap the counts where they are left open; callers send them with counts that do not reach it.
+    Where the counts are open, limits of the objective together with that efficiency are refused.
     """
     objective, least = request.optimisation.objective, least_efficiency(request)
     try:
         return ranked(scored, objective, least), ()
     except Infeasible:
-        if least is None or objective.constrained:
+        if least is None or (objective.constrained and not (request.application.mpi_ranks or stated_nodes(request))):
             raise
     ranking = ranked(scored, objective, None)
     reached = scored.efficiency[ranking.best]

@@ -25,6 +25,17 @@ class Prepared(Facts):
         """The images, indexed for selection."""
         return catalogue(self.images)
 
+    def catalogue_of(self, allowed: tuple[str, ...]) -> Catalogue:
+        """The images whose references begin with one of these, indexed for selection; all, if none is given."""
+        if not allowed:
+            return self.catalogue
+        return self.catalogues.get(allowed, lambda: catalogue(image for image in self.images if image.reference.startswith(allowed)))
+
+    @cached_property
+    def catalogues(self) -> Cache:
+        """Catalogues of sites that allow some images only."""
+        return Cache(16)
+
     @cached_property
     def rulebook(self) -> Rulebook:
         """The rules, indexed for lookup."""
@@ -108,7 +119,7 @@ class Prepared(Facts):
 
     def _with(self, changed: dict[str, Any]) -> Prepared:
         other = Prepared(**{each.name: getattr(self, each.name) for each in fields(Facts)} | changed)
-        vars(other).update(catalogue=self.catalogue, rulebook=self.rulebook, targets=self.targets)
+        vars(other).update(catalogue=self.catalogue, catalogues=self.catalogues, rulebook=self.rulebook, targets=self.targets)
         return other
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final, Literal
 
+from modak.cache import Cache
 from modak.dsl import Notice, Request
-from modak.errors import unknown
+from modak.errors import RequestError, unknown
 from modak.facts import (
     VENDORS,
     Accelerator,
@@ -29,6 +31,9 @@ from modak.facts import (
 )
 from modak.prepared import prepared
 from modak.text.amounts import counted
+
+SIZES_KEPT: Final = 256
+"""Numbers of nodes whose queues are cached for one target."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,14 @@ class Target:
         return self.partition.queue_for(self._queues(nodes), seconds) if self.partition and self.is_recorded else None
 
     def _queues(self, nodes: int) -> Sequence[Queue]:
+        """As :meth:`_found_queues`, from the cache."""
+        return self._by_nodes.get(nodes, lambda: self._found_queues(nodes))
+
+    @cached_property
+    def _by_nodes(self) -> Cache:
+        return Cache(SIZES_KEPT)
+
+    def _found_queues(self, nodes: int) -> Sequence[Queue]:
         """The queues for a job of that many nodes: those that the request names, even if they do not take it, else all that do, else
         the nearest."""
         if self.partition is None:
@@ -141,6 +154,12 @@ class Target:
     def other_nodes(self, on_gpus: bool) -> frozenset[str]:
         """As :func:`other_nodes`, of its own system and partition."""
         return other_nodes(self.system, self.partition, on_gpus)
+
+    def check_place(self, reference: str, kind: Literal["image", "source"], field: str) -> None:
+        """Raise :class:`modak.errors.RequestError` for an image or source from where the system's file allows none."""
+        allowed = () if self.system is None else self.system.allowed_images if kind == "image" else self.system.allowed_sources
+        if allowed and not reference.startswith(allowed):
+            raise RequestError(f"{self.title} allows {kind}s from {', '.join(allowed)} only; asked for: {reference}", field=field)
 
     @cached_property
     def _mpi_of(self) -> Mapping[str | None, HostMpi]:

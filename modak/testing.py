@@ -18,6 +18,7 @@ from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
+from modak.schedulers.commands import Commands
 from modak.schedulers.header import FIELDS
 from modak.script import gate as scriptgate
 from modak.script.bash import Line, run, together
@@ -107,6 +108,7 @@ def check_scheduler(scheduler: Scheduler) -> None:
             _claim(option != () and option[0].startswith("-"), f"{line!r} begins with an option's name")
             _claim(shlex.split(line, comments=True) == list(option), f"{line!r} is read as the words that it was made of")
     _check_site(scheduler)
+    _check_commands(scheduler)
     lost = [FIELDS[field] for field in FIELDS if field not in _SPARED and not _answers(scheduler, field)]
     how = "directives has to give an option for each, or a warning: modak.schedulers.header.note(FIELD, MESSAGE)"
     _claim(not lost, f"{scheduler.name} drops {', '.join(lost)} of job_options; {how}")
@@ -137,6 +139,8 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
 def check_runtime(runtime: Runtime) -> None:
     """The command's words are last and unchanged; its lines do what their events say; variables that it uses are set."""
     _check_names(runtime)
+    reads = getattr(runtime, "reads", None) or ()
+    _claim(all(re.fullmatch(r"\.?[a-z0-9]+", form) for form in reads), "reads holds schemes ('docker') and endings of files ('.sif')")
     plain: tuple[Word, ...] = ("./solve", "it's", "a b", "", "$HOME", "*")
     for job in JOBS:
         has = replace(job, container=replace(_IMAGE, runtime=runtime.name))
@@ -196,6 +200,21 @@ def _check_site(scheduler: Scheduler) -> None:
     rest = [option for option in many if option not in few and option != (f"{_ASKED}=4",)]
     names = ", ".join(" ".join(option) for option in rest)
     _claim(not rest, f"{scheduler.name} asks for nodes beside resource_directives: {names}; name such options in with_site(…, asking=…)")
+
+
+def _check_commands(scheduler: Scheduler) -> None:
+    """Where trials can be submitted: the job's number and state are read from what the commands say of it, and from nothing else."""
+    commands: Commands | None = getattr(scheduler, "commands", None)
+    if commands is None:
+        return
+    _claim(commands.submit[0] == scheduler.submit[0], "commands.submit runs the command of submit")
+    _claim(bool(re.compile(commands.number).groups), "commands.number has a group")
+    _claim(commands.number_in("") is None and commands.state_in("", "1") == "over", "an answer without text names no job")
+    named = re.compile(commands.state).groupindex
+    _claim("state" in named, "commands.state has a group 'state'")
+    _claim("{job}" in commands.ask or "job" in named, "commands.ask names the {job}, or commands.state has a group 'job'")
+    for message in (commands.gone, commands.away, commands.lost):
+        _claim(not re.search(message, "status 1", re.IGNORECASE), f"{message!r} is not in a command's failure without a message")
 
 
 def _answers(scheduler: Scheduler, field: str) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCS = "\n".join(file.read_text() for file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+README = (ROOT / "README.md").read_text()
+DOCS = "\n".join([README, *(file.read_text() for file in sorted((ROOT / "docs").glob("*.md")))])
 
 
 def written(name: str) -> bool:
@@ -64,8 +65,19 @@ def test_every_endpoint_is_documented() -> None:
 @pytest.mark.parametrize("kind", ["schedulers", "launchers", "runtimes", "frameworks", "ingest"])
 def test_every_plug_in_is_documented(kind: str) -> None:
     """Every built-in variant by the name that requests and files use."""
-    unwritten = [one.name for one in importlib.import_module(f"modak.{kind}").BUILTIN if not written(one.name)]
+    table = README.partition("\n## Supported schedulers")[2].partition("\n## ")[0]
+    unwritten = [one.name for one in importlib.import_module(f"modak.{kind}").BUILTIN if f"`{one.name}`" not in table]
     assert unwritten == [], "name these in the table 'Supported schedulers, …' of README.md, and on their page in docs/"
+
+
+def test_every_metric_and_accelerator_is_documented() -> None:
+    """Names that tables of results and system files use."""
+    from modak.knowledge import packaged_root, read_accelerators
+    from modak.results.metrics import METRICS
+
+    assert [name for name in METRICS if not written(name)] == [], "name these in the table of metrics of docs/results.md"
+    known = read_accelerators(packaged_root() / "hardware" / "accelerators.toml")
+    assert [one.name for one in known if not written(one.name)] == [], "name these in the list of accelerators of docs/knowledge.md"
 
 
 def with_examples() -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 
 from modak.choosing.nodes import node_power
 from modak.dsl import Request
-from modak.errors import Conflict, Infeasible, UnknownName
+from modak.errors import Conflict, Infeasible, RequestError, UnknownName
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise, recommend
@@ -184,6 +184,18 @@ def test_counts_that_miss_the_published_efficiency_are_kept(known: Known, field:
     assert plan.configuration.nodes == 128
     (message,) = (notice.message for notice in plan.warnings if notice.field == field)
     assert message.startswith("a parallel efficiency of 0.99 is not reached")
+
+
+def test_efficiency_of_results_over_gpus_is_against_the_smallest_number_of_nodes(known: Known) -> None:
+    """705 samples/s on one node, 7080 on 16; also if only 16 nodes are considered."""
+    plan = answer(example("resnet50-gpu-cluster", job_options__node_count=16), known).plan
+    assert plan.efficiency == pytest.approx(7080 / (16 * 705), abs=0.01)
+
+
+def test_given_counts_that_miss_the_published_efficiency_are_kept_under_a_deadline_that_they_meet(known: Known) -> None:
+    """The deadline is a limit; the published field is not, for counts that are given."""
+    plan = answer(example("resnet50-gpu-cluster", job_options__node_count=16, application__minimal_efficiency=0.75), known).plan
+    assert "application.minimal_efficiency" in {notice.field for notice in plan.warnings}
 
 
 @pytest.mark.parametrize("counts", [{}, {"job_options__node_count": 128}])
@@ -525,3 +537,41 @@ def test_a_system_that_nobody_described_is_as_large_as_its_results_allow(known: 
     ).request
     plan = optimise(request, replace(known(None), models=models)).plan
     assert (plan.configuration.nodes, plan.configuration.gpus_per_node) == (most, 4)
+
+
+@pytest.mark.parametrize(
+    ("application", "says"),
+    [
+        (
+            {"container_runtime": "docker://elsewhere.org/solver:1"},
+            "images from docker://registry.example.org/ only; asked for: docker://else",
+        ),
+        ({"build": {"src": "https://elsewhere.org/solver.git"}}, "sources from https://gitlab.example.org/ only; asked for: https://else"),
+        ({"container_runtime": "docker://registry.example.org/solver:1"}, None),
+        ({"build": {"src": "${HOME}/solver"}}, None),
+    ],
+)
+def test_an_image_or_source_from_elsewhere_is_refused_where_a_site_says_so(
+    application: dict[str, Any], says: str | None, known: Known
+) -> None:
+    """The line names what the site allows; files of the user's own can be built there."""
+    facts = known("solver")
+    places = {"allowed_images": ("docker://registry.example.org/",), "allowed_sources": ("https://gitlab.example.org/",)}
+    system = facts.systems["supermuc-ng"].model_copy(update=places)
+    document = {"application": {"app_tag": "solver", "executable": "./solver", **application}, "target": {"name": "supermuc-ng"}}
+    request, there = normalise({"job": document}).request, replace(facts, systems={"supermuc-ng": system})
+    if says is None:
+        assert optimise(request, there).texts.job_script
+    else:
+        with pytest.raises(RequestError, match=re.escape(says)):
+            optimise(request, there)
+
+
+def test_an_image_of_the_catalogue_from_elsewhere_is_not_chosen_where_a_site_says_so(training: Answer, known: Known) -> None:
+    """The best of the others is, or none."""
+    request, facts = example("3dgan-supermuc-ng"), known("3dgan")
+    system = facts.systems["supermuc-ng"].model_copy(update={"allowed_images": ("docker://",)})
+    found = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).plan.image
+    assert training.plan.image is not None
+    assert training.plan.image["reference"].startswith("private://")
+    assert found is None or found["reference"].startswith("docker://")

@@ -107,6 +107,7 @@ class TakTuk:
 class Kameleon:
     name: str = "kameleon"
     aliases: tuple[str, ...] = ()
+    reads: frozenset[str] = frozenset((".sif",))
 
     def warnings(self, job):
         return ()
@@ -236,3 +237,25 @@ def test_a_system_and_a_request_can_name_them(installed: Path, tmp_path: Path) -
     refused = python(tmp_path / "nothing", tmp_path, "-m", "modak", "systems", "add", "grid.toml")
     assert refused.returncode == 1
     assert "scheduler: unknown scheduler 'oar'" in refused.stderr
+
+
+def test_tuning_is_refused_where_the_scheduler_cannot_be_asked_for_jobs(installed: Path, tmp_path: Path) -> None:
+    """With the way that there is."""
+    job = {**JOB, "target": {"job_scheduler_type": "oar", "container_runtime": "none"}}
+    space = {"autotuning": {"tuner": "autotune", "space": {"environment": {"LEVEL": [1, 3]}}}, "enable_autotuning": True}
+    (tmp_path / "request.json").write_text(json.dumps({"job": {**job, "optimisation": space}}))
+    refused = python(installed, tmp_path, "-m", "modak", "tune", "request.json")
+    assert refused.returncode == 1
+    assert "the plug-in of oar does not say how trials are submitted; inside an allocation, --here" in refused.stderr
+
+
+def test_a_runtime_is_offered_only_the_images_that_it_says_it_reads(installed: Path, tmp_path: Path) -> None:
+    """By the scheme of the reference or the ending of the file."""
+    asked = """
+from modak.facts import Image
+from modak.images.fit import Wanted, obstacle
+labels = {"framework": "mpi", "version": "1.0", "source": "hub"}
+for reference in ("docker://a/b:1", "b.sif"):
+    print(obstacle(Image(reference=reference, labels=labels, source="a test"), Wanted("mpi", runtime="kameleon")))
+"""
+    assert python(installed, tmp_path, "-c", asked).stdout == "in a format that kameleon cannot read\nNone\n"

@@ -10,16 +10,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from modak import plugins
 from modak.advice import batchsize, inputrate
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import ASSUMED
 from modak.choosing.wishes import is_build, stated_nodes
 from modak.choosing.workload import LENGTHS, MOST_NAMED, stated
 from modak.dsl import Prediction
-from modak.facts import Rule
+from modak.facts import Layout, Rule
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.predict import FAR_DOUBLINGS
-from modak.text.amounts import counted, listed
+from modak.text.amounts import counted, listed, span
+from modak.text.grammar import indices
 from modak.text.units import clock
 
 
@@ -39,6 +41,9 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _islands(chosen),
         _precision(chosen),
         _build(chosen),
+        _dataset(chosen),
+        _array(chosen),
+        _around(chosen),
     )
     told = [_told(rule, chosen) for rule in held]
     return tuple(dict.fromkeys(sentence for sentence in (*own, *told) if sentence))
@@ -130,9 +135,12 @@ def _grows(chosen: Chosen) -> str | None:
     """In weak scaling, the number of nodes follows from the problem and not from the time."""
     if chosen.curve is None or not chosen.curve.grows or chosen.prediction.basis == "none":
         return None
+    given = stated_nodes(chosen.request) or chosen.request.application.mpi_ranks
+    if chosen.curve.per_batch:
+        text = "every step takes a batch on each worker: twice the nodes take twice the samples, ideally in the same time"
+        return text if given else f"{text}; give samples and epochs instead of steps, or set node_count"
     larger = "on twice the nodes the problem is twice as large, ideally in the same time"
     text = f"the results are from weak scaling (params.scaling weak): {larger}"
-    given = stated_nodes(chosen.request) or chosen.request.application.mpi_ranks
     return text if given else f"{text}; the number of nodes follows from the problem, not from the time: set node_count"
 
 
@@ -158,7 +166,8 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
     told = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
     silent = ["params.NAME" if name == "params" else name for name, value in told.items() if value is None or value == {}]
     other = [f"{name} {_said(value)}" for name, value in told.items() if value is not None and value != {}]
-    pairs = [(name, getattr(chosen.curve.layout, name), getattr(chosen.shape.layout, name)) for name in COUNTS] if chosen.curve else []
+    layout, there = chosen.shape.layout, chosen.curve.layout_on(chosen.shape.gpus_per_node) if chosen.curve else Layout()
+    pairs = [(name, getattr(there, name), getattr(layout, name)) for name in COUNTS]
     apart = {name: there for name, there, here in pairs if there and here and there != here}
     if apart.keys() - {"batch_size"}:
         other.append(f"layouts other than {chosen.shape.ranks_per_node}x{chosen.shape.threads_per_rank}")
@@ -243,3 +252,35 @@ def _build(chosen: Chosen) -> str | None:
     if used is None or not is_build(used) or chosen.prediction.basis == "none" or chosen.request.optimisation.workload.compiler:
         return None
     return f"the predicted time is for the application built with {used}: run that build, or name yours (workload.compiler)"
+
+
+def _dataset(chosen: Chosen) -> str | None:
+    """The time holds for one data set, which the request does not name, so that the job's own result would not be one of it."""
+    used = chosen.curve.series.dataset if chosen.curve else None
+    if used is None or chosen.request.optimisation.workload.dataset or chosen.prediction.basis == "none":
+        return None
+    return f"the predicted time is for data set {used!r}: if it is yours, name it (workload.dataset): the job's result then counts for it"
+
+
+def _array(chosen: Chosen) -> str | None:
+    """Times, costs and limits are those of one job of an array; what all of its jobs take, as far as it is known."""
+    asked, seconds = chosen.request.job_options.job_array, chosen.prediction.value
+    jobs, at_once = indices(asked) if asked else (1, 1)
+    if asked is None or jobs == 1 or plugins.find("schedulers", chosen.target.scheduler).array(asked) is None:
+        return None
+    one = f"time, node-hours and the limits of the objective are those of one of the {jobs} jobs of the array"
+    if seconds is None:
+        return one
+    hours = f"{jobs * chosen.nodes * seconds / 3600:.4g} node-hours"
+    rounds = f", and at {at_once} at a time {span(math.ceil(jobs / at_once) * seconds)}" if at_once < jobs else ""
+    return f"{one}: all together take {hours}{rounds} (basis: {chosen.prediction.basis})"
+
+
+def _around(chosen: Chosen) -> str | None:
+    """Commands before and after the run take time that no result contains."""
+    application = chosen.request.application
+    pairs = (("pre-execution", application.pre_execution), ("post-execution", application.post_execution))
+    named = " and ".join(name for name, command in pairs if command)
+    if not named or chosen.request.job_options.wall_time_limit or chosen.prediction.basis == "none":
+        return None
+    return f"the wall time limit has no room for {named}: if that takes more than a minute, set job_options.wall_time_limit"

@@ -147,6 +147,7 @@ MODEL: Final = _object(
         "numbers of those results; [first, last] of several that follow each other",
     ),
     results_used=_whole("how many results it rests on"),
+    ranks_per_gpu={"type": "number", "description": "of a curve over GPUs whose ranks per node vary with these"},
     told={"type": "object", "description": "what stands behind a curve that was not measured"},
 )
 _ROWS: Final = {

@@ -17,6 +17,8 @@ from modak.api.problems import problem
 from modak.errors import Fault
 
 LONGEST: Final = LONGEST_ADDRESS + LONGEST_HEADERS
+LAST_S: Final = 1.0
+"""Seconds for the first request of a connection that was opened just before the worker ends: others need not know that it does."""
 FRAMED: Final = 8
 """Bytes that a body may take for each byte of content: a chunk of one byte takes six."""
 
@@ -33,6 +35,8 @@ class Connection(HttpToolsProtocol):
         """Bytes of headers so far."""
         self._beside = 0
         """Bytes behind the headers that are more than the content explains."""
+        self._last = False
+        """Whether the worker ends after the request that is awaited."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start waiting for the first request."""
@@ -77,6 +81,16 @@ class Connection(HttpToolsProtocol):
         """The headers are complete."""
         self._stop()
         super().on_headers_complete()
+        if self._last:
+            super().shutdown()
+
+    def shutdown(self) -> None:
+        """End after the request that is under way, or after the first one if that has not arrived yet."""
+        if self.cycle is None and not self.transport.is_closing():
+            self._last = True
+            self._wait(LAST_S)
+        else:
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP request, or has a method that nobody knows, with a problem document instead of uvicorn's plain text."""
@@ -89,9 +103,9 @@ class Connection(HttpToolsProtocol):
         cycle: Any = self.cycle  # none before the first request
         return cycle is None or cycle.response_complete
 
-    def _wait(self) -> None:
+    def _wait(self, patience: float | None = None) -> None:
         self._stop()
-        self._deadline = self.loop.call_later(self._patience, self.transport.close)
+        self._deadline = self.loop.call_later(patience or self._patience, self.transport.close)
 
     def _stop(self) -> None:
         if self._deadline is not None:

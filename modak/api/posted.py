@@ -133,8 +133,8 @@ class PostedMapping(Posted):
 def script(document: Any, facts: Facts) -> tuple[Rule]:
     """The rule for a script. The same script (stage, text, conditions) always has the same name.
 
-    :raises RequestError: for fields that are wrong.
-    :raises Conflict: for a system that is not known, or that has no storage of that class.
+    Raises :class:`modak.errors.RequestError` for fields that are wrong, and :class:`modak.errors.Conflict` for a system that is not known,
+    or that has no storage of that class.
     """
     sent = checked(PostedScript, document)
     when = condition(sent.conditions)
@@ -159,7 +159,7 @@ def condition(of: PostedConditions) -> Condition:
 def container_mapping(document: Any, _: Facts) -> tuple[Image]:
     """The catalogue entry for a container mapping.
 
-    :raises RequestError: for fields that are wrong.
+    Raises :class:`modak.errors.RequestError` for fields that are wrong.
     """
     sent = checked(PostedMapping, document)
     framework = _framework_of_images(sent.app_name)

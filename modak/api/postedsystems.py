@@ -153,7 +153,7 @@ def infrastructure(document: Any, facts: Facts) -> tuple[System | Processor | Ac
 
     An accelerator of an unknown maker is left out, with a note on the system.
 
-    :raises RequestError: for fields that are wrong.
+    Raises :class:`modak.errors.RequestError` for fields that are wrong.
     """
     sent = checked(PostedInfrastructure, document)
     found = sent.configuration

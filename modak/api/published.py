@@ -9,7 +9,7 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -114,9 +114,9 @@ def scripts(service: Service) -> list[dict[str, Any]]:
     return [entry for rule in service.facts().rules for entry in shapes.scripts(rule)]
 
 
-def scaling_models(service: Service) -> list[dict[str, Any]]:
+def scaling_models(service: Service) -> Iterator[dict[str, Any]]:
     """Those curves that are one of the published models."""
-    return [shape for curve in service.store.models() if (shape := shapes.scaling_model(curve))]
+    return (shape for curve in service.store.models_in_turn() if (shape := shapes.scaling_model(curve)))
 
 
 def container_mappings(service: Service) -> list[dict[str, Any]]:
@@ -125,21 +125,22 @@ def container_mappings(service: Service) -> list[dict[str, Any]]:
     return [shapes.container_mapping(image) for image in sorted(shown, key=lambda image: image.opt_dsl_code is None)]
 
 
-def add_list(app: FastAPI, path: str, what: str, find: Callable[[Service], list[dict[str, Any]]], keys: tuple[str, ...] = ("id",)) -> None:
+def add_list(
+    app: FastAPI, path: str, what: str, find: Callable[[Service], Iterable[dict[str, Any]]], keys: tuple[str, ...] = ("id",)
+) -> None:
     """Add reading of one list and of its items, by any of the ``keys``."""
 
     def every(request: Request) -> Response:
         """All of them, as one list."""
-        return unless_known(request, find)
+        return unless_known(request, lambda service: list(find(service)))
 
     def one(request: Request, id: Wanted) -> Response:
         """One of them by its `id` (container mappings: also by `opt_dsl_code`)."""
         return unless_known(request, lambda service: found(service, id))
 
     def found(service: Service, id: str) -> dict[str, Any]:
-        items = find(service)
         for key in keys:
-            for item in items:
+            for item in find(service):
                 if item[key] == id:
                     return item
         raise NotFound(f"no {what} has that id", field="id")

@@ -102,7 +102,7 @@ def scaling_model(curve: Curve) -> Json | None:
         return None
     series = curve.series
     code = "_".join(filter(None, [series.application, series.framework, series.framework_version, series.compiler, series.system]))
-    identity = _id("scaling_model", series.model_dump_json(), curve.layout.model_dump_json(), curve.scale)
+    identity = _id("scaling_model", series.model_dump_json(), curve.layout.model_dump_json(), f"{curve.scale}{curve.ranks_per_gpu or ''}")
     return {"id": identity, "opt_dsl_code": code, "model": {"name": "amdahl", "F": parallel / (serial + parallel)}}
 
 

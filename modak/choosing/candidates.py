@@ -182,7 +182,7 @@ def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     """Each shape once (a measured one is not assumed as well), in an order that does not depend on that of the results: it decides ties."""
     found: dict[Shape, Shape] = {}
     for shape in shapes:
-        key = replace(shape, origin="")
+        key = replace(shape, origin="topology")
         if key not in found or (found[key].origin in (ASSUMED, RAISED) and shape.origin != ASSUMED):
             found[key] = shape
     return tuple(sorted(found.values(), key=lambda shape: (shape.ranks_per_node, shape.threads_per_rank, repr(shape))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from modak.choosing.wishes import is_distributed, is_single_threaded, stated_nodes
+from modak.choosing.wishes import by_torchrun, is_distributed, is_said_distributed, is_single_threaded, stated_nodes
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, Node
 from modak.target import Target
@@ -23,10 +23,11 @@ class StatedCounts:
     warnings: tuple[Notice, ...] = ()
 
     def even_ranks(self, most: int) -> int:
-        """Ranks per node of a layout with ``most``. If only total ranks are given, they are spread evenly over as few nodes as possible."""
-        if self.ranks is None or self.nodes is not None:
+        """Ranks per node of a layout with ``most``. Total ranks are spread evenly over as few nodes as possible, if no others are given."""
+        fewest = math.ceil((self.ranks or most) / most)
+        if self.ranks is None or self.nodes not in (None, fewest):
             return most
-        return math.ceil(self.ranks / math.ceil(self.ranks / most))
+        return math.ceil(self.ranks / fewest)
 
 
 def stated_counts(request: Request, target: Target) -> StatedCounts:
@@ -49,9 +50,20 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         per_node = max(1, cores // (threads or 1))
     elif cores and threads is None and (per_node or not is_distributed(request)):
         threads = max(1, cores // (per_node or 1))
+    notes.extend(_copies(request, per_node))
     gpus = _gpus(request, target, notes)
     threads = _threads_that_fit(per_node, threads, target.node, notes)
     return StatedCounts(nodes, ranks, per_node, threads, gpus, tuple(notes))
+
+
+def _copies(request: Request, per_node: int | None) -> tuple[Notice, ...]:
+    """A warning if nothing but its ranks per node says that a Python program is more than one process."""
+    application = request.application
+    unsaid = application.app_type == "python" and not (application.mpi_ranks or by_torchrun(request) or is_said_distributed(request))
+    if not unsaid or per_node is None or per_node == 1:
+        return ()
+    text = f"{per_node} copies of the program start on each node; nothing else says that it is distributed: leave this out for one process"
+    return (Notice(field="job_options.process_count_per_node", message=text),)
 
 
 def _cores_that_are_there(asked: int | None, target: Target, notes: list[Notice]) -> int | None:

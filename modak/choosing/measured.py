@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from modak.choosing.shapes import ASSUMED, RAISED, Shape
-from modak.choosing.wishes import allowed_compilers, carrier, compiler_named, has_a_gpu_per_rank, may_have, mpi_asked, precision
+from modak.choosing.wishes import (
+    allowed_compilers,
+    carrier,
+    compiler_named,
+    has_a_gpu_per_rank,
+    is_distributed,
+    may_have,
+    mpi_asked,
+    precision,
+)
 from modak.dsl import Request
 from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
@@ -32,7 +41,7 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     for curve in same or filter(_tells_layout, own):
         each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
         for layout in _layouts(curve):
-            shape = _shape_of(curve, layout, target.node)
+            shape = _shape_of(curve, layout, target.node, request)
             idle = each and stated != shape.ranks_per_node < shape.gpus_per_node
             shape = _a_rank_per_gpu(shape) if idle else shape
             yield _as_asked(replace(shape, compiler=spelt.get(same_name(shape.compiler), shape.compiler)), request, allowed, host)
@@ -128,17 +137,22 @@ def _layouts(curve: Curve) -> tuple[Layout, ...]:
         return (curve.layout,)
     name = "ranks_per_node" if curve.scale == "ranks" else "gpus_per_node"
     counts = {int(size / nodes) for size, nodes in zip(curve.sizes, curve.nodes, strict=True)}
-    return tuple(curve.layout.model_copy(update={name: count}) for count in sorted(counts) if count)
+    return tuple(curve.layout_on(count).model_copy(update={name: count}) for count in sorted(counts) if count)
 
 
-def _shape_of(curve: Curve, layout: Layout, node: Node | None) -> Shape:
-    """A curve's shape; if its threads are not recorded, the node's cores are shared among the ranks."""
+def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request) -> Shape:
+    """A curve's shape; if its threads are not recorded, the cores of the node, or those that go with its GPUs, are shared among the ranks.
+
+    If its ranks are not recorded, there is one for each GPU, but one for all in inference: a model is shared among the GPUs of a process.
+    """
     series = curve.series
     gpus = layout.gpus_per_node or 0
     told = _tells_layout(curve)
-    ranks = layout.ranks_per_node or gpus or int(told)
+    alone = request.optimisation.app_type == "ai_inference" and not is_distributed(request)
+    ranks = layout.ranks_per_node or (0 if alone else gpus) or int(told)
     cores = node.usable_cores if node else ranks
-    threads = layout.threads_per_rank or (max(1, cores // ranks) if told else 0)
+    shared = node.cores_with(0 if request.job_options.node_exclusive else gpus) if node else ranks
+    threads = layout.threads_per_rank or (max(1, shared // ranks) if told else 0)
     return Shape(
         ranks_per_node=ranks,
         threads_per_rank=threads,

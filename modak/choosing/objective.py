@@ -8,14 +8,14 @@ configuration. So a layout that wastes its cores is inefficient even if it scale
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from modak.dsl import Basis, Objective
+from modak.dsl import Basis, Minimise, Objective
 from modak.errors import Infeasible
 from modak.perfmodel.intervals import bound
 from modak.text.amounts import counted, span
@@ -88,10 +88,16 @@ class Ranking:
 
     score: Array
     """Of each configuration of :class:`Scored`; smaller is better, infinite if not feasible."""
-    decisions: tuple[str, ...]
-    minimise: str
+    told: Callable[[], tuple[str, ...]]
+    """Works out the decisions, which scripts alone do not need."""
+    minimise: Minimise
     by_default: bool = False
     """Whether the default efficiency was demanded."""
+
+    @cached_property
+    def decisions(self) -> tuple[str, ...]:
+        """How the configurations were ranked, in words."""
+        return self.told()
 
     @cached_property
     def best(self) -> int:
@@ -112,26 +118,30 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     """
     minimise = _minimised(objective)
     floor = objective.min_efficiency or min_efficiency
-    decisions = [f"objective: minimise {minimise.replace('_', '-')}" + _conditions(objective, floor)]
     known = np.isfinite(scored.time)
     if not known.any():
-        return Ranking(np.zeros(scored.nodes.shape), ("objective: not applied, because nothing could be predicted",), minimise)
+        nothing = ("objective: not applied, because nothing could be predicted",)
+        return Ranking(np.zeros(scored.nodes.shape), lambda: nothing, minimise)
     silent = objective.minimise is None and objective.deadline is None and objective.budget_node_hours is None
-    by_default = floor is None and silent and scored.nodes.min() < scored.nodes.max()
-    feasible = _feasible(scored, known, objective, floor)
-    if by_default:
-        useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
-        decisions[0] += f", at {useful_part} (the default: the request states no objective)"
-    if objective.max_nodes is None and (near := feasible & (scored.doublings <= FAR)).any():
-        left_out = (_useful(scored, feasible) if by_default else feasible) & ~near
-        if left_out.any():
-            why = f"sizes more than {FAR:g} doubling beyond the measured ones are not considered"
-            decisions.append(f"{why}; set max_nodes to consider them")
-        feasible = near
-    feasible = _useful(scored, feasible) if by_default else feasible
+    by_default = bool(floor is None and silent and scored.nodes[0] < scored.nodes[-1])
+    allowed = near = _feasible(scored, known, objective, floor)
+    if objective.max_nodes is None and not (near := allowed & (scored.doublings <= FAR)).any():
+        near = allowed
+    feasible = _useful(scored, near) if by_default else near
     if not feasible.any():
         raise Infeasible(_what_stands_in_the_way(scored, objective, floor, known), field="optimisation.objective")
-    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), tuple(decisions), minimise, by_default)
+
+    def told() -> tuple[str, ...]:
+        first = f"objective: minimise {minimise.replace('_', '-')}" + _conditions(objective, floor)
+        if by_default:
+            useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
+            first += f", at {useful_part} (the default: the request states no objective)"
+        if not ((_useful(scored, allowed) if by_default else allowed) & ~near).any():
+            return (first,)
+        why = f"sizes more than {FAR:g} doubling beyond the measured ones are not considered"
+        return first, f"{why}; set max_nodes to consider them"
+
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), told, minimise, by_default)
 
 
 def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
@@ -139,10 +149,10 @@ def nearest(scored: Scored, objective: Objective, min_efficiency: float | None =
     score = np.full(scored.time.shape, np.inf)
     score[closest(scored, objective, min_efficiency)] = 0.0
     said = _conditions(objective, objective.min_efficiency or min_efficiency)
-    return Ranking(score, (f"objective: no configuration meets it{said}; this one comes closest",), _minimised(objective))
+    return Ranking(score, lambda: (f"objective: no configuration meets it{said}; this one comes closest",), _minimised(objective))
 
 
-def _minimised(objective: Objective) -> str:
+def _minimised(objective: Objective) -> Minimise:
     return objective.minimise or ("node_hours" if objective.deadline else "time")
 
 
@@ -186,16 +196,19 @@ def _feasible(scored: Scored, known: Flags, objective: Objective, floor: float |
 def _useful(scored: Scored, feasible: Flags) -> Flags:
     """The feasible configurations with the default efficiency; if none has it, those on the fewest nodes."""
     useful: Flags = feasible & (scored.useful >= DEFAULT_EFFICIENCY)
-    fewest = np.where(feasible, scored.nodes, scored.nodes.max()).min()
-    return useful if useful.any() else feasible & (scored.nodes == fewest)
+    if not useful.any():
+        useful = feasible & (scored.nodes == np.where(feasible, scored.nodes, scored.nodes.max()).min())
+    return useful
 
 
-def scores(scored: Scored, minimise: str) -> Array:
+def scores(scored: Scored, minimise: Minimise) -> Array:
     """What is minimised, for every configuration."""
-    if minimise == "time":
-        return scored.time
-    # Energy and cost are node-hours times what a node draws or costs: on one partition the order is the same.
-    return scored.node_hours
+    match minimise:
+        case "time":
+            return scored.time
+        case "node_hours" | "energy" | "cost":
+            # Energy and cost are node-hours times what a node draws or costs: on one partition the order is the same.
+            return scored.node_hours
 
 
 def closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> int:

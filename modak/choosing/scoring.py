@@ -76,8 +76,6 @@ class Columns:
     candidates: Candidates
     predictions: tuple[Predictions, ...]
     """One for each shape, at its node counts."""
-    models: tuple[str | None, ...]
-    """For each shape, the model behind its predictions, in words."""
     shape: Ints
     nodes: Ints
     value: Floats
@@ -91,6 +89,11 @@ class Columns:
     """For each shape, the cost of a unit there."""
     usual_start_up_s: float
     """The start-up time according to the system's file."""
+
+    @cached_property
+    def models(self) -> tuple[str | None, ...]:
+        """For each shape, the model behind its predictions, in words."""
+        return tuple(describe(each.curve) for each in self.predictions)
 
     @cached_property
     def start_up_s(self) -> Floats:
@@ -107,6 +110,17 @@ class Columns:
     def shares_at_smallest(self) -> Floats:
         """For each shape, the same at its smallest number of nodes."""
         return np.where(self._grows, 1.0, self.smallest)
+
+    @cached_property
+    def start_up_of_each(self) -> Floats:
+        """The same for each candidate."""
+        return self.start_up_s[self.shape]
+
+    @cached_property
+    def at_reference(self) -> tuple[tuple[float, float, float], ...]:
+        """For each shape: its start-up time, the cost of a unit at its smallest number of nodes, the nodes that share one problem.
+        Not as columns, because shapes are few."""
+        return tuple(zip(self.start_up_s.tolist(), self.at_smallest.tolist(), self.shares_at_smallest.tolist(), strict=True))
 
     @cached_property
     def starting(self) -> Starting | None:
@@ -151,7 +165,8 @@ class Evidence:
     @cached_property
     def known(self) -> bool:
         """Whether any candidate has a predicted time."""
-        return any(unit is not None and known for unit, known in zip(self.units, np.isfinite(self.columns.at_smallest), strict=True))
+        at_reference = zip(self.units, self.columns.at_reference, strict=True)
+        return any(unit is not None and math.isfinite(cost) for unit, (_, cost, _) in at_reference)
 
     def upper(self, scored: Scored, index: int) -> float | None:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
@@ -201,7 +216,6 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
     return Columns(
         candidates,
         predictions=tuple(found),
-        models=tuple(describe(each.curve) for each in found),
         shape=shape[order],
         nodes=nodes[order],
         value=np.concatenate([each.value for each in found])[order],
@@ -239,10 +253,12 @@ def _predicted(
 def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
     start_up = predicted.start_up_s
-    per_shape = tuple(units(request, each.curve) if each.curve else None for each in predicted.predictions)
-    scale = np.array([unit.count * unit.unit_scale if unit else np.nan for unit in per_shape])
-    time = start_up[predicted.shape] + predicted.value * scale[predicted.shape]
-    least_work = np.fmin.reduce((start_up + predicted.at_smallest * scale) * predicted.shares_at_smallest, initial=np.inf)
+    per_shape = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
+    factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_shape]
+    scale = np.array(factors)
+    time = predicted.start_up_of_each + predicted.value * scale[predicted.shape]
+    work = [(begun + cost * factor) * shares for (begun, cost, shares), factor in zip(predicted.at_reference, factors, strict=True)]
+    least_work = min([each for each in work if not math.isnan(each)], default=math.inf)
     above, below = _of_length(predicted, scale, *_with_start(predicted, start_up, time))
     node, partition = target.node, target.partition
     scored = Scored(
@@ -296,7 +312,8 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
     }
     known = {name: value for name, value in attributes.items() if value is not None}
     elsewhere = target.other_nodes(shape.gpus_per_node > 0)
-    return Question(known, shape.layout, without=graph_compilers(), elsewhere=elsewhere, lengths=lengths(work))
+    crowded = target.node is not None and shape.ranks_per_node * shape.threads_per_rank > target.node.usable_cores
+    return Question(known, shape.layout, without=graph_compilers(), elsewhere=elsewhere, lengths=lengths(work), crowded=crowded)
 
 
 def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[Curve, ...]:
@@ -313,9 +330,8 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
 
 
 def _smallest(found: Predictions, nodes: Ints, predicted: Callable[[npt.ArrayLike], Predictions]) -> tuple[Floats, Floats]:
-    """For each of ``nodes``, the smallest measured number of nodes and the cost there; if sizes are not nodes, the size itself."""
-    curve = found.curve
-    if curve is None or curve.scale != "nodes":
+    """For each of ``nodes``, the smallest measured number of nodes and the cost there; if nothing was measured, itself."""
+    if found.curve is None:
         return nodes.astype(np.float64), found.value
     smallest = found.smallest
     here = np.flatnonzero(nodes == smallest)

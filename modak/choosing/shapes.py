@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from modak.facts import Layout
 
-ASSUMED = "assumed"
+Origin = Literal["evidence", "assumed", "raised", "request", "topology", "plan"]
+"""Where a shape comes from: it was measured (the first three), asked for, derived from the node, or is proposed for measuring."""
+ASSUMED: Final = "assumed"
 """Origin of a shape that was measured, but whose results do not give its ranks per node: the counts follow from a rule of thumb."""
-RAISED = "raised"
+RAISED: Final = "raised"
 """Origin of a shape that was measured with fewer ranks than GPUs, and that has a rank for each GPU."""
 
 
@@ -32,8 +35,7 @@ class Shape:
     """Whether results suggest an image that is built from source for the processor."""
     inferred: tuple[str, ...] = ()
     """Switches that are on because results of other runs suggest it; see :mod:`modak.choosing.switching`."""
-    origin: str = "topology"
-    """``evidence``, ``request``, ``topology``, :data:`ASSUMED` or :data:`RAISED`."""
+    origin: Origin = "topology"
 
     @property
     def workers_per_node(self) -> int:

@@ -85,6 +85,8 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
         choice = _exact(_choose(request, facts, target, shape, nodes, named, builds=False)[0])
     own_image, vendor = own if target.runtime else None, gpu_vendor(request, target, shape)
     chosen = Software(image=choice.image, recipe=recipe, own_image=own_image, gpu_vendor=vendor)
+    if own_image and chosen.reference == own_image:
+        target.check_place(own_image, "image", "application.container_runtime")
     applied = rules.apply(prepared(facts).rulebook, _situation(request, target, shape, nodes, launcher, chosen))
     return replace(
         chosen,
@@ -152,7 +154,7 @@ def _choose(
         driver_cuda=hardware.driver_cuda,
         seconds=_measured(request, facts, target, shape, nodes),
     )
-    choice = selection.choose(prepared(facts).catalogue, wanted)
+    choice = selection.choose(prepared(facts).catalogue_of(target.system.allowed_images if target.system else ()), wanted)
     return choice, build if choice.image is None and choice.recipe_version else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from modak.choosing.counts import StatedCounts
-from modak.choosing.shapes import Shape
+from modak.choosing.shapes import Origin, Shape
 from modak.choosing.wishes import by_torchrun, compiler_named, is_single_threaded, mpi_asked, precision, switches
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, HostMpi, Node
@@ -36,7 +36,7 @@ def topology_shapes(
         if node and ranks * threads > cores * node.threads_per_core:
             text = f"{ranks} ranks x {threads} threads oversubscribe a node with {cores} cores"
             warnings.append(Notice(field="application.mpi_ranks", message=text))
-        origin = "request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
+        origin: Origin = "request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
         counted = replace(base, ranks_per_node=ranks, threads_per_rank=threads, gpus_per_node=gpus)
         shapes.append(replace(counted, hyperthreads=smt, numa_mode=numa, origin=origin))
     return tuple(dict.fromkeys(shapes)), tuple(warnings)

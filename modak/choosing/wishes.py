@@ -77,16 +77,19 @@ def precision(request: Request) -> str | None:
 
 def is_distributed(request: Request) -> bool:
     """Whether the application runs as more than one process."""
+    many = (request.application.mpi_ranks, stated_nodes(request), request.job_options.process_count_per_node)
+    return is_said_distributed(request) or any(count is not None and count > 1 for count in many)
+
+
+def is_said_distributed(request: Request) -> bool:
+    """Whether the request says, apart from its counts, that the application runs as more than one process."""
     optimisation, application = request.optimisation, request.application
     mpi = optimisation.framework == "mpi" or optimisation.framework in LIBRARIES
     if application.app_type == "mpi" or mpi or "mpi" in optimisation.config.parallelisation:
         return True
     if application.app_type == "hpc" and not _within_one_process(request):
         return True
-    if optimisation.config.distributed_training or distribution(request):
-        return True
-    many = (application.mpi_ranks, stated_nodes(request), request.job_options.process_count_per_node)
-    return any(count is not None and count > 1 for count in many)
+    return bool(optimisation.config.distributed_training or distribution(request))
 
 
 def _within_one_process(request: Request) -> bool:

@@ -58,8 +58,8 @@ def units(request: Request, curve: Curve) -> Units | None:
     """
     work = request.optimisation.workload
     kind = metric(curve.series.metric, curve.series.unit)
-    amount, rate = parse_amount(work.amount) if work.amount else None, counted(kind)
-    if amount and rate and amount.counts == rate[0]:
+    amount = parse_amount(work.amount) if work.amount else None
+    if amount and (rate := counted(kind)) and amount.counts == rate[0]:
         return Units(amount.number, amount.one, rate[1])
     if amount and kind.per == amount.one == "sample":
         return Units(amount.number, "sample")
@@ -209,7 +209,7 @@ def _others(taken: Labels, problems: Collection[Labels], what: str, said: Collec
 
     others = sorted({named(problem) for problem in problems} - {named(taken)})
     if taken and others:
-        rest = listed([text or "none" for text in others], MOST_NAMED)
+        rest = listed([text or "none" for text in others], MOST_NAMED, "; " if any(", " in text for text in others) else ", ")
         of = f"the prediction uses {named(taken) or 'the results without any'} (others: {rest})"
         yield Notice(field=f"optimisation.workload.{what}", message=f"not given, and there are results for several: {of}")
 

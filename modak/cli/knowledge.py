@@ -54,7 +54,7 @@ MODELS: Columns = {
     "compiler": lambda item: item["series"].get("compiler"),
     "system": lambda item: item["series"].get("system"),
     "partition": lambda item: item["series"].get("partition"),
-    "layout": lambda item: _layout(item["layout"]),
+    "layout": lambda item: _layout(item["layout"], item.get("ranks_per_gpu")),
     "metric": lambda item: item["series"]["metric"],
     "over": lambda item: item["scale"],
     "sizes": lambda item: f"{min(item['sizes']):g}–{max(item['sizes']):g}",
@@ -63,10 +63,11 @@ MODELS: Columns = {
 }
 
 
-def _layout(layout: Mapping[str, int]) -> str:
+def _layout(layout: Mapping[str, int], ranks_per_gpu: float | None = None) -> str:
     """The known counts of a layout: ranks, threads, GPUs, batch size."""
     words = {"ranks_per_node": "rank", "threads_per_rank": "thread", "gpus_per_node": "GPU"}
     counts = [counted(layout[name], word) for name, word in words.items() if layout.get(name)]
+    counts += [f"ranks per GPU {ranks_per_gpu:g}"] if ranks_per_gpu else []
     return " × ".join(counts) + (f", batch {layout['batch_size']}" if layout.get("batch_size") else "")
 
 

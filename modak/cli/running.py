@@ -40,9 +40,11 @@ def serve(
     import uvicorn
 
     from modak.api import logs
+    from modak.api.workers import use
 
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, _end)  # the server, when it has ended well, sends itself once more what ended it
+    use()
     with _counted_together(workers):
         uvicorn.run(
             "modak.api:app_from_environment",

@@ -56,6 +56,9 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Difference]:
     for sizes in seen.queues:
         least = min((one.min_nodes for one in stored.queues if one.name == sizes.name), default=1)
         yield Difference(f"{at}.min_nodes", least, sizes.min_nodes)
+    for name in ("default_memory_gb", "default_memory_per_cpu_gb"):
+        if getattr(seen, name):
+            yield Difference(f"{at}.{name}", getattr(stored, name), getattr(seen, name))
     if seen.qos:
         yield Difference(f"{at}.qos", (queue and queue.qos) or stored.qos, seen.qos)
     for name in sorted(seen.node.model_fields_set - {"numa_modes"}):

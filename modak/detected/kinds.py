@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from modak.detected.values import SeenNode, SeenPartition, plain
@@ -24,6 +24,8 @@ class Kind:
     constraint: str | None = None
     sole: bool = True
     """Whether all nodes of the partition are of this kind."""
+    typed: bool = False
+    """Whether the nodes have GPUs of other types, too, so that jobs have to name the type."""
 
     @property
     def label(self) -> str:
@@ -44,6 +46,16 @@ def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[Kind, .
     notes += [f"{label}: no feature tells the largest kind from the others, a job may land on any"] * (not features[first])
     notes += [f"{label}: {counted(lost, 'node')} of other kinds left out, no feature selects them"] * bool(lost)
     return (Kind(seen.name, seen, first, features[first], sole=False), *(kind for kind in named if kind.constraint)), tuple(notes)
+
+
+def by_gpu(kind: Kind) -> tuple[Kind, ...]:
+    """The kind; for nodes with GPUs of several types one for each type, of which the first keeps the name."""
+    types = kind.nodes[0].gpus
+    if len({word for word, _ in types if word}) < max(2, len(types)):
+        return (kind,)
+    names = (kind.name, *(f"{kind.name}-{word}" for word, _ in types[1:]))
+    alone = ((name, tuple(replace(node, gpus=(gpu,)) for node in kind.nodes)) for name, gpu in zip(names, types, strict=True))
+    return tuple(replace(kind, name=name, nodes=nodes, typed=True) for name, nodes in alone)
 
 
 def _groups(nodes: Sequence[SeenNode]) -> Iterator[tuple[SeenNode, ...]]:

@@ -14,8 +14,11 @@ from modak.detected.values import Cluster, Machine, SeenNode, SeenPartition, See
 from modak.facts import Accelerator, Partition, Processor
 from modak.text.amounts import counted
 
-LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", "queues", "qos")
+DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
+LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos")
 """What the scheduler says of a partition, not of its nodes."""
+TYPED: Final = ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}", "--mem={memory_mib_per_node}M")
+"""How Slurm is asked for nodes if the type of their GPUs has to be named, which follows."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,8 @@ def _partition(seen: SeenPartition, cluster: Cluster, here: Machine, probed: Map
     shown = kinds.count(nodes)
     if seen.nodes is not None and seen.nodes != shown:
         notes = (*notes, f"{label}: the scheduler counts {seen.nodes} nodes and shows {shown}; those shown are entered")
-    return _joined([Found(notes=notes), *(_kind(kind, cluster, here, probed, known) for kind in several)])
+    typed = [one for kind in several for one in (kinds.by_gpu(kind) if cluster.scheduler == "slurm" else (kind,))]
+    return _joined([Found(notes=notes), *(_kind(kind, cluster, here, probed, known) for kind in typed)])
 
 
 def _conditions(cluster: Cluster) -> tuple[str, ...]:
@@ -137,7 +141,7 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         processors=() if processor.name in known.processors else (processor,),
         accelerators=(accelerator,) if accelerator and accelerator.name not in known.accelerators else (),
         cites=tuple(_cites(partition, kind, cluster, machine, known.dated)),
-        notes=(*([f"{kind.label}: {said}"] if said else []), *told, *_doubts(kind, own, machine)),
+        notes=(*([f"{kind.label}: {said}"] if said else []), *told, *_doubts(kind, own, machine, cluster.scheduler)),
         thread_is_cpu=_threads_are_cpus(kind.nodes[0], topology),
     )
 
@@ -185,10 +189,12 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
         "max_nodes": seen.max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
         "default_wall_time_s": seen.default_wall_time_s,
+        **{name: getattr(seen, name) for name in DEFAULTS},
         "queue": seen.name if kind.name != seen.name else None,
         "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
         "qos": seen.qos,
         "constraint": kind.constraint if scheduler == "slurm" else None,
+        "resource_directives": [*TYPED, f"--gres=gpu:{kind.nodes[0].gpus[0][0]}:{{gpus_per_node}}"] if kind.typed else None,
         "node": node,
     }
     return {name: value for name, value in entry.items() if value is not None}
@@ -211,9 +217,10 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
         several = f"{kind.label}: its nodes have GPUs of {len(gpus)} types, which a partition cannot hold; they are left out"
         return None, (several,) if gpus else ()
     word, number = gpus[0]
-    models = {gpu.model: gpu for gpu in machine.gpus}
+    models = {gpu.model: gpu for gpu in machine.gpus if not kind.typed or str(word).lower() in gpu.model.lower()}
     if len(models) == 1:
-        return hardware.accelerator(machine.gpus[0], known.accelerators, f"{machine.gpus_from} {known.dated}, on {machine.place}"), ()
+        (model,) = models.values()
+        return hardware.accelerator(model, known.accelerators, f"{machine.gpus_from} {known.dated}, on {machine.place}"), ()
     named, others = hardware.of_type(word, known.accelerators)
     if named:
         return named, ()
@@ -223,8 +230,14 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
     return None, (f"{kind.label}: {counted(number, 'GPU')} a node{typed} left out, the model is unknown{which}{enter}",)
 
 
-def _doubts(kind: Kind, own: SeenProcessor, machine: Machine) -> Iterator[str]:
-    cores = kind.nodes[0].cores
+def _doubts(kind: Kind, own: SeenProcessor, machine: Machine, scheduler: str) -> Iterator[str]:
+    seen, first, cores = kind.partition, kind.nodes[0], kind.nodes[0].cores
+    if kind.typed:
+        yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0][0]), 40)}"
+    if scheduler == "slurm" and seen.max_cpus and seen.max_cpus < (first.cpus or 0):
+        yield f"{kind.label}: jobs get {seen.max_cpus} of {first.cpus} CPUs of a node at most; Slurm rejects node_exclusive there"
+    if any(getattr(seen, name) for name in DEFAULTS) and not (first.usable_memory_gb or seen.memory_gb):
+        yield f"{kind.label}: what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
     if cores and own.cores and cores != own.cores:
         yield f"{kind.label}: the scheduler counts {cores} cores a node, {machine.place} shows {own.cores}; the scheduler's are entered"
     if machine.gpus and not kind.nodes[0].gpus:
@@ -255,6 +268,8 @@ def _cites(partition: Mapping[str, Any], kind: Kind, cluster: Cluster, machine: 
         "accelerators": listed,
     }
     yield f"{at}.nodes", listed
+    if kind.typed:
+        yield f"{at}.resource_directives", listed
     yield from ((f"{at}.{name}", limits) for name in LIMITS if name in partition)
     yield from ((f"{at}.node.{name}", citation) for name, citation in whence.items() if name in partition["node"])
 

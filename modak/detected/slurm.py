@@ -128,7 +128,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
     memory = {name: value for kind in ("Def", "Max") for name, value in _memory(kind, fields, config)}
     said = {name: value for name in CONDITIONS if (value := fields.get(name)) not in NO_CONDITION}
     sole = None if "," in said.get("AllowQos", "") else said.pop("AllowQos", None)
-    said |= {name: value for name, value in memory.items() if name != "MaxMemPerNode"}
+    said |= {name: value for name, value in memory.items() if name == "MaxMemPerCPU"}
     state, hidden, root = (fields.get(name) for name in ("State", "Hidden", "RootOnly"))
     closed = f"its state is {state}" if state not in (None, "UP") else "it is hidden" if hidden == "YES" else ""
     return SeenPartition(
@@ -141,6 +141,8 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         max_wall_time_s=seconds(fields.get("MaxTime")),
         default_wall_time_s=seconds(fields.get("DefaultTime")),
         memory_gb=exact_gigabytes(count(memory.get("MaxMemPerNode"))),
+        default_memory_gb=exact_gigabytes(count(memory.get("DefMemPerNode"))),
+        default_memory_per_cpu_gb=exact_gigabytes(count(memory.get("DefMemPerCPU"))),
         qos=sole,
         conditions=tuple(f"{name}={value}" for name, value in said.items()),
         closed="it is for root alone" if root == "YES" else closed,

@@ -17,15 +17,7 @@ RUNTIMES: Final[Mapping[str, str]] = {
     "enroot": "enroot",
 }
 """Programs, and what MODAK calls the runtime."""
-_RUNTIME_MODULES: Final[Mapping[str, str]] = {
-    "apptainer": "apptainer",
-    "singularity": "singularity",
-    "singularityce": "singularity",
-    "charliecloud": "charliecloud",
-    "podman-hpc": "podman-hpc",
-    "sarus": "sarus",
-    "enroot": "enroot",
-}
+_RUNTIME_MODULES: Final[Mapping[str, str]] = {**{name: name for name in RUNTIMES.values()}, "singularityce": "singularity"}
 _MPI_MODULES: Final[Mapping[str, str]] = {
     "openmpi": "openmpi",
     "mpich": "mpich",

@@ -61,10 +61,13 @@ class SeenPartition:
     default_wall_time_s: int | None = None
     memory_gb: float | None = None
     """Most memory of a node that a job may use."""
+    default_memory_gb: float | None = None
+    """Memory of a node for jobs that ask for none."""
+    default_memory_per_cpu_gb: float | None = None
     qos: str | None = None
     """The only quality of service that is allowed."""
     conditions: tuple[str, ...] = ()
-    """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``DefMemPerCPU=500``."""
+    """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``MaxMemPerCPU=4000``."""
     closed: str = ""
     """Why users' jobs do not start there; empty: they do."""
 

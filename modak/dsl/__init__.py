@@ -8,7 +8,7 @@ from modak.dsl.answer import Basis, Choice, Configuration, Notice, Plan, Predict
 from modak.dsl.application import Application, Build, StageIn, StageOut
 from modak.dsl.document import Document
 from modak.dsl.job import Event, JobOptions, Signal, SignalName, Target
-from modak.dsl.optimisation import FrameworkOptions, Objective, OptBuild, Optimisation, Switch
+from modak.dsl.optimisation import FrameworkOptions, Minimise, Objective, OptBuild, Optimisation, Switch
 from modak.dsl.request import Request
 from modak.dsl.tuning import Autotuning, Setting, Space, Steps, Value, Values
 from modak.dsl.work import Config, Data, Etl, PrintedMetric, Workload
@@ -27,6 +27,7 @@ __all__ = [
     "Event",
     "FrameworkOptions",
     "JobOptions",
+    "Minimise",
     "Notice",
     "Objective",
     "OptBuild",

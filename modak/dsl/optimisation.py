@@ -14,6 +14,8 @@ from modak.text.grammar import Name, VersionRange
 
 Switch = bool | Literal["auto"]
 """A compiler switch: on, off, or what the evidence says."""
+Minimise = Literal["time", "node_hours", "energy", "cost"]
+"""A quantity to minimise."""
 
 
 class OptBuild(Document):
@@ -28,7 +30,7 @@ class OptBuild(Document):
 class Objective(Document):
     """What to minimise, and under which constraints."""
 
-    minimise: Literal["time", "node_hours", "energy", "cost"] | None = None
+    minimise: Minimise | None = None
     """The quantity to minimise. Default: ``node_hours`` with a deadline, otherwise ``time``."""
     deadline: Seconds | None = None
     max_nodes: Count | None = None

@@ -21,6 +21,11 @@ class Layout(Fact):
     batch_size: Count | None = None
     """Per worker: per rank, or per GPU where there are GPUs."""
 
+    @property
+    def ranks_per_gpu(self) -> float | None:
+        """``None``: unknown, or no GPUs."""
+        return self.ranks_per_node / self.gpus_per_node if self.ranks_per_node and self.gpus_per_node else None
+
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 """Labels of results: any printable text."""

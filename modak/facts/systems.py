@@ -11,7 +11,17 @@ from pydantic import BeforeValidator, Field, field_validator
 from modak.facts.fact import Count, Fact, Positive, Prose, Source, StorageClass
 from modak.facts.hardware import Node
 from modak.facts.names import same_name
-from modak.text.grammar import AbsolutePath, Constraint, DirectiveText, EnvironmentName, ModuleName, Name, ResourceText, VersionText
+from modak.text.grammar import (
+    AbsolutePath,
+    Beginning,
+    Constraint,
+    DirectiveText,
+    EnvironmentName,
+    ModuleName,
+    Name,
+    ResourceText,
+    VersionText,
+)
 
 MOST_DIRECTIVES: Final = 16
 """Options of a site's own for all jobs, or for their nodes: with MODAK's own they fit into a script's header."""
@@ -41,6 +51,10 @@ class Partition(Fact):
     """Nodes within one island of the interconnect; a job beyond it crosses islands."""
     max_wall_time_s: Count | None = None
     default_wall_time_s: Count | None = None
+    default_memory_gb: Positive | None = None
+    """What a job gets of a node's memory if it asks for none; not given: enough."""
+    default_memory_per_cpu_gb: Positive | None = None
+    """The same for each CPU of the job, as the scheduler counts them."""
     queue: Name | None = None
     """The queue's name for the scheduler, where it is not the partition's name."""
     queues: tuple[Queue, ...] = ()
@@ -163,6 +177,11 @@ class System(Fact):
     """What the scheduler counts as a CPU: with ``thread``, all cores need ``--hint=nomultithread`` under Slurm, all threads elsewhere."""
     partitions: tuple[Partition, ...] = Field(min_length=1)
     runtimes: tuple[RuntimePolicy, ...] = ()
+    allowed_images: tuple[Beginning, ...] = ()
+    """What references of images begin with that jobs may run: ``docker://registry.example.org/``, ``/apps/images/``. Empty: anything.
+    Images that a recipe makes are not meant."""
+    allowed_sources: tuple[Beginning, ...] = ()
+    """The same for addresses that applications are built from: ``https://gitlab.example.org/``."""
     internet: bool | None = None
     """Whether compute nodes reach the internet; not given: unknown."""
     ssh_between_nodes: bool | None = None

@@ -7,13 +7,14 @@ The catalogue is not known here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
 from packaging.version import Version
 
+from modak import plugins
 from modak.facts import Image, Vendor
 from modak.launchers.family import compatible
 from modak.text.grammar import version_range
@@ -21,16 +22,6 @@ from modak.text.grammar import version_range
 _MINOR_COMPATIBLE_SINCE: Final = 11
 """From this CUDA on, minor versions are compatible with the drivers of their major one (NVIDIA, CUDA Compatibility)."""
 _FILES: Final = (".sif", ".sqfs", ".simg")
-_APPTAINER: Final = frozenset({"docker", "oras", "library", "shub", "private", ".sif", ".simg"})
-_READS: Final[Mapping[str | None, frozenset[str]]] = {
-    "apptainer": _APPTAINER,
-    "singularity": _APPTAINER,
-    "charliecloud": frozenset({"docker", "private", ".sqfs"}),
-    "enroot": frozenset({"docker", "private", ".sqfs"}),
-    "podman-hpc": frozenset({"docker", "private"}),
-    "sarus": frozenset({"docker", "private"}),
-}
-"""Where each runtime gets images from."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +219,7 @@ def _mpi(image: Image, wanted: Wanted) -> str | None:
 
 
 def _runtime(image: Image, wanted: Wanted) -> str | None:
-    reads = _READS.get(wanted.runtime)
+    reads = getattr(plugins.named("runtimes", wanted.runtime or ""), "reads", None)
     return f"in a format that {wanted.runtime} cannot read" if reads and _form(image.reference) not in reads else None
 
 

@@ -10,11 +10,11 @@ does not take longer if there are more images of a kind.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
-from itertools import chain, islice
-from typing import Final
+from itertools import chain, compress, islice, product
+from typing import Any, Final
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -120,9 +120,9 @@ def choose(images: Catalogue, wanted: Wanted) -> ImageChoice:
     """The image for a request.
 
     What no image carries is given up in a fixed order, each with a warning: the version (the nearest is taken), graph
-    compilers, MPI, the distribution; the last two only where no recipe would bring them, and nothing where a source build
-    was asked for and a recipe exists. Never given up: framework, architecture, accelerator, what processor and GPU can
-    run, what the runtime reads.
+    compilers, MPI, the distribution; the last two only where no recipe would bring them, and only the version where a source
+    build was asked for and a recipe exists. Without a distribution, nothing says that the framework's ranks use MPI: it goes
+    first. Never given up: framework, architecture, accelerator, what processor and GPU can run, what the runtime reads.
     """
     if wanted.runtime == "none":
         return ImageChoice(exact=True, decisions=("image: none, the job runs without a container",))
@@ -131,31 +131,45 @@ def choose(images: Catalogue, wanted: Wanted) -> ImageChoice:
 
 
 def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) -> ImageChoice:
-    for asked, given_up in _relaxed(wanted):
-        able = [kind for kind in known if obstacle(kind.any, asked) is None]
+    for gone in _sacrifices(wanted):
+        asked = replace(wanted, **{name: _NOT_WANTED[name] for name in gone if name in _NOT_WANTED})
+        fitting = (kind for kind in known if obstacle(kind.any, asked) is None)
+        able = [kind for kind in fitting if "version" in gone or kind.within(wanted.version).count]
         if able:
             runs = [image for image in measured if image.labels.framework == asked.framework and obstacle(image, asked) is None]
-            return _chosen(able, asked, given_up, sum(kind.count for kind in known), runs)
+            return _chosen(able, asked, _given_up(gone, wanted), sum(kind.count for kind in known), runs)
     return _nothing(known, wanted)
 
 
-def _relaxed(wanted: Wanted) -> Iterator[tuple[Wanted, tuple[Notice, ...]]]:
-    """What is wanted, then ever less of it, each with a warning for what was given up."""
-    yield wanted, ()
+_NOT_WANTED: Final[Mapping[str, Any]] = {"compilers": (), "mpi": None, "distribution": None}
+"""Labels that can be given up besides the version, without a value."""
+
+
+def _sacrifices(wanted: Wanted) -> Iterator[tuple[str, ...]]:
+    """Names of the labels to give up: none, then ever more; a later name only where no choice of the earlier ones is enough."""
     if _builds(wanted):
-        return
-    bare, given_up = replace(wanted, compilers=()), tuple(_without(compiler, wanted) for compiler in wanted.compilers)
-    if given_up:
-        yield bare, given_up
-    if wanted.recipe_version:
-        return
-    if wanted.mpi:
-        text = f"no image of {wanted.framework} has an MPI compatible with {wanted.mpi}: ranks may fail to connect, test on two nodes"
-        bare, given_up = replace(bare, mpi=None), (*given_up, Notice(field="target.name", message=text))
-        yield bare, given_up
-    if wanted.distribution:
+        order: tuple[str, ...] = ("version",)
+    elif wanted.recipe_version:
+        order = ("version", "compilers")
+    elif wanted.distribution:
+        order = ("version", "compilers", "mpi", "distribution")
+    else:
+        order = ("mpi", "version", "compilers")
+    names = [name for name in order if getattr(wanted, name)]
+    for gone in product((False, True), repeat=len(names)):  # the last one changes first
+        yield tuple(compress(reversed(names), gone))
+
+
+def _given_up(gone: Collection[str], wanted: Wanted) -> tuple[Notice, ...]:
+    """A warning for each label that was given up, apart from the version."""
+    notices = [_without(compiler, wanted) for compiler in wanted.compilers] if "compilers" in gone else []
+    if "mpi" in gone:
+        text = f"no suitable image of {wanted.framework} has an MPI compatible with {wanted.mpi}: ranks may not connect, test on two nodes"
+        notices.append(Notice(field="target.name", message=text))
+    if "distribution" in gone:
         text = f"no suitable image of {wanted.framework} contains {wanted.distribution}; the application must provide it"
-        yield replace(bare, distribution=None), (*given_up, Notice(field="optimisation.options.distribution", message=text))
+        notices.append(Notice(field="optimisation.options.distribution", message=text))
+    return tuple(notices)
 
 
 def _without(compiler: str, wanted: Wanted) -> Notice:

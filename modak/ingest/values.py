@@ -37,6 +37,7 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _INSTANT: Final = re.compile(_DATE.pattern + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,.'’_\u00a0\u2009\u202f][0-9]{3})+([.,][0-9]+)?")
 _CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
+_SPELT: Final = re.compile(r"(?:([0-9]{1,4}) ?d)? ?(?:([0-9]{1,4}) ?h)? ?(?:([0-9]{1,4}) ?m(?:in)?)? ?(?:([0-9]{1,4}(?:\.[0-9]+)?) ?s)?")
 _LONGEST_UNIT: Final = 20
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -113,7 +114,8 @@ def _hint(text: str) -> str:
         return "; with a decimal point, and without a sign between thousands"
     if _THOUSANDS.fullmatch(text):
         return "; without a sign between thousands"
-    if clock := _CLOCK.fullmatch(text):
+    clock = _CLOCK.fullmatch(text) or _SPELT.fullmatch(text)
+    if clock and sum(part is not None for part in clock.groups()) > 1:
         days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
         return f"; in seconds, {((days * 24 + hours) * 60 + minutes) * 60 + seconds:g}"
     number = _DECIMAL.match(text)

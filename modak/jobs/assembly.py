@@ -75,7 +75,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
     )
     spec, ssh = _without_ssh(spec, target)
     warnings = (*_too_old(spec, software), *_own_layer(request, software), *_unlisted(request, target, shape, spec))
-    return Configured(spec, launcher, (why, *ssh, *_numa(target, shape)), warnings)
+    return Configured(spec, launcher, (why, *ssh, *_numa(target, shape), *_memory(request, target, resources)), warnings)
 
 
 def job_of(
@@ -151,14 +151,15 @@ def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> 
     lists = f"the system file of {target.title} does not list"
     if usual is None or spec.launcher in ("none", "torchrun"):
         return ()
-    unlike = asked if target.runtime and asked and not compatible(asked, usual.family) else None  # else candidates have warned
-    label = shape.mpi or unlike
+    unlike = asked is not None and target.runtime is not None and not compatible(asked, usual.family)
+    told = asked if asked and not unlike and shape.mpi_from != "container" and not target.mpi_called(asked) else None  # by candidates
+    label = shape.mpi or (asked if unlike else None)
     if own and spec.launcher_flavour is None:
         stops = {"mpirun": f"mpirun is not that of {TITLES.get(own, own)}", "srun": f"Slurm does not offer {spec.pmi}"}
         if spec.launcher not in stops:
             return ()
         text = f"{lists} {TITLES.get(own, own)} ([[mpi]]), which is in the image: the job stops where {stops[spec.launcher]}"
-    elif label and not own and not target.mpi_called(label):
+    elif label and not own and not target.mpi_called(label) and (mpi_family(label) or label) != told:
         text = f"{lists} {label} ([[mpi]]): the job is set up for its default, {' '.join(filter(None, (usual.family, usual.version)))}"
     else:
         return ()
@@ -186,6 +187,10 @@ def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Re
     per_core = node.threads_per_core if node else 1
     cores = _cores_per_rank(request, node, shape)
     mode = next((mode for mode in node.numa_modes if mode.domains == shape.numa_mode), None) if node else None
+    oversubscribed = _oversubscribed(target, shape)
+    whole = options.node_exclusive or oversubscribed
+    taken = node.usable_cores if node and whole else shape.ranks_per_node * cores
+    share = _memory_share(node, taken, needed_gb(request, shape.ranks_per_node)) if node else None
     return Resources(
         nodes=nodes,
         ranks_per_node=shape.ranks_per_node,
@@ -196,12 +201,12 @@ def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Re
         hyperthreads=shape.hyperthreads,
         threads_per_core=per_core,
         numa_constraint=mode.constraint if mode and not mode.standard else None,
-        memory_per_node=options.memory_limit,
+        memory_per_node=options.memory_limit or _beyond_default(request, target, share, shape.ranks_per_node * cores),
         memory_per_core=options.minimum_memory_per_processor,
-        oversubscribed=_oversubscribed(target, shape),
+        oversubscribed=oversubscribed,
         node_cores=node.usable_cores if node else None,
         total_ranks=total_ranks(request, shape, nodes),
-        memory_share=_memory_share(node, shape.ranks_per_node * cores, needed_gb(request, shape.ranks_per_node)) if node else None,
+        memory_share=share,
     )
 
 
@@ -223,6 +228,25 @@ def _memory_share(node: Node, cores: int, needed: float) -> int | None:
     return int(max(share, needed) * 10**9) if share else None
 
 
+def _beyond_default(request: Request, target: Target, share: int | None, cores: int) -> int | None:
+    """The share, if the request asks for no memory and the scheduler would give the cores less; ``None``: the script asks for none."""
+    partition, node, system = target.partition, target.node, target.system
+    asked = request.job_options.minimum_memory_per_processor
+    if not (share and partition and node and system) or partition.resource_directives or asked:
+        return None
+    cpus = min(cores, node.usable_cores) * (node.threads_per_core if system.cpu_unit == "thread" else 1)
+    given = partition.default_memory_gb or (partition.default_memory_per_cpu_gb or 0.0) * cpus
+    return share if 0 < given * 1e9 < share else None
+
+
+def _memory(request: Request, target: Target, has: Resources) -> tuple[str, ...]:
+    """The reason for memory that the request does not ask for."""
+    if has.memory_per_node is None or request.job_options.memory_limit:
+        return ()
+    asked = f"memory: {has.memory_per_node / 1e9:.3g} GB of each node"
+    return (f"{asked}, because {target.title} gives jobs that ask for none less than the part of their cores",)
+
+
 def _oversubscribed(target: Target, shape: Shape) -> bool:
     """Whether a job may use fewer hardware threads of a node than its ranks have threads, or, where these are counted, fewer cores."""
     node = target.node
@@ -241,10 +265,13 @@ def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
 
 
 def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, tuple[Notice, ...]]:
-    """The signal before the time limit; instead a warning if the limit is so short that the signal would end the job at its start."""
+    """The signal before the time limit. A warning if nothing starts the checkpoint, or, instead of the signal, if it would come at once."""
     asked = request.job_options.signal
-    if asked is None or wall_time_s is None or asked.seconds < wall_time_s:
-        return Signal(asked.name, asked.seconds) if asked else None, ()
+    if asked is None:
+        idle = Notice(field="application.checkpoint", message="it never runs: set job_options.signal, for instance to USR1@300")
+        return None, (idle,) if request.application.checkpoint else ()
+    if wall_time_s is None or asked.seconds < wall_time_s:
+        return Signal(asked.name, asked.seconds), ()
     why = f"a signal {asked.seconds} s before the end does not fit a time limit of {wall_time_s} s: it is left out"
     return None, (Notice(field="job_options.signal", message=why),)
 
@@ -311,6 +338,7 @@ def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word,
     bare, out = found or (command, ())
     how = f"the script starts the ranks with {launcher}, and each rank would run {program} again"
     done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
+    done += ", and its settings (precision, FSDP, DeepSpeed) with it: make them in the program" if out and program == "accelerate" else ""
     return bare, (Notice(field="application.executable", message=f"{how}: {done}"),)
 
 

@@ -19,6 +19,8 @@ def build_of(request: Request, target: Target, spec: JobSpec, definition: str) -
     build = request.application.build
     if not definition and (build is None or not (build.src or build.build_command)):
         return None
+    if build and build.src and "://" in build.src:
+        target.check_place(build.src, "source", "application.build.src")
     wanted, place = max(BUILD_TIME_S, spec.attributes.wall_time_s or 0), _on_one_node(target)
     return BuildSpec(
         definition=definition,

@@ -105,9 +105,10 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
 
 
 def _amount(workload: Workload) -> str | None:
-    """The total work of a run that prints a rate, in the unit that the rate counts."""
-    rate = counted(metric(workload.metric.name, workload.metric.unit)) if workload.metric else None
-    if rate and rate[0] == "samples" and not workload.amount and workload.samples:
+    """The total work of a run that prints a rate, in the unit that the rate counts, or that prints nothing: other runs may have rates."""
+    rate = counted(metric(workload.metric.name, workload.metric.unit)) if workload.metric else ("samples", 1.0)
+    of_epochs = workload.epochs or not workload.steps
+    if rate and rate[0] == "samples" and not workload.amount and workload.samples and of_epochs:
         return f"{workload.samples * (workload.epochs or 1):.12g} samples"
     return workload.amount if rate else None
 

@@ -22,7 +22,13 @@ FLAGS: Final[Mapping[str, frozenset[str]]] = {
 OTHERS: Final = frozenset({"horovodrun", "mpirun", "mpiexec", "srun", "jsrun"})
 _NO_PYTHON: Final = "--no-python"
 _MODULE: Final = frozenset({"-m", "--module"})
-_MODULES: Final = frozenset({"torch.distributed.run", "torch.distributed.launch"})
+_ALSO: Final[Mapping[str, str]] = {
+    "accelerate-launch": "accelerate",
+    "accelerate.commands.launch": "accelerate",
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launch": "torchrun",
+}
+"""Other names of launchers, as programs or as modules of Python's."""
 
 
 def starter(command: tuple[Word, ...]) -> str | None:
@@ -31,13 +37,13 @@ def starter(command: tuple[Word, ...]) -> str | None:
     >>> starter(("torchrun", "--nproc_per_node", "4", "train.py")), starter(("python3", "train.py"))
     ('torchrun', None)
     """
-    first, *rest = (word if isinstance(word, str) else "" for word in command[:3])
-    name = first.rsplit("/", 1)[-1]
-    if _is_python(first) and rest[:1] == ["-m"] and rest[1:] and rest[1] in _MODULES:
-        return "torchrun"
+    rest, name = [word if isinstance(word, str) else "" for word in command[1:4]], program_name(command[0])
+    if _is_python(command[0]):
+        after = rest[1:] if rest[:1] == ["-u"] else rest
+        return _ALSO.get(after[1]) if after[:1] == ["-m"] and after[1:] else None
     if name == "accelerate":
         return name if rest[:1] == ["launch"] else None
-    return name if name in FLAGS or name in OTHERS else None
+    return _ALSO.get(name) or (name if name in FLAGS or name in OTHERS else None)
 
 
 def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word, ...], tuple[Word, ...]] | None:
@@ -48,15 +54,18 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
     """
     if program not in FLAGS:
         return None
-    place = 3 if _is_python(command[0]) else 2 if program == "accelerate" else 1
-    begin: tuple[Word, ...] = ("python3",)
+    python: Word = command[0] if _is_python(command[0]) else "python3"
+    place = 2 if command[1:2] == ("launch",) else 1
+    if _is_python(command[0]):
+        place = 4 if command[1] == "-u" else 3
+    begin: tuple[Word, ...] = (python,)
     while place < len(command) and _is_option(command[place]):
         name, given, _ = str(command[place]).partition("=")
         option = name.replace("_", "-")
         place += 1
         if option == "--":
             break
-        begin = ("python3", "-m") if option in _MODULE else () if option == _NO_PYTHON else begin
+        begin = (python, "-m") if option in _MODULE else () if option == _NO_PYTHON else begin
         alone = given or option in FLAGS[program] or option in _MODULE or option == _NO_PYTHON
         place += not alone and place < len(command) and _is_value(command[place])
     return ((*begin, *command[place:]), command[:place]) if place < len(command) else None
@@ -71,8 +80,17 @@ def is_script(word: Word) -> bool:
     return tail(word).endswith(".py")
 
 
+def program_name(word: Word) -> str:
+    """The name of a program without its directory, as far as it is literal.
+
+    >>> program_name("/opt/conda/bin/python3")
+    'python3'
+    """
+    return tail(word).rsplit("/", 1)[-1]
+
+
 def _is_python(word: Word) -> bool:
-    return isinstance(word, str) and word.rsplit("/", 1)[-1].startswith("python")
+    return program_name(word).startswith("python")
 
 
 def _is_option(word: Word) -> bool:

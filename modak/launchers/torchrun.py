@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from modak import plugins
 from modak.jobs.spec import JobSpec, Resources
-from modak.jobs.starters import is_script
+from modak.jobs.starters import is_script, program_name
 from modak.launchers.jsrun import JSRUN
 from modak.launchers.plain import OWN, USUAL, kept_back
 from modak.launchers.threads import openmp
@@ -36,6 +36,7 @@ _PORT: Final = (
 
 HANDED_ON: Final = frozenset({"TERM", "INT", "HUP"})
 """Signals that it passes on to its ranks, which then have 30 s (tested with PyTorch 2.13); others end torchrun alone, or are ignored."""
+_PYTHON: Final = frozenset({"python", "python3"})
 _CANNOT: Final = frozenset({"torchrun", "none"})
 """Launchers that a system may prefer for other jobs, but that cannot start one process on each of several nodes."""
 
@@ -123,8 +124,10 @@ class Torchrun:
         return kept_back(f"{starter.name} with {self.name} on its nodes", both, signal)
 
     def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
-        """``torchrun`` with the script: it starts Python itself, so a leading ``python`` is dropped."""
-        has = job.resources
+        """``torchrun`` with the script. It starts Python itself, so a leading ``python`` is dropped; one with a path runs its own torchrun,
+        which need not be on ``PATH``."""
+        has, first = job.resources, job.command[0]
+        own = _is_python(first) and first not in _PYTHON
         meet: tuple[Word, ...] = ("--standalone",)
         if has.nodes > 1:
             meet = (
@@ -132,7 +135,8 @@ class Torchrun:
                 word("--rdzv-id=", variable("SLURM_JOB_ID" if scheduler.name == "slurm" else "MODAK_RDZV_ID")),
                 word("--rdzv-endpoint=", variable("MODAK_RDZV_HOST"), ":", variable("MODAK_RDZV_PORT")),
             )
-        return ("torchrun", f"--nnodes={has.nodes}", f"--nproc-per-node={has.ranks_per_node}", *meet, *_program(job.command))
+        program: tuple[Word, ...] = (first, "-m", "torch.distributed.run") if own else ("torchrun",)
+        return (*program, f"--nnodes={has.nodes}", f"--nproc-per-node={has.ranks_per_node}", *meet, *_program(job.command))
 
     def _agents(self, job: JobSpec, scheduler: Scheduler) -> tuple[Launcher, JobSpec]:
         """The launcher that starts one torchrun on each node, and the job as that launcher sees it: one process per node, not bound
@@ -146,10 +150,13 @@ class Torchrun:
 
 def _program(command: tuple[Word, ...]) -> tuple[Word, ...]:
     """The command as torchrun expects it: a script, ``-m MODULE``, or ``--no-python`` and a program."""
-    first = command[0]
-    if not (isinstance(first, str) and first.rsplit("/", 1)[-1] in {"python", "python3"}):
-        return command if is_script(first) else ("--no-python", *command)
+    if not _is_python(command[0]):
+        return command if is_script(command[0]) else ("--no-python", *command)
     rest = command[2:] if command[1:2] == ("-u",) else command[1:]
     follows = rest[0] if rest else ""
     plain = not isinstance(follows, str) or not follows.startswith("-") or follows == "-m"
     return rest if rest and plain else ("--no-python", *command)
+
+
+def _is_python(word: Word) -> bool:
+    return program_name(word) in _PYTHON

@@ -197,7 +197,7 @@ PLAIN: Final[Mapping[str, Reader]] = {
         dsl.Autotuning,
     ),
     "objective": remembered(section(OBJECTIVE, dsl.Objective, also={"minimize": "minimise"})),
-    "workload": section(WORKLOAD, dsl.Workload),
+    "workload": remembered(section(WORKLOAD, dsl.Workload)),
 }
 
 

@@ -52,6 +52,13 @@ class Part(NamedTuple):
     cells: list[Cell]
     layout: Layout
     scale: Scale
+    ranks_per_gpu: float | None = None
+    """As in :class:`Curve`."""
+
+    @property
+    def series(self) -> SeriesKey:
+        """That of its cells."""
+        return self.cells[0].series
 
 
 class Table(NamedTuple):
@@ -66,7 +73,7 @@ class Table(NamedTuple):
     scatter: Scatter | None
 
 
-FIT_VERSION = 11
+FIT_VERSION = 12
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -104,6 +111,8 @@ class Curve(Fact):
     """Set if its only point is not measured: see :mod:`modak.perfmodel.estimated`."""
     start_up: StartUp | None = None
     """Start-up time of its runs, which costs do not include; ``None``: unknown."""
+    ranks_per_gpu: float | None = None
+    """Of a curve over GPUs with another number of ranks per node for each number of GPUs; ``None``: see ``layout``."""
 
     @property
     def results_used(self) -> int:
@@ -116,18 +125,28 @@ class Curve(Fact):
         gpus = self.layout.gpus_per_node
         return True if self.scale == "gpus" else None if gpus is None else gpus > 0
 
+    def layout_on(self, gpus: int | None) -> Layout:
+        """The layout, with the ranks per node that go with so many GPUs per node."""
+        ranks = round((self.ranks_per_gpu or 0) * (gpus or 0))
+        return self.layout.model_copy(update={"ranks_per_node": ranks}) if ranks else self.layout
+
     @property
     def grows(self) -> bool:
         """Whether costs are times of weak scaling, where the problem grows with the size and perfect scaling is a constant time.
 
-        Rates scale in the same way in strong and weak scaling.
+        Rates of work scale in the same way in strong and weak scaling.
         """
-        return self.series.params.get("scaling", "").lower() == "weak" and not _is_rate(self.series)
+        return _grows(self)
+
+    @property
+    def per_batch(self) -> bool:
+        """Whether costs are of steps that take a batch on each worker: the work grows with their number."""
+        return _per_batch(self)
 
     @property
     def measured(self) -> scaling.Series:
-        """The measured values as input of the models."""
-        return _measured(self, self.scale)
+        """The measured values as input of the models: of weak scaling, costs are divided by the size."""
+        return _measured(self, self)
 
     @property
     def amdahl(self) -> tuple[float, float]:
@@ -196,14 +215,16 @@ def _of_samples(cell: Cell, to: merging.Destination) -> tuple[Cell, merging.Dest
 def _gathered(members: Sequence[tuple[Cell, merging.Destination]]) -> Iterable[Cell]:
     series, alone = members[0][1].series, members[0][0].series
     of_one = merging.completed(cell.layout for cell, _ in members)
-    as_given = all(cell.series == alone and to.factor == 1 and of_one[cell.layout] == cell.layout for cell, to in members)
+    as_given = all(
+        cell.series == alone and to.factor == 1 and not to.of_amount and of_one[cell.layout] == cell.layout for cell, to in members
+    )
     if as_given:
         return [cell if cell.series == series else replace(cell, series=series) for cell, _ in members]
     found: dict[Layout, Cell] = {}
     for cell, to in members:
         layout = of_one[cell.layout]
         one = found.setdefault(layout, Cell(to.series, layout))
-        one.values.extend(value * to.factor for value in cell.values)
+        one.values.extend(to.values(cell.values))
         one.ids.extend(cell.ids)
         one.starting.extend(cell.starting)
     return found.values()
@@ -220,10 +241,10 @@ def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
             by_series[cell.series.model_dump_json()].append(cell)
     parts = [part for key in sorted(by_series) for part in _shapes(by_series[key])]
     tables = [_table(part.cells, part.scale) for part in parts]
-    mixtures = scaling.fit_many([_measured(table, part.scale) for table, part in zip(tables, parts, strict=True)])
+    mixtures = scaling.fit_many([_measured(table, part) for table, part in zip(tables, parts, strict=True)])
     usual = {key: _start_up(of_series) for key, of_series in by_series.items()}
     return tuple(
-        _curve(part, table, mixture, usual[part.cells[0].series.model_dump_json()])
+        _curve(part, table, mixture, usual[part.series.model_dump_json()])
         for part, table, mixture in zip(parts, tables, mixtures, strict=True)
     )
 
@@ -232,17 +253,29 @@ def _start_up(cells: Iterable[Cell]) -> StartUp | None:
     return startup.of_runs([seconds for cell in cells for seconds in cell.starting])
 
 
-def _measured(of: Table | Curve, scale: Scale) -> scaling.Series:
+def _measured(of: Table | Curve, part: Part | Curve) -> scaling.Series:
     """The series as input of the models; nodes are given if sizes count something else."""
-    return scaling.Series(of.sizes, of.costs, of.nodes if scale != "nodes" else None)
+    costs = tuple(cost / size for cost, size in zip(of.costs, of.sizes, strict=True)) if _grows(part) else of.costs
+    return scaling.Series(of.sizes, costs, of.nodes if part.scale != "nodes" else None)
+
+
+def _grows(of: Part | Curve) -> bool:
+    marked = of.series.params.get("scaling")
+    weak = marked is not None and marked.lower() == "weak"
+    return (weak and not _is_rate(of.series)) or _per_batch(of)
+
+
+def _per_batch(of: Part | Curve) -> bool:
+    return of.layout.batch_size is not None and startup.of_steps(of.series)
 
 
 def _curve(part: Part, table: Table, mixture: Mixture, usual: StartUp | None) -> Curve:
     """The fitted curve; ``usual`` is the start-up time of the whole series, for curves whose own runs do not give it."""
     return Curve(
-        series=part.cells[0].series,
+        series=part.series,
         layout=part.layout,
         scale=part.scale,
+        ranks_per_gpu=part.ranks_per_gpu,
         **table._asdict(),
         mixture=mixture,
         result_ids=shortened(number for cell in part.cells for number in cell.ids),
@@ -264,13 +297,23 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
 
     GPU runs that first fill a node and then several nodes are one curve over GPUs; the models separate the step between nodes from the
     slope. Cells with the same ranks, threads, GPUs and batch size are a curve over nodes. The others have only one node count for their
-    layout: GPU runs become curves over GPUs, the rest curves over ranks; of several ways to one size, all but one are curves of their own.
+    layout: with equal threads, GPU runs with as many ranks per node or per GPU become curves over GPUs, the rest curves over ranks; of
+    several ways to one size, all but one are curves of their own.
     """
-    parts, others = _over_gpus(cells)
+    by_batch: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_batch[_key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0)].append(cell)
+    parts: list[Part] = []
     by_shape: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
-    for cell in others:
-        lay = cell.layout
-        by_shape[_key(lay.ranks_per_node, lay.threads_per_rank, lay.gpus_per_node, lay.batch_size)].append(cell)
+    families = [family for key in sorted(by_batch) for family in _families(by_batch[key])]
+    for number, family in enumerate(families):
+        filling = _filling(family)
+        parts += [_within_node(filling)] if filling else []
+        chosen = {id(cell) for cell in filling}
+        for cell in family:
+            lay = cell.layout
+            if id(cell) not in chosen:
+                by_shape[_key(lay.ranks_per_node, lay.threads_per_rank, lay.gpus_per_node, lay.batch_size, number)].append(cell)
     rest: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
     for key in sorted(by_shape):
         group = by_shape[key]
@@ -278,7 +321,7 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
         if len({cell.layout.nodes for cell in group}) > 1:
             parts.append(Part(group, lay.model_copy(update={"nodes": None}), "nodes"))
         else:
-            rest[_key(None if lay.gpus_per_node else lay.threads_per_rank, 1 if lay.gpus_per_node else 0, lay.batch_size)].extend(group)
+            rest[_key(lay.threads_per_rank, key[-1])].extend(group)
     for key in sorted(rest):
         group, others = _one_way(rest[key])
         parts.append(_within_node(group))
@@ -300,51 +343,52 @@ def _one_way(cells: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
     return [cell for cell in cells if id(cell) in chosen], [cell for cell in ordered if id(cell) not in chosen]
 
 
-def _over_gpus(cells: Sequence[Cell]) -> tuple[list[Part], list[Cell]]:
-    """Curves of one batch size over GPUs, with several counts of GPUs per node and each total reached in one way; and the other cells."""
-    by_batch: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
-    for cell in cells:
-        by_batch[_key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0)].append(cell)
-    parts: list[Part] = []
-    others: list[Cell] = []
-    for key in sorted(by_batch):
-        group = by_batch[key]
-        alike = _alike_on_gpus(group) if group[0].layout.gpus_per_node else []
-        ways = {(size_of(cell.layout, "gpus"), cell.layout.nodes, cell.layout.gpus_per_node) for cell in alike}
-        filled_first = len({way[2] for way in ways}) > 1 and len(ways) == len({way[0] for way in ways})
-        if filled_first:
-            parts.append(_within_node(alike))
-        chosen = {id(cell) for cell in alike} if filled_first else set()
-        others += [cell for cell in group if id(cell) not in chosen]
-    return parts, others
+def _families(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells of one batch size, divided so that all of a part have as many ranks per GPU, or per node; without GPUs, all in one part.
 
-
-def _alike_on_gpus(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells with as many ranks per node or, if these vary, with as many per GPU as most; of those on the same GPUs, one.
-
-    Cells that do not give their ranks may be alike. Of several numbers of threads, the one that most cells have comes first.
+    The part with the most cells comes first. Cells that do not give their ranks may be of the one part; of several, they are another one.
     """
-    ranks = {cell.layout.ranks_per_node for cell in cells} - {None}
-    shares = Counter(share for cell in cells if (share := _ranks_per_gpu(cell.layout)))
-    usual = min(shares, key=lambda share: (-shares[share], share), default=None)
-    alike = [cell for cell in cells if len(ranks) < 2 or _ranks_per_gpu(cell.layout) in (None, usual)]
-    threads = Counter(cell.layout.threads_per_rank for cell in alike)
+    left = [cell for cell in cells if cell.layout.ranks_per_gpu]
+    silent = [cell for cell in cells if not cell.layout.ranks_per_gpu]
+    found: list[list[Cell]] = []
+    while left:
+        counts = Counter(one for cell in left for one in _ranks(cell.layout))
+        most = min(counts, key=lambda one: (-counts[one], one))
+        found.append([cell for cell in left if most in _ranks(cell.layout)])
+        left = [cell for cell in left if most not in _ranks(cell.layout)]
+    if len(found) == 1:
+        return [found[0] + silent]
+    return [*found, silent] if silent else found
+
+
+def _ranks(layout: Layout) -> tuple[tuple[str, float], ...]:
+    """Ranks per GPU and per node, by name."""
+    return ("per GPU", layout.ranks_per_gpu or 0.0), ("per node", float(layout.ranks_per_node or 0))
+
+
+def _filling(cells: Sequence[Cell]) -> list[Cell]:
+    """A curve over GPUs, with several counts of GPUs per node and each total reached in one way; empty if the cells make none.
+
+    Of the cells on the same GPUs it has one: with the number of threads that most cells have.
+    """
+    on_gpus = [cell for cell in cells if cell.layout.gpus_per_node]
+    threads = Counter(cell.layout.threads_per_rank for cell in on_gpus)
     found: dict[tuple[int | None, int | None], Cell] = {}
-    for cell in sorted(alike, key=lambda cell: (-threads[cell.layout.threads_per_rank], _key(*cell.layout.model_dump().values()))):
+    for cell in sorted(on_gpus, key=lambda cell: (-threads[cell.layout.threads_per_rank], _key(*cell.layout.model_dump().values()))):
         found.setdefault((cell.layout.nodes, cell.layout.gpus_per_node), cell)
-    chosen = {id(cell) for cell in found.values()}
+    several = len({gpus for _, gpus in found}) > 1
+    once = len({size_of(cell.layout, "gpus") for cell in found.values()}) == len(found)
+    chosen = {id(cell) for cell in found.values()} if several and once else set()
     return [cell for cell in cells if id(cell) in chosen]
-
-
-def _ranks_per_gpu(layout: Layout) -> float | None:
-    return layout.ranks_per_node / layout.gpus_per_node if layout.ranks_per_node and layout.gpus_per_node else None
 
 
 def _within_node(group: list[Cell]) -> Part:
     first = group[0].layout
     if first.gpus_per_node:
         ranks, threads = _common(group, "ranks_per_node"), _common(group, "threads_per_rank")
-        return Part(group, Layout(ranks_per_node=ranks, threads_per_rank=threads, batch_size=first.batch_size), "gpus")
+        shares = {cell.layout.ranks_per_gpu for cell in group}
+        share = shares.pop() if ranks is None and len(shares) == 1 else None
+        return Part(group, Layout(ranks_per_node=ranks, threads_per_rank=threads, batch_size=first.batch_size), "gpus", share)
     if len({cell.layout.ranks_per_node for cell in group}) == 1:
         return Part(group, first.model_copy(update={"nodes": None}), "nodes")
     return Part(group, Layout(threads_per_rank=first.threads_per_rank, batch_size=first.batch_size), "ranks")

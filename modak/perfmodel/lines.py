@@ -64,7 +64,8 @@ def _layout(curve: Curve) -> str:
     lay = curve.layout
     counts = ((lay.ranks_per_node, "rank"), (lay.threads_per_rank, "thread"), (lay.gpus_per_node, "GPU"))
     parts = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
-    return ", ".join(filter(None, [" × ".join(parts), f"batch {lay.batch_size}" if lay.batch_size else ""]))
+    per_gpu = f"ranks per GPU {curve.ranks_per_gpu:g}" if curve.ranks_per_gpu else ""
+    return ", ".join(filter(None, [" × ".join(parts), per_gpu, f"batch {lay.batch_size}" if lay.batch_size else ""]))
 
 
 def _part(curve: Curve, name: str) -> str:
@@ -106,7 +107,8 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
 
 def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> Foretold:
     """The curve's forecast, beyond its measured sizes pooled with related curves."""
-    related = [one for one in known if one != curve and one.series.application == curve.series.application]
+    beside = (one for one in known if one.series.application == curve.series.application)
+    related = [one for one in beside if one.costs != curve.costs or one != curve]  # most differ in costs, which are compared in no time
     return foretell(curve, related, sizes, np.ceil(sizes / _one_node(curve)), level)
 
 

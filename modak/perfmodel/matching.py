@@ -73,6 +73,8 @@ class Question:
     """Partitions of its system with another kind of nodes: results from there count as those of another system."""
     lengths: Mapping[str, float] = field(default_factory=dict)
     """Length of the run, by unit: ``epochs``, ``steps``, or that of an amount. Results of another length are of the same kind of run."""
+    crowded: bool = False
+    """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,8 @@ class Match:
 
 def best_match(curves: Sequence[Curve], question: Question, power: Power | None = None) -> Match | None:
     """The curve with the least spread; ties go to rates, whose start-up is known or added, before times of whole runs, and of these to the
-    nearest length; then to results that name the counts of the layout asked for, to those with as many ranks or GPUs per node, to more
-    sizes, to more results, then to what says least that was not asked.
+    nearest length; then to results that name the counts of the layout asked for, to those with as many ranks or GPUs per node, to those
+    that name the threads, to more sizes, to more results, then to what says least that was not asked.
 
     Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
     """
@@ -114,16 +116,17 @@ def best_match(curves: Sequence[Curve], question: Question, power: Power | None 
     return equal[len(equal) // 2]
 
 
-def _nearness(match: Match, question: Question) -> tuple[float, int, float, int, bool, int, int, int, str]:
+def _nearness(match: Match, question: Question) -> tuple[float, int, float, tuple[int, bool, bool], int, int, int, str]:
     curve, series, layout = match.curve, match.curve.series, question.layout
     told = _varying(curve)
     other = told is not None and getattr(layout, told) not in (None, *per_node(curve))
-    filled = told == "gpus_per_node" and not other and len(per_node(curve)) > 1  # the ranks of its results may not be one number
-    named = (told, "ranks_per_node") if filled and layout.ranks_per_node == layout.gpus_per_node else (told,)
-    silent = sum(bool(getattr(layout, name)) and getattr(curve.layout, name) is None for name in layouts.COUNTS if name not in named)
+    named = (told, "ranks_per_node") if curve.ranks_per_gpu else (told,)
+    silent = [name for name in layouts.COUNTS if name not in named and getattr(layout, name) and getattr(curve.layout, name) is None]
+    threads = "threads_per_rank" in silent  # unsaid or of several numbers
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
-    return round(match.doubt, 9), whole, apart, silent, other, -len(curve.sizes), -curve.results_used, unasked, series.metric
+    said = (len(silent) - threads, other, threads)
+    return round(match.doubt, 9), whole, apart, said, -len(curve.sizes), -curve.results_used, unasked, series.metric
 
 
 def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
@@ -150,16 +153,18 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 
 
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
-    different = _different(curve.series, question)
+    different, shape = _different(curve.series, question), _shape_differences(curve, question.layout)
+    if question.crowded and curve.series.hyperthreads is None and curve.layout.threads_per_rank and not shape:
+        different = [name for name in different if name != "hyperthreads"]
     spreads = _spreads(different, curve, question)
     factor, away = 1.0, "system" in different or _on_other_nodes(curve, different, question)
     if away:
         factor = _power_ratio(curve, question, power)
-    shape = _shape_differences(curve, question.layout)
     if shape:
         spreads += [shape_spread(curve, question.layout, shape)]
         spreads += [DEVICE_SPREAD] if _other_device(curve, question.layout) else []
         factor *= 1.0 if away else _even_share(curve, question)
+        factor *= _batches(curve, question.layout) if curve.per_batch else 1.0
     return Match(curve, math.sqrt(sum(s * s for s in spreads)), tuple(different + shape), factor, tuple(shape))
 
 
@@ -244,6 +249,8 @@ def same_value(one: str | None, other: str) -> bool:
 
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
     apart = [name for name in _fixed(curve) if _both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    if curve.ranks_per_gpu and layout.ranks_per_gpu not in (None, curve.ranks_per_gpu):
+        apart.append("ranks_per_node")
     return ["gpus_per_node", *apart] if curve.scale == "gpus" and _other_device(curve, layout) else apart
 
 
@@ -288,6 +295,14 @@ def _even_share(curve: Curve, question: Question) -> float:
         return 1.0
     here, behind = (2 if on else 1 for on in (question.attributes.get("hyperthreads"), curve.series.hyperthreads))
     return math.prod((one or 1) / (other or 1) for one, other in pairs) * here / behind
+
+
+def _batches(curve: Curve, layout: Layout) -> float:
+    """Ratio of the samples in a step, per unit of size: the layout's over the curve's. 1 for counts that are known on one side only."""
+    pairs = [(curve.layout.batch_size, layout.batch_size)]
+    if curve.scale == "nodes":
+        pairs.append((curve.layout.gpus_per_node or curve.layout.ranks_per_node, layout.gpus_per_node or layout.ranks_per_node))
+    return math.prod(asked / there for there, asked in pairs if there and asked)
 
 
 def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float:

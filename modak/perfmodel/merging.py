@@ -50,6 +50,12 @@ class Destination(NamedTuple):
     factor: float = 1.0
     of_steps: bool = False
     """Whether the series is a rate of samples and the results tell of steps: a step has the batch of each worker."""
+    of_amount: bool = False
+    """Whether the series is a rate and the results are times: ``factor`` is the work, in the unit of the rate."""
+
+    def values(self, given: Sequence[float]) -> Iterable[float]:
+        """Results as values of the series."""
+        return (self.factor / value if self.of_amount else value * self.factor for value in given)
 
 
 def run_key(key: SeriesKey) -> Hashable:
@@ -71,7 +77,8 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
     Series of the same run have one destination, with the values of all of them. If an optional column has several values, there are several
     runs, and series in which it is empty are merged into each of them. Times of whole runs become times of their epochs or steps if such
     times were measured, too, unless their own runs also measured the speed of the work. Rates do not depend on the length of a run.
-    Results per step are also rates of samples, unless the rate itself was measured.
+    Results per step are also rates of samples, unless the rate itself was measured. If it was, times of whole runs are also rates of
+    their work, where this is known.
     """
     by_run: dict[Hashable, dict[str, SeriesKey]] = defaultdict(dict)
     for key in keys:
@@ -83,15 +90,16 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
             found.update((name, _with_rate((_per_part(key, metrics),))) for name, key in group.items())
             continue
         timed = {id(wall) for wall, work in startup.pairs([*group.values()]) if not startup.maybe_part(work)}
+        rates = {(key.metric, key.unit) for key in group.values() if metric(key.metric, key.unit).kind == "throughput"}
+        bare = any("amount" not in key.params and _counts(key) for key in group.values())
         groups: dict[Hashable, dict[str, Destination]] = defaultdict(dict)
         for name, key in group.items():
-            destination = Destination(key) if id(key) in timed else _per_part(key, metrics)
-            series = destination.series
-            groups[(series.metric, series.unit, *sorted(series.params.items()))][name] = destination
+            for one in (Destination(key),) if id(key) in timed else (_per_part(key, metrics, bare), *_as_rates(key, rates, group)):
+                groups[(one.series.metric, one.series.unit, *sorted(one.series.params.items()))][name] = one
         rated = any((one.series.metric, one.series.unit) == RATE for members in groups.values() for one in members.values())
         for members in groups.values():
-            merged = _merged_by_run(members)
-            found.update(merged if rated else {name: _with_rate(several) for name, several in merged.items()})
+            for name, several in _merged_by_run(members).items():
+                found[name] = (*found.get(name, ()), *(several if rated else _with_rate(several)))
     return found
 
 
@@ -116,7 +124,7 @@ def _merged_by_run(members: Mapping[str, Destination]) -> Mapping[str, tuple[Des
         here = [name for name in members if values[name] in of_run]
         one = _series_of(run, [members[name].series for name in here])
         for name in here:
-            found[name].append(Destination(one, members[name].factor))
+            found[name].append(members[name]._replace(series=one))
     return {name: tuple(found[name]) or (destination,) for name, destination in members.items()}
 
 
@@ -136,8 +144,8 @@ def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
     """Each layout of a run, with its empty counts taken from the other layouts if these agree.
 
     An empty batch size is that of the others, and empty GPUs are none, if the others have no other count. Among layouts with as many GPUs
-    per node, an empty number of ranks or threads is that of the others, if all of them agree. Layouts without any of these counts stay as
-    they are: they may be any layout.
+    per node, an empty number of ranks or threads is that of the others, if all of them agree, and on GPUs if all layouts have as many ranks
+    per GPU, or per node. Layouts without any of these counts stay as they are: they may be any layout.
     """
     every = dict.fromkeys(known)
     batches, gpus = ({getattr(one, name) for one in every} - {None} for name in ("batch_size", "gpus_per_node"))
@@ -148,7 +156,9 @@ def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
     partial = {given: one for given, one in found.items() if one.ranks_per_node or one.threads_per_rank or one.gpus_per_node}
     for one in partial.values():
         pairs[one.gpus_per_node].add((one.ranks_per_node, one.threads_per_rank))
-    agreed = {count: _agreed(of_count) for count, of_count in pairs.items() if len(of_count) > 1}
+    ways = ({one.ranks_per_gpu for one in every}, {one.ranks_per_node for one in every if one.gpus_per_node})
+    alike = any(len(way - {None}) < 2 for way in ways)
+    agreed = {count: _agreed(of_count) for count, of_count in pairs.items() if len(of_count) > 1 and (alike or not count)}
     return found | {given: _with(one, agreed.get(one.gpus_per_node, {})) for given, one in partial.items()}
 
 
@@ -167,8 +177,11 @@ def _with(layout: Layout, counts: Mapping[str, int]) -> Layout:
     return layout.model_copy(update=empty) if empty else layout
 
 
-def _per_part(key: SeriesKey, measured: Collection[str]) -> Destination:
-    """For the time of a whole run, that of its epochs or steps if it is among the ``measured`` metrics. Without the length of the run."""
+def _per_part(key: SeriesKey, measured: Collection[str], bare: bool = False) -> Destination:
+    """For the time of a whole run, that of its epochs or steps if it is among the ``measured`` metrics. Without the length of the run.
+
+    Else itself, but without the amount if epochs or steps tell its length, and that of other runs (``bare``) without any amount.
+    """
     kind = metric(key.metric, key.unit)
     if kind.kind not in ("time", "throughput"):
         return Destination(key)
@@ -176,11 +189,29 @@ def _per_part(key: SeriesKey, measured: Collection[str]) -> Destination:
         return Destination(key.model_copy(update={"params": _without_length(key)}))
     if startup.maybe_part(key):
         return Destination(key)
-    for part in PARTS:
-        count = number(key.params.get(f"{part}s"))
-        if count and f"{part}_time" in measured:
+    counts = _counts(key)
+    for part, count in counts.items():
+        if f"{part}_time" in measured:
             return Destination(key.model_copy(update={"metric": f"{part}_time", "params": _without_length(key)}), 1 / count)
-    return Destination(key)
+    params = {name: text for name, text in key.params.items() if name != "amount"} if bare and counts else key.params
+    return Destination(key.model_copy(update={"params": params}))
+
+
+def _counts(key: SeriesKey) -> dict[str, float]:
+    """Numbers of the parts of a whole run; empty if they are not given, or if the series is of no whole runs."""
+    counts = {part: number(key.params.get(f"{part}s")) for part in PARTS} if startup.is_whole(key) else {}
+    return {part: count for part, count in counts.items() if count}
+
+
+def _as_rates(key: SeriesKey, rates: Iterable[tuple[str, str]], known: Collection[str]) -> Iterable[Destination]:
+    """For the time of a whole run of known work, the ``rates`` (metric and unit) that count it, unless it gives them itself: ``known`` are
+    series by their JSON."""
+    whole = startup.is_whole(key) and not startup.maybe_part(key)
+    for name, unit in sorted(rates) if whole else ():
+        rate = key.model_copy(update={"metric": name, "unit": unit})
+        done = startup.work(rate)
+        if done and rate.model_dump_json() not in known:
+            yield Destination(rate.model_copy(update={"params": _without_length(key)}), done, of_amount=True)
 
 
 def _without_length(key: SeriesKey) -> dict[str, str]:

@@ -46,6 +46,8 @@ class Run:
     spread: float
     """Half the width of the 90 % interval of its log."""
     node_hours: float
+    ranks_per_gpu: float | None = None
+    """As in :class:`Curve`."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ def _own(curves: Sequence[Curve], run: Run) -> Curve | None:
 
 
 def _same(curve: Curve, other: Curve | Run) -> bool:
-    return (curve.series, curve.layout, curve.scale) == (other.series, other.layout, other.scale)
+    same = (curve.layout, curve.scale, curve.ranks_per_gpu) == (other.layout, other.scale, other.ranks_per_gpu)
+    return same and curve.series == other.series
 
 
 def _grown(curve: Curve | None, run: Run, cost: float) -> Curve:

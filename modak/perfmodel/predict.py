@@ -108,8 +108,14 @@ def foretell(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, 
 
     ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
     says nothing of how the run scales. A curve on few numbers of nodes is predicted from results of the same run that do not state their
-    layout, if these are on more (:func:`_moved`).
+    layout, if these are on more (:func:`_moved`). In weak scaling the cost of a unit of size is forecast.
     """
+    told = _foretold(curve, curves, sizes, nodes, level)
+    return told._replace(log_value=told.log_value + np.log(sizes)) if curve.grows else told
+
+
+def _foretold(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> Foretold:
+    """The same for costs as in :attr:`~modak.perfmodel.Curve.measured`."""
     if (whole := _without_layout(curve, curves)) is not None:
         return _moved(curve, whole, [one for one in curves if one is not curve], sizes, nodes, level)
     beside = None if curve.scale == "nodes" else nodes
@@ -126,7 +132,10 @@ def foretell(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, 
         heard |= far
     value, width = told
     of_repeats = noise(curve, curves)
-    doublings = own.doublings if curve.scale == "nodes" else np.maximum(own.doublings, np.log2(nodes / max(curve.nodes)))
+    doublings = own.doublings
+    if curve.scale != "nodes":
+        beside_nodes = np.maximum(np.log2(nodes / max(curve.nodes)), np.log2(min(curve.nodes) / nodes))
+        doublings = np.maximum(doublings, beside_nodes)
     return Foretold(value, at_least(width, of_repeats, level), doublings, heard, kin, of_repeats, min(curve.nodes))
 
 
@@ -155,14 +164,14 @@ def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, no
     question. The interval widens with the distance from the nodes of ``curve``.
     """
     here = np.unique(np.array(curve.nodes, dtype=np.float64))
-    told, there = (foretell(whole, others, at, at, level) for at in (nodes, here))
+    told, there = (_foretold(whole, others, at, at, level) for at in (nodes, here))
     if curve.scale == "nodes":
         (kin,) = relatives.moved(curve.measured, [whole.measured], there.log_value[None])
         ratio, doublings = kin.level + kin.slope * np.log2(nodes / here[-1]), np.zeros(nodes.shape)
         doubts = intervals.Sides(doublings, doublings)
     else:
         alone = [one for one in others if one is not whole]
-        own = foretell(curve, alone, sizes / nodes * here, np.broadcast_to(here, nodes.shape), level)
+        own = _foretold(curve, alone, sizes / nodes * here, np.broadcast_to(here, nodes.shape), level)
         kin = relatives.Kin(whole.measured, level=0.0, slope=0.0, unlikeness=relatives.UNKNOWN_LIKENESS)
         ratio, doubts, doublings = own.log_value - there.log_value, own.width, own.doublings
     away = np.abs(np.log2(nodes[..., None] / here)).min(axis=-1)
@@ -286,14 +295,18 @@ def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Pow
         if one.shape and set(one.differences) - set(one.shape) == apart and _comparable(one.curve, match.curve)
         if startup.lengths(one.curve.series) == startup.lengths(match.curve.series)
     ]
-    near = sorted(alike, key=lambda one: (layouts.distance(one.curve.layout, question.layout), *seen(one)))
+    near = sorted(alike, key=lambda one: (_away(one, question.layout), *seen(one)))
     return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]
+
+
+def _away(match: Match, layout: Layout) -> float:
+    return layouts.distance(match.curve.layout_on(layout.gpus_per_node), layout)
 
 
 def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
     """Predictions for an unmeasured layout from those of ``peers``, each scaled to an even share of the work per worker."""
     told = [_answer(replace(one, spread=0.0), layout, nodes, curves) for one in peers]
-    measured = [one.curve.layout for one in peers]
+    measured = [one.curve.layout_on(layout.gpus_per_node) for one in peers]
     mutual = np.array([[layouts.distance(one, other) for other in measured] for one in measured])
     asked = np.array([layouts.distance(one, layout) for one in measured])
     logs, spreads = np.log([one.value.ravel() for one in told]), np.array([one.spread.ravel() for one in told])

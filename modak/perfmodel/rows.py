@@ -184,12 +184,17 @@ def _of_system(found: Predictions, row: Mapping[str, Any]) -> str:
 def _apart(curve: Curve, other: Curve) -> tuple[str, ...]:
     """Attributes and counts in which two curves differ."""
     series = tuple(name for name in SPREAD if getattr(curve.series, name) != getattr(other.series, name))
-    return (*series, *(name for name in COUNTS if getattr(curve.layout, name) != getattr(other.layout, name)))
+    return (*series, *(name for name in COUNTS if _count_of(curve, name) != _count_of(other, name)))
 
 
 def _said(curve: Curve, names: Sequence[str]) -> str:
-    values = {name: getattr(curve.series, name) if name in SPREAD else getattr(curve.layout, name) for name in names}
+    values = {name: getattr(curve.series, name) if name in SPREAD else _count_of(curve, name) for name in names}
     return ", ".join(f"{name} {'unknown' if value in (None, {}) else value}" for name, value in values.items())
+
+
+def _count_of(curve: Curve, name: str) -> int | str | None:
+    per_gpu = curve.ranks_per_gpu if name == "ranks_per_node" else None
+    return f"{per_gpu:g} per GPU" if per_gpu else getattr(curve.layout, name)
 
 
 def _question(row: Mapping[str, Any], graph_compilers: frozenset[str] = frozenset()) -> Question:

@@ -141,6 +141,13 @@ def is_whole(series: SeriesKey) -> bool:
     return kind.kind == "time" and kind.per == "run"
 
 
+def of_steps(series: SeriesKey) -> bool:
+    """Whether results are of a number of steps: of one, of a rate of them, or of a whole run whose length is given in steps alone."""
+    if metric(series.metric, series.unit).per == "step":
+        return True
+    return not series.params.keys().isdisjoint(("steps", "amount")) and is_whole(series) and lengths(series).keys() == {"steps"}
+
+
 def maybe_part(series: SeriesKey) -> bool:
     """Whether results are times that count as those of whole runs, under a name that does not say so (``solve_time``, ``io_time``)."""
     return is_whole(series) and series.metric not in METRICS

@@ -8,6 +8,7 @@ runs outside of the image (``%setup``).
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
@@ -75,17 +76,26 @@ def unpinned(text: str) -> Iterator[str]:
         yield "packages of the Linux distribution are those of the day, signed by it"
     for address in re.findall(r"(?:wget|curl) [^\n]*?(https?://\S+)", text):
         file = address.rsplit("/", 1)[-1]
-        if "sha256sum" not in text.split(address, 1)[1][:400]:
+        if "sha256sum" not in re.split(r"(?:wget|curl) ", text.split(address, 1)[1], maxsplit=1)[0]:
             yield f"{file} has no checksum here"
     for options, address in re.findall(r"git clone ([^\n]*?)(https://\S+)", text):
         if "rev-parse" not in text.split(address, 1)[1][:200]:
             tag = re.search(r"--branch (\S+)", options)
             yield f"{address} at {tag[1] if tag else 'its main branch'} has no commit here"
-    for line in re.findall(r"pip3 install [^\n]*", text):
-        if "--require-hashes" not in line and re.search(r"[\w\]]==|\brequirements\.txt", line):
-            yield f"wheels without checksums here: {' '.join(re.findall(r'[A-Za-z][^ ]*[=<>]=?[^ ]+|requirements.txt', line))}".replace(
-                '"', ""
-            )
+    for line in re.findall(r"pip3 install ([^\n]*)", text):
+        if "--require-hashes" not in line and (wheels := _unheld(line, text)):
+            yield f"wheels without checksums here: {' '.join(wheels)}"
+
+
+def _unheld(line: str, text: str) -> list[str]:
+    """What a line of pip3 takes from a package index without a checksum: what it names and no list with checksums holds, and what the
+    wheels that it was given need."""
+    words = shlex.split(re.sub(r"--index-url \S+|&& *\\?$", "", line))
+    files = [word for word in words if word == "." or ".whl" in word]
+    named = [word for word in words if not word.startswith("-") and word not in files]
+    held = [word for word in named if re.search(rf"'{re.escape(re.split(r'[<>=]', word)[0])}==\S+ --hash=", text)]
+    needed = ["dependencies of what was built"] if files and "--no-deps" not in line else []
+    return [*(word for word in named if word not in held), *needed]
 
 
 def _body(made: Recipe, form: Form) -> str:

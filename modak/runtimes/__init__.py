@@ -33,6 +33,11 @@ class Runtime(Protocol):
     def aliases(self) -> tuple[str, ...]:
         """Other accepted names."""
 
+    @property
+    def reads(self) -> frozenset[str] | None:
+        """Where it takes images from: schemes of references (``docker``) and endings of files (``.sif``); ``None``, or without this
+        property: every image of the catalogue is offered to it."""
+
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """What it cannot do for this job."""
 

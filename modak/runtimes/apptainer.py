@@ -8,7 +8,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.runtimes import hostmpi
-from modak.runtimes.image import IMAGE, bind_paths, container, fetch, genuine, image_present, locate, origin, places, runtime_present
+from modak.runtimes.image import IMAGE, bind_paths, container, fetch, genuine, how_to_get, image_present, locate, places, runtime_present
 from modak.script.bash import Line, quiet, run, variable, word
 from modak.text.words import Word
 
@@ -25,6 +25,7 @@ class Apptainer:
 
     name: str
     aliases: tuple[str, ...] = ()
+    reads: frozenset[str] = frozenset((*PULLED, "private", ".sif", ".simg"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """None."""
@@ -64,7 +65,7 @@ class Apptainer:
         )
 
     def _present(self, job: JobSpec) -> tuple[Line, ...]:
-        return (runtime_present(self.name), image_present("-r", origin(job, "SINGULARITY_DIR", self.fetching(job))))
+        return (runtime_present(self.name), image_present("-r", how_to_get(job, "SINGULARITY_DIR", self.fetching(job))))
 
     def _genuine(self, job: JobSpec) -> tuple[Line, ...]:
         return genuine(job, self._present(job), quiet(run(self.name, "verify", "--local", word(IMAGE))))

@@ -26,10 +26,10 @@ from modak.runtimes.image import (
     container,
     fetch,
     genuine,
+    how_to_get,
     image_present,
     locate,
     newer,
-    origin,
     part,
     places,
     runtime_present,
@@ -68,6 +68,7 @@ class Charliecloud:
 
     name: str = "charliecloud"
     aliases: tuple[str, ...] = ("ch-run",)
+    reads: frozenset[str] = frozenset(("docker", "private", ".sqfs"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """GPUs need a prepared image, unless the nodes have CDI files; ranks share the mount of an image file; an image directory has no
@@ -107,7 +108,7 @@ class Charliecloud:
         return (*checks, *bind_paths(job), *_targets(job), *hostmpi.preflight(job, None if squash else IMAGE))
 
     def _image_present(self, job: JobSpec) -> Line:
-        return image_present("-r" if _squashed(job) else "-d", origin(job, "CHARLIECLOUD_DIR", self.fetching(job)))
+        return image_present("-r" if _squashed(job) else "-d", how_to_get(job, "CHARLIECLOUD_DIR", self.fetching(job)))
 
     def _genuine(self, job: JobSpec) -> tuple[Line, ...]:
         return genuine(job, (self._image_present(job),)) if _squashed(job) else ()

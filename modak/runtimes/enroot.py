@@ -17,9 +17,9 @@ from modak.runtimes.image import (
     by_mpi,
     container,
     fetch,
+    how_to_get,
     image_present,
     locate,
-    origin,
     part,
     runtime_present,
     unproven,
@@ -39,6 +39,7 @@ class Enroot:
 
     name: str = "enroot"
     aliases: tuple[str, ...] = ("pyxis",)
+    reads: frozenset[str] = frozenset(("docker", "private", ".sqfs"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """No option binds the host's MPI at every site; without Pyxis, the launcher's variables do not reach the ranks."""
@@ -59,7 +60,7 @@ class Enroot:
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Checks of the command or of Pyxis, of the image, and of what is bound."""
-        how = origin(job, "ENROOT_DIR", self.fetching(job))
+        how = how_to_get(job, "ENROOT_DIR", self.fetching(job))
         advice = "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
         pyxis = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice)
         return (pyxis if job.slurm_step else runtime_present(self.name), image_present("-r", how), *bind_paths(job))

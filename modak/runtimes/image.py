@@ -127,7 +127,7 @@ def unproven(job: JobSpec, compared: tuple[Line, ...] = ()) -> tuple[Notice, ...
     return (Notice(field="application.container_runtime", message=f"{why}: it runs unverified"),)
 
 
-def origin(job: JobSpec, folder: str, fetched: str) -> str:
+def how_to_get(job: JobSpec, folder: str, fetched: str) -> str:
     """What to do if the image is missing: fetch it (``fetched`` says how), or set the variable ``folder``, unless the site starts jobs
     without the submitter's environment."""
     arrives = not (job.system and job.system.export_policy == "NONE")

@@ -17,6 +17,7 @@ class NoContainer:
 
     name: str = "none"
     aliases: tuple[str, ...] = ()
+    reads: None = None
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """None."""

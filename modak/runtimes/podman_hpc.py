@@ -22,6 +22,7 @@ class PodmanHpc:
 
     name: str = "podman-hpc"
     aliases: tuple[str, ...] = ()
+    reads: frozenset[str] = frozenset(("docker", "private"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A module of the site provides the host's MPI; it is not bound."""

@@ -17,6 +17,7 @@ class Sarus:
 
     name: str = "sarus"
     aliases: tuple[str, ...] = ()
+    reads: frozenset[str] = frozenset(("docker", "private"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A hook provides the host's MPI; it needs an MPI with MPICH's binary interface in the image."""

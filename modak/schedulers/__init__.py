@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from modak.jobs.spec import JobSpec
+from modak.schedulers.commands import Commands
 from modak.schedulers.flux import Flux
 from modak.schedulers.gridengine import GridEngine
 from modak.schedulers.header import Directives
@@ -53,6 +54,10 @@ class Scheduler(Protocol):
     @property
     def host_file(self) -> str | None:
         """The variable that holds the path of a file with the job's hosts; ``None``: there is none."""
+
+    @property
+    def commands(self) -> Commands | None:
+        """How ``modak tune`` submits jobs and asks for them; ``None``, or without this property: it cannot."""
 
     def directives(self, job: JobSpec) -> Directives:
         """The header lines of a job, without the prefix, with those that the site requires: :func:`modak.schedulers.header.with_site`."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, note, options, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone
 
@@ -16,6 +17,18 @@ KINDS: Final = ("after", "afterany", "afterok", "afternotok")
 
 _SIGNS: Final = {"%j": "{{id}}", "%A": "{{id}}", "%x": "{{name}}"}
 _UNITS: Final = {"minutes": "m", "hours": "h", "days": "d", "": "s"}
+
+COMMANDS: Final = Commands(
+    submit=("flux", "batch"),
+    number=r"^(\S+)$",
+    ask=("flux", "jobs", "-n", "-o", "{state}", "{job}"),
+    state=r"^ *(?P<state>\w+)",
+    waiting="NEW|DEPEND|PRIORITY|SCHED",
+    running="RUN|CLEANUP",
+    gone="unknown",
+    away="connection refused|unable to connect|host is unreachable",
+    lost="timed out|connection reset",
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,7 @@ class Flux:
     job_id: str | None = "FLUX_ENCLOSING_ID"
     array_index: str | None = None
     host_file: str | None = None
+    commands: Commands = COMMANDS
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of flux batch."""

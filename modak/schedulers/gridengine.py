@@ -13,6 +13,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, Option, checked, expand_nodes, mib, note, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone, shared_files
 from modak.schedulers.pbs import SHELL, date_time, job_name, letters, qsub_warnings, site_resources, walltime
@@ -25,6 +26,19 @@ HERE: Final = ("-cwd",)
 """Without it the job's output files go to the home directory."""
 _SIGNS: Final = {"%j": "$JOB_ID", "%A": "$JOB_ID", "%a": "$TASK_ID", "%x": "$JOB_NAME", "%N": "$HOSTNAME"}
 """Grid Engine's variables for the placeholders in names of output files."""
+
+COMMANDS: Final = Commands(
+    submit=("qsub", "-terse"),
+    number=r"^([0-9]+)",
+    ask=("qstat",),
+    state=r"^ *(?P<job>[0-9]+) +\S+ +\S+ +\S+ +(?P<state>\S+)",
+    waiting="[^E]*w",
+    running="[a-zA-Z]*[rtsST]",
+    gone="do not exist",
+    away="connection refused|got (?:select|send) error|unable to (?:send message to|contact) qmaster",
+    lost="time-?out|timed out|failed receiving|got read error",
+)
+"""A job with ``E`` in its state could not be started, and is not tried again."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,7 @@ class GridEngine:
     job_id: str | None = "JOB_ID"
     array_index: str | None = "SGE_TASK_ID"
     host_file: str | None = None
+    commands: Commands = COMMANDS
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""

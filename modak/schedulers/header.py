@@ -16,8 +16,6 @@ Option = tuple[str, ...]
 """The words of one header line: ``("--nodes=4",)`` or ``("-l", "nodes=4:ppn=12")``."""
 
 _NONE: Final[Mapping[str, str]] = {}
-LONGEST_KEPT: Final = 1000
-"""Longest option, in characters, whose check is cached: a list of variables may be as long as a request."""
 ACCOUNTS: Final = ("--account", "-A", "-P", "-G", "-g", "--bank", "-W group_list")
 """Options for the account of a job, of all schedulers and sites: one without a value in a system file gets the request's account."""
 LEFT_TO_REQUEST: Final[Mapping[str, str]] = {
@@ -30,7 +28,9 @@ LEFT_TO_REQUEST: Final[Mapping[str, str]] = {
 _IN_BRACES: Final = re.compile(r"\{([a-z_]+)\}")
 _PART: Final = re.compile(r":[A-Za-z][A-Za-z0-9_]*=[^:]*")
 """``:ngpus={gpus_per_node}`` within an option of PBS."""
-_HARMLESS: Final = re.compile(r"(?:[A-Za-z0-9._:,/@%+=&|(){}\[\]^~?*!<>-]|\$(?:JOB_ID|JOB_NAME|TASK_ID|HOSTNAME))+")
+_SIGN: Final = r"[A-Za-z0-9._:,/@%+=&|(){}\[\]^~?*!<>-]"
+_USUAL: Final = re.compile(f"-{_SIGN}*")
+_HARMLESS: Final = re.compile(rf"(?:{_SIGN}|\$(?:JOB_ID|JOB_NAME|TASK_ID|HOSTNAME))+")
 """With the variables that Grid Engine itself reads in names of output files."""
 
 
@@ -81,7 +81,7 @@ def note(field: str, message: str) -> Notice:
 
 def options(table: Mapping[str, object]) -> tuple[Option, ...]:
     """Header lines of long options: ``--key=value``; a ``True`` value is a bare option, an empty one is left out."""
-    return tuple([(f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value not in (None, "", False)])
+    return tuple([(f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value])
 
 
 def with_site(
@@ -232,11 +232,11 @@ def _holds(options: Iterable[Option], wish: str) -> bool:
 def checked(directives: Directives) -> Directives:
     """The directives, if no word in them could end its line or begin another option; else :class:`RequestError`."""
     for option in directives.options:
-        (_check if sum(map(len, option)) <= LONGEST_KEPT else _check.__wrapped__)(option)
+        if len(option) > 1 or not _USUAL.fullmatch(option[0]):  # the first glance at what almost every option is
+            _check(option)
     return directives
 
 
-@lru_cache(maxsize=1024)
 def _check(option: Option) -> None:
     for word in option:
         if not _HARMLESS.fullmatch(word):

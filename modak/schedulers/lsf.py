@@ -8,6 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, expand_nodes, licences, mib, note, whole_environment, with_site
 from modak.schedulers.notices import (
     environment_policy,
@@ -26,6 +27,18 @@ STATES: Final = {"after": "started", "afterok": "done", "afternotok": "exit", "a
 ASKING: Final = ("-n", "-R span[ptile", "-R rusage[mem", "-gpu")
 _SIGNS: Final = {"%j": "%J", "%A": "%J", "%a": "%I"}
 
+COMMANDS: Final = Commands(
+    submit=("bsub", "<"),
+    number=r"Job <([0-9]+)> is submitted",
+    ask=("bjobs", "-noheader", "-o", "stat", "{job}"),
+    state=r"^ *(?P<state>\w+)",
+    waiting="PEND|PSUSP|PROV|WAIT",
+    running="RUN|USUSP|SSUSP|UNKWN",
+    gone="is not found",
+    away="connection refused|cannot connect to LSF|LSF is down|LIM is down|not responding|try later",
+    lost="timed out|time-?out|communication",
+)
+
 
 @dataclass(frozen=True)
 class Lsf:
@@ -39,6 +52,7 @@ class Lsf:
     job_id: str | None = "LSB_JOBID"
     array_index: str | None = "LSB_JOBINDEX"
     host_file: str | None = "LSB_DJOB_HOSTFILE"
+    commands: Commands = COMMANDS
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of bsub."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.commands import Commands
 from modak.schedulers.header import Option, note, whole_environment
 from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone
 
@@ -13,6 +14,18 @@ EVENTS: Final = {"begin": "b", "end": "e", "fail": "a", "none": "n"}
 
 SHELL: Final = ("-S", "/bin/bash")
 """Without it the job runs in the user's login shell, which need not be bash."""
+COMMANDS: Final = Commands(
+    submit=("qsub",),
+    number=r"^([0-9]+\S*)$",
+    ask=("qstat", "-f", "{job}"),
+    state=r"^\s*job_state = (?P<state>\w)",
+    waiting="[QHWT]",
+    running="[RESUB]",
+    gone="unknown job id|job has finished|status 153",
+    away="connection refused|cannot connect to server|unable to communicate with|too busy|unable to contact slurm controller",
+    lost="timed out|time-?out|end of (?:file|message)|communication failure",
+)
+"""Status 153 is PBS's number of an unknown job; Slurm's ``qstat`` says nothing else."""
 _DEPENDENCIES: Final = {"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"}
 
 

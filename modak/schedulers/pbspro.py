@@ -8,9 +8,10 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
 from modak.schedulers.notices import no_option, shared_files
-from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, site_resources, walltime
+from modak.schedulers.pbs import COMMANDS, SHELL, common_options, common_warnings, job_name, site_resources, walltime
 
 ASKING: Final = ("-l select", "-l place")
 
@@ -27,6 +28,7 @@ class PbsPro:
     job_id: str | None = "PBS_JOBID"
     array_index: str | None = "PBS_ARRAY_INDEX"
     host_file: str | None = "PBS_NODEFILE"
+    commands: Commands = COMMANDS
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub. A job array must be rerunnable (``-r y``), which is not the default everywhere."""

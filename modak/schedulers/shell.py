@@ -27,6 +27,7 @@ class Shell:
     job_id: str | None = None
     array_index: str | None = None
     host_file: str | None = None
+    commands: None = None
 
     def directives(self, job: JobSpec) -> Directives:
         """Nothing; a warning for what only a scheduler could do."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, Option, expand_nodes, licences, mib, note, options, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, shared_files, uncounted
 from modak.text.units import clock
@@ -32,6 +33,18 @@ ASKING: Final = frozenset(
     f"--{name}" for name in ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gres", "gpus-per-node", "mem", "mem-per-cpu")
 )
 
+COMMANDS: Final = Commands(
+    submit=("sbatch", "--parsable"),
+    number=r"^([0-9]+)(?:;|$)",
+    ask=("squeue", "--noheader", "--jobs", "{job}", "--format", "%T"),
+    state=r"^ *(?P<state>\w+)",
+    waiting="PENDING|CONFIGURING|REQUEUED",
+    running="RUNNING|COMPLETING|SUSPENDED|STOPPED|RESIZING|SIGNALING|STAGE_OUT",
+    gone="Invalid job id",
+    away="unable to contact slurm controller|connection refused|temporarily una(?:ble|vailable)",
+    lost="timed out|zero bytes",
+)
+
 
 @dataclass(frozen=True)
 class Slurm:
@@ -45,6 +58,7 @@ class Slurm:
     job_id: str | None = "SLURM_JOB_ID"
     array_index: str | None = "SLURM_ARRAY_TASK_ID"
     host_file: str | None = None
+    commands: Commands = COMMANDS
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of sbatch."""

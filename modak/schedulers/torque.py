@@ -8,9 +8,10 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
 from modak.schedulers.notices import no_option
-from modak.schedulers.pbs import SHELL, common_options, common_warnings, job_name, site_resources, walltime
+from modak.schedulers.pbs import COMMANDS, SHELL, common_options, common_warnings, job_name, site_resources, walltime
 
 LONGEST_NAME: Final = 15
 MOST_INDICES: Final = 1000
@@ -29,6 +30,7 @@ class Torque:
     job_id: str | None = "PBS_JOBID"
     array_index: str | None = "PBS_ARRAYID"
     host_file: str | None = "PBS_NODEFILE"
+    commands: Commands = COMMANDS
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""

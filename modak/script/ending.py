@@ -6,11 +6,13 @@ Nothing here can fail the job: errors are ignored, and the exit status is that o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from modak.jobs.spec import JobSpec, Report
 from modak.schedulers import Scheduler
+from modak.script import gate as scriptgate
 from modak.script.bash import Expansion, Line, Part, assign, cached, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours
@@ -43,7 +45,32 @@ modak_report() {
 """
 _MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0%s; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
-        results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
+        results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${%s}}"
+"""
+_EARLIER: Final = r"""
+modak_earlier() { # milliseconds of the run in the jobs before this one, which did not finish it
+    local job jobs file text pattern own before whole=0
+    read -r -a jobs <<<"${MODAK_BEFORE}"
+    for job in "${jobs[@]}"; do
+        pattern="\"job\": \"${job}[.\"].*\"exit_status\": %s, \"seconds\": (null|([0-9]+)[.]([0-9]{3}))"
+        pattern+="(, \"earlier\": ([0-9]+)[.]([0-9]{3}))?, \"results\": \[\]"
+        for file in %s; do
+            test -f "${file}" || continue
+            text="$(<"${file}")"
+            [[ ${text} =~ ${pattern} ]] || continue
+            own="0${BASH_REMATCH[2]}${BASH_REMATCH[3]}" before="0${BASH_REMATCH[5]}${BASH_REMATCH[6]}"
+            whole="$((whole + 10#${own} + 10#${before}))"
+        done
+    done
+    printf '%%d' "${whole}"
+}
+"""
+_OWN_FILES: Final = '"${MODAK_HERE}/modak-result-${job}".*json'
+"""``4711.json``, and ``4711.server.json`` where requests may leave out the server."""
+_WHOLE: Final = r"""    local earlier whole
+    earlier="$(modak_earlier)"
+    printf -v whole '%d.%03d' "$(((took + earlier) / 1000))" "$(((took + earlier) % 1000))"
+    printf -v earlier '%d.%03d' "$((earlier / 1000))" "$((earlier % 1000))"
 """
 _NOT_STOPPED: Final = ' && test -z "${MODAK_STOPPED:-}"'
 """Otherwise the run may not have done the whole workload."""
@@ -101,12 +128,19 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     number = _number(scheduler.job_id) if scheduler.job_id else ours('MODAK_JOB="$$"')
     told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
     whole = (_NOT_STOPPED if told else "") + (_FIRST if job.attributes.requeue and scheduler.name == "slurm" else "")
-    written = _written(job, report, scheduler, whole) if reports and report else ()
+    written = _written(job, report, scheduler, whole, told) if reports and report else ()
     where = (_HERE, number) if reports or job.staging else ()
     title = "at exit, however the job ends"
     if reports and report:
         title += f": {report.file or 'modak-result-JOB'}.json records the outcome"
-    return section(title, (*where, *written, ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT")))
+    end = (ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT"))
+    return (_as_one(*section(title, where)), *written, _as_one(*end))
+
+
+@cached
+def _as_one(*lines: Line) -> Line:
+    """Lines that are the same in many scripts as one, which is checked once."""
+    return scriptgate.sound(lines)
 
 
 @cached
@@ -129,12 +163,24 @@ def is_array(job: JobSpec, scheduler: Scheduler) -> bool:
     return bool(job.attributes.array and scheduler.array_index and scheduler.array(job.attributes.array))
 
 
-def _written(job: JobSpec, report: Report, scheduler: Scheduler, whole: str) -> tuple[Line, ...]:
-    """Variables and functions of the report. ``whole``: further conditions under which the run has done the whole workload."""
+def _before(job: JobSpec, scheduler: Scheduler) -> tuple[str, ...]:
+    """Numbers of the jobs whose end the job waits for: it may continue their run."""
+    parts = re.split("[,?]", job.attributes.dependency or "") if not is_array(job, scheduler) else ()
+    named = (part.split(":")[1:] for part in parts if part.split(":")[0] in ("afterany", "afterok", "afternotok"))
+    return tuple(number for numbers in named for number in numbers if re.fullmatch(r"[A-Za-z0-9._-]+", number))
+
+
+def _written(job: JobSpec, report: Report, scheduler: Scheduler, whole: str, told: bool) -> tuple[Line, ...]:
+    """Variables and functions of the report. ``whole``: further conditions under which the run has done the whole workload; ``told``: a run
+    that does not finish may end with status 0."""
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
     pattern = report.pattern if named else None
-    measured = _MEASURED % whole
+    before = _before(job, scheduler) if named else ()
+    measured = (_WHOLE if before else "") + _MEASURED % (whole, "whole" if before else "seconds")
+    unfinished, files = "[0-9]+" if told else "[1-9][0-9]*", '"${MODAK_RESULT}"' if report.file else _OWN_FILES
+    chain = (assign("MODAK_BEFORE", " ".join(before)), ours(_EARLIER % (unfinished, files))) if before else ()
+    written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if before else _WRITTEN
     folder = _FOLDER if report.file and "/" in report.file else ""
     printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), ours(_METRIC)) if pattern else ()
     return (
@@ -142,8 +188,8 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, whole: str) -> 
         *((assign("MODAK_RECORD", _members(report.record)),) if named else ()),
         _file(report.file, task(job, scheduler)),
         *printed,
-        ours(_REPORT + (measured + (_PRINTED if pattern else "") + "    fi\n" if named else "") + folder + _WRITTEN),
-        ours(_SEND),
+        *chain,
+        _as_one(ours(_REPORT + (measured + (_PRINTED if pattern else "") + "    fi\n" if named else "") + folder + written), ours(_SEND)),
     )
 
 

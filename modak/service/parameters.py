@@ -64,16 +64,8 @@ def for_rows(store: Store, questions: Sequence[Mapping[str, Any]], answered: Seq
 
 
 def having_parameters(store: Store, filters: Mapping[str, str]) -> list[Result]:
-    """Results with parameters that match the filters; about :data:`MOST_RESULTS` at most."""
-    found: list[Result] = []
-    cursor: str | None = None
-    while len(found) < MOST_RESULTS:
-        page = store.results(filters, cursor, 1000)
-        found += [result for result in page.items if result.series.params]
-        cursor = page.next
-        if not cursor:
-            break
-    return found
+    """Results with parameters that match the filters; :data:`MOST_RESULTS` at most."""
+    return store.having_parameters(filters, MOST_RESULTS)
 
 
 def _of_place(store: Store, names: frozenset[str]) -> list[Result]:

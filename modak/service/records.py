@@ -87,8 +87,8 @@ def model(curve: Curve) -> Json:
 
 
 def model_id(curve: Curve) -> str:
-    """The id of a curve: the same for the same series, layout and scale."""
-    key = f"{curve.series.model_dump_json()}{curve.layout.model_dump_json()}{curve.scale}"
+    """The id of a curve: the same for the same series, layout, ranks per GPU and scale."""
+    key = f"{curve.series.model_dump_json()}{curve.layout.model_dump_json()}{curve.scale}{curve.ranks_per_gpu or ''}"
     return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 

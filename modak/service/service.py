@@ -191,7 +191,7 @@ class Service:
         """
         if kind != "models":
             return records.item_called(name, self.listing(kind), records.KEYS[kind], kind.removesuffix("s"))
-        curve = self.curves().get(name)
+        curve = next((one for one in self.store.models_in_turn() if records.model_id(one) == name), None)
         if curve is None:
             raise NotFound(f"no model has the id {name[:80]!a} ('modak models list' shows them)", field="id")
         return records.model(curve)

@@ -86,7 +86,8 @@ class Plans:
     def newest(self, limit: int) -> tuple[StoredPlan, ...]:
         """The newest plans, the newest first, those that have expired left out."""
         waiting = {row["id"]: _plan(row) for row in self.spool.every()}
-        chosen = select(plans).where(_living()).order_by(plans.c.created_at.desc(), plans.c.id).limit(limit)
+        ids = select(plans.c.id).where(_living()).order_by(plans.c.created_at.desc(), plans.c.id).limit(limit)
+        chosen = select(plans).where(plans.c.id.in_(ids))  # only their texts are read: those of all plans may be gigabytes
         with reading(self.engine) as connection:
             found = {row.id: _plan(row._mapping) for row in connection.execute(chosen)} | waiting
         return tuple(sorted(found.values(), key=lambda plan: (-plan.created_at.timestamp(), plan.id))[:limit])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, and_, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, or_, select, tuple_
 
 from modak.errors import RequestError
 from modak.facts import Result, SeriesKey
@@ -27,6 +27,7 @@ _CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _LARGEST: Final = 2**31 - 1
 """PostgreSQL refuses to compare the number of a series or of a load with a greater one."""
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
+_NO_PARAMETERS: Final = "{}"
 _NO_CURSOR: Final = "no cursor; take 'next' of the page before"
 
 Place = tuple[int, int]
@@ -66,9 +67,21 @@ def of_application(connection: Connection, application: str) -> tuple[Result, ..
     return tuple(_value(key, row) for key, row in walk(connection, {"application": application}))
 
 
-def walk(connection: Connection, filters: Mapping[str, str], after: Place = (0, 0), at_once: int = PAGE) -> Iterator[Found]:
-    """Results with their series, in order, ``at_once`` a query: the cost of a step does not grow with the table."""
-    chosen = matching(filters)
+def having_parameters(connection: Connection, filters: Mapping[str, str], most: int) -> list[Result]:
+    """At most so many of the results that match the filters and tell parameters; the others are not read."""
+    told = walk(connection, filters, having=series.c.params != _NO_PARAMETERS)
+    return [_value(key, row) for key, row in islice(told, most)]
+
+
+def walk(
+    connection: Connection,
+    filters: Mapping[str, str],
+    after: Place = (0, 0),
+    at_once: int = PAGE,
+    having: ColumnElement[bool] | None = None,
+) -> Iterator[Found]:
+    """Results with their series (those ``having`` something), in order, ``at_once`` a query: no step costs more for a larger table."""
+    chosen = matching(filters) if having is None else matching(filters).where(having)
     first = max(after[0], 1)
     while True:
         rows = connection.execute(chosen.where(series.c.id >= first).limit(SERIES_AT_ONCE)).all()
@@ -118,14 +131,14 @@ def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit
 def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[Replaced]:
     """At most ``limit`` (1 to 1,000) of the results that were replaced, each with the load that did it, the last load first."""
     check_limit(limit)
-    numbers = {row.id for row in connection.execute(matching(filters)) if has_params(from_row(row), filters)}
+    numbers = {row.id for row in connection.execute(matching(filters)) if has_params(from_row(row), filters)} if filters else None
     chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
     chosen = chosen.where(REPLACED).order_by(results.c.replaced_by.desc(), results.c.id)
     if cursor:
         load, number = place(cursor)
         chosen = chosen.where(or_(results.c.replaced_by < load, and_(results.c.replaced_by == load, results.c.id > number)))
     with connection.execute(chosen.execution_options(yield_per=PAGE)) as found:
-        rows = list(islice((row for row in found if row.series_id in numbers), limit + 1))
+        rows = list(islice((row for row in found if numbers is None or row.series_id in numbers), limit + 1))
     shown = rows[:limit]
     keys = _keys(connection, {row.series_id for row in shown})
     items = tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -25,6 +25,7 @@ from modak.store.builds import Builds
 from modak.store.chunks import AT_ONCE
 from modak.store.engine import connect, on_network, quick, reading, shown, supported, writing
 from modak.store.plans import Plans
+from modak.store.results import Place
 from modak.store.schema import series
 from modak.store.spool import PlanSpool
 from modak.store.state import State, state
@@ -284,6 +285,11 @@ class Store:
         with reading(self.engine) as connection:
             return results.of_application(connection, application)
 
+    def having_parameters(self, filters: Mapping[str, str], most: int) -> list[Result]:
+        """At most so many of the results that match the filters and tell parameters."""
+        with reading(self.engine) as connection:
+            return results.having_parameters(connection, filters, most)
+
     def tried(self, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:
         """Results of all applications that were run with one of these compilers, precisions or builds, which show what switches do."""
         with reading(self.engine) as connection:
@@ -316,18 +322,28 @@ class Store:
         """
         results.check_limit(limit)
         before = results.place(cursor)
-        first, most, found = before[0], min(limit, AT_ONCE), list[tuple[results.Place, Curve]]()
+        found: list[tuple[Place, Curve]] = []
+        for at, curve in self._from(before[0], min(limit, AT_ONCE)):
+            if len(found) == limit and at > before:
+                return Page(tuple(curve for _, curve in found), "{}-{}".format(*found[-1][0]))
+            found += [(at, curve)] if at > before else []
+        return Page(tuple(curve for _, curve in found))
+
+    def models_in_turn(self) -> Iterator[Curve]:
+        """All curves, in the order of their series; only some of them are in memory at once."""
+        return (curve for _, curve in self._from(0, AT_ONCE))
+
+    def _from(self, first: int, most: int) -> Iterator[tuple[Place, Curve]]:
+        """Curves with their places, from the series with the number ``first`` on; read and fitted ``most`` series at once."""
         while True:
             with reading(self.engine) as connection:
                 read, here = curves.read_from(connection, first, most)
             for number, of_one in groupby(self._numbered(read), key=itemgetter(0)):
-                places = (((number, count), curve) for count, (_, curve) in enumerate(of_one, 1))
-                found += [(at, curve) for at, curve in places if number in here and at > before]
-            if len(found) > limit or len(here) < most:  # a load that adds series without end is not followed
-                break
+                if number in here:
+                    yield from (((number, count), curve) for count, (_, curve) in enumerate(of_one, 1))
+            if len(here) < most:  # a load that adds series without end is not followed
+                return
             first = max(here) + 1
-        last = found[limit - 1][0] if len(found) > limit else None
-        return Page(tuple(curve for _, curve in found[:limit]), "{}-{}".format(*last) if last else None)
 
     def _newest(self, read: curves.Found) -> tuple[Curve, ...]:
         return tuple(curve for _, curve in self._numbered(read))

@@ -85,6 +85,11 @@ _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
     ),
     "module": (r"[A-Za-z0-9][A-Za-z0-9._+/-]*", 128, "letters, digits and ._+/-"),
     "path": (r"(/[A-Za-z0-9._+@-]+)+/?|/", 512, "an absolute path of letters, digits and ._+@-"),
+    "beginning": (
+        r"([a-z]+:/)?/([A-Za-z0-9._+@:-]+/)*",
+        512,
+        "the beginning of an address or an absolute path, up to a slash: docker://registry.example.org/ or /apps/images/",
+    ),
 }
 
 PATTERNS: Final[Mapping[str, str]] = {
@@ -132,6 +137,21 @@ def _some_indices(array: str) -> str:
     return array
 
 
+def indices(array: str) -> tuple[int, int]:
+    """The number of jobs in an array, and how many of them may run at once.
+
+    >>> indices("0-99:2%10"), indices("1,3,5")
+    ((50, 10), (3, 3))
+    """
+    ranges, _, most = array.partition("%")
+    jobs = 0
+    for one in ranges.split(","):
+        ends, _, step = one.partition(":")
+        first, _, last = ends.partition("-")
+        jobs += len(range(int(first), int(last or first) + 1, int(step or 1)))
+    return jobs, min(jobs, int(most or 0) or jobs)
+
+
 def _real_time(text: str) -> str:
     try:
         if not text.startswith("now"):
@@ -168,7 +188,7 @@ def _no_dots(path: str) -> str:
 
 def sound(text: str) -> str:
     """Text that a script or answer can hold: no control characters but tab and line feed, no half of a surrogate pair."""
-    found = _UNSOUND.search(text)
+    found = None if text.isprintable() else _UNSOUND.search(text)  # almost every text is printable, which is quicker to see
     if found:
         raise ValueError(f"character {found.start() + 1}: control characters are not allowed")
     return text
@@ -200,6 +220,8 @@ SettableName = Annotated[CopiedName, AfterValidator(_not_ours)]
 """A variable that a request may set: one that it may copy, but no ``MODAK_*`` of the script."""
 ModuleName = Annotated[str, _text("module")]
 AbsolutePath = Annotated[str, _text("path"), AfterValidator(_no_dots)]
+Beginning = Annotated[str, _text("beginning"), AfterValidator(_no_dots)]
+"""What an address or path begins with, up to a slash: a host, or a directory."""
 SoundText = Annotated[str, AfterValidator(sound)]
 
 _OUTPUT: Final = re.compile(r"(?:[A-Za-z0-9._+]|%[jxAaN])(?:[A-Za-z0-9._+-]|%[jxAaN])*(?:/(?:[A-Za-z0-9._+-]|%[jxAaN])+)*")

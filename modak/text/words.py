@@ -170,7 +170,7 @@ def line(words: tuple[Word, ...]) -> str:
 
 def variables(words: tuple[Word, ...]) -> tuple[str, ...]:
     """Names that the words expand, sorted."""
-    return tuple(sorted({name for word in words if isinstance(word, Joined) for name in word.variables}))
+    return tuple(sorted({name for word in words if not isinstance(word, str) for name in word.variables}))
 
 
 def _bare(word: str) -> Joined:

@@ -1,4 +1,4 @@
-"""Where trials run: as jobs of Slurm, or on this machine (in a plain shell, or in the allocation of this process)."""
+"""Where trials run: as jobs of a scheduler, or on this machine (in a plain shell, or in the allocation of this process)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,17 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from modak import plugins
 from modak.errors import RequestError, Unavailable
+from modak.schedulers.commands import Commands, State
 
-State = Literal["waiting", "running", "over"]
 ANSWER_S: Final = 60
 """Seconds that a command of the scheduler may take."""
 PATIENCE_S: Final = 900.0
-"""Seconds for which commands are repeated while Slurm's controller is out of reach."""
+"""Seconds for which commands are repeated while the scheduler is out of reach."""
 PAUSE_S: Final = 10.0
-_AWAY: Final = re.compile(r"unable to contact slurm controller|connection refused|temporarily una(?:ble|vailable)", re.IGNORECASE)
-"""Messages of Slurm's commands that had no effect and may be repeated."""
-_LOST: Final = re.compile(r"timed out|zero bytes", re.IGNORECASE)
-"""Messages of Slurm's commands whose effect is unknown."""
 _HERE: Final = re.compile(r"(?P<pid>[0-9]+)(?:@(?P<until>[0-9]+))?:(?P<script>.*)", re.DOTALL)
 """A job on this machine: its process, the time when it is ended (seconds since the epoch), and its script."""
 
@@ -40,45 +36,55 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True)
-class Slurm:
-    """``sbatch`` and ``squeue``. Both raise :class:`modak.errors.Unavailable` where the controller is out of reach for too long."""
+class Submitted:
+    """By a scheduler's commands. Both raise :class:`modak.errors.Unavailable` where the scheduler is out of reach for too long."""
 
+    commands: Commands
     patience_s: float = PATIENCE_S
     pause_s: float = PAUSE_S
 
     def start(self, script: Path, limit_s: float | None) -> str:
-        """Submit it. Raises :class:`modak.errors.RequestError` with sbatch's message where it refuses."""
-        sent = self._asked("sbatch", "--parsable", str(script))
-        if sent.returncode and _LOST.search(sent.stderr):
-            raise _unanswered("sbatch", sent.stderr)
+        """Submit it. Raises :class:`modak.errors.RequestError` with the scheduler's message where it refuses."""
+        sent = self._asked(*self.commands.submit, str(script))
+        if sent.returncode and _says(sent, self.commands.lost):
+            raise _unanswered(sent)
         if sent.returncode:
-            raise RequestError(f"sbatch refuses it: {' '.join(sent.stderr.split()):.300}", field=str(script))
-        return sent.stdout.strip().split(";")[0]
+            raise RequestError(f"{sent.args[0]} refuses it: {_words(sent):.300}", field=str(script))
+        number = self.commands.number_in(sent.stdout)
+        if number is None:
+            raise RequestError(f"{sent.args[0]} tells no job number: {_words(sent):.300}", field=str(script))
+        return number
 
     def state(self, job: str) -> State:
-        """From squeue, which forgets jobs some minutes after their end."""
-        seen = self._asked("squeue", "--noheader", "--jobs", job, "--format", "%T", again=_LOST)
-        if seen.returncode and "Invalid job id" not in seen.stderr:
-            raise _unanswered("squeue", seen.stderr)
-        state = seen.stdout.strip()
-        if state in ("PENDING", "CONFIGURING", "REQUEUED"):
-            return "waiting"
-        return "running" if state in ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT") else "over"
+        """From the scheduler's list of jobs, which forgets some at their end, others minutes or days later."""
+        seen = self._asked(*self.commands.asking(job), again=self.commands.lost)
+        if seen.returncode and not _says(seen, self.commands.gone):
+            raise _unanswered(seen)
+        return "over" if seen.returncode else self.commands.state_in(seen.stdout, job)
 
-    def _asked(self, *words: str, again: re.Pattern[str] = _AWAY) -> subprocess.CompletedProcess[str]:
-        """Run a command, with retries while the controller is out of reach, and after messages that match ``again``."""
+    def _asked(self, *words: str, again: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command, with retries while the scheduler is out of reach, and after messages that match ``again``."""
         until = time.monotonic() + self.patience_s
         while True:
             told = _asked(*words)
-            if not told.returncode or not any(pattern.search(told.stderr) for pattern in (_AWAY, again)):
+            if not told.returncode or not any(_says(told, pattern) for pattern in (self.commands.away, again) if pattern):
                 return told
             if time.monotonic() > until:
-                raise _unanswered(words[0], told.stderr)
+                raise _unanswered(told)
             time.sleep(self.pause_s)
 
 
-def _unanswered(program: str, said: str) -> Unavailable:
-    return Unavailable(f"{' '.join(said.split()):.300} (the same command goes on with the search)", field=program)
+def _says(told: subprocess.CompletedProcess[str], pattern: str) -> bool:
+    """Whether a command that failed says this; some write their errors to standard output."""
+    return re.search(pattern, f"{_words(told)} status {told.returncode}", re.IGNORECASE) is not None
+
+
+def _words(told: subprocess.CompletedProcess[str]) -> str:
+    return " ".join(f"{told.stderr} {told.stdout}".split())
+
+
+def _unanswered(told: subprocess.CompletedProcess[str]) -> Unavailable:
+    return Unavailable(f"{_words(told):.300} (the same command goes on with the search)", field=told.args[0])
 
 
 @dataclass(frozen=True)
@@ -121,18 +127,23 @@ class Here:
 
 
 def runner_for(scheduler: str, *, here: bool) -> Runner:
-    """The runner for a scheduler's scripts. Raises :class:`modak.errors.RequestError` for an unsupported scheduler."""
-    if here or scheduler == "shell":
-        return Here(plugins.find("schedulers", scheduler).submit_dir)
-    if scheduler == "slurm":
-        return Slurm()
-    text = f"trials are submitted to slurm, or run by a plain shell; inside an allocation of {scheduler}, --here runs them one by one"
-    raise RequestError(text, field="target.job_scheduler_type")
+    """The runner for a scheduler's scripts. Raises :class:`modak.errors.RequestError` for one that cannot be asked for its jobs."""
+    variant = plugins.find("schedulers", scheduler)
+    if here or variant.name == "shell":
+        return Here(variant.submit_dir)
+    commands: Commands | None = getattr(variant, "commands", None)  # a plug-in of another package may lack it
+    if commands is None:
+        text = f"the plug-in of {variant.name} does not say how trials are submitted; inside an allocation, --here runs them one by one"
+        raise RequestError(text, field="target.job_scheduler_type")
+    return Submitted(commands)
 
 
 def _asked(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command; a file after ``<`` is its standard input."""
+    command = words[:-2] if "<" in words else words
     try:
-        return subprocess.run(words, capture_output=True, text=True, timeout=ANSWER_S, check=False)  # noqa: S603 - fixed words
+        with Path(words[-1] if "<" in words else os.devnull).open("rb") as given:
+            return subprocess.run(command, stdin=given, capture_output=True, text=True, timeout=ANSWER_S, check=False)  # noqa: S603 - fixed
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"{words[0]} does not answer: {error}", field=words[0]) from None
 

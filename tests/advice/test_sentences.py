@@ -125,6 +125,34 @@ def test_a_run_beyond_the_limit_is_a_chain_of_jobs(known: Known) -> None:
     assert not sentences(known, one, "checkpoint-chain")
 
 
+@pytest.mark.parametrize(("array", "said"), [("0-98:2%10", "all together take 2.24e+04 node-hours, and at 10 at a time 5 h "), ("7", "")])
+def test_the_work_of_all_jobs_of_an_array_is_told(known: Known, array: str, said: str) -> None:
+    """The hour and the 448 node-hours are those of one of the 50."""
+    one = chosen(known)
+    asked = one.request.model_copy(update={"job_options": JobOptions(job_array=array)})
+    told = [text for text in advise(replace(one, request=asked), ()) if "of the array" in text]
+    assert [said in text for text in told] == [True] * bool(said)
+
+
+@pytest.mark.parametrize(("asked", "said"), [(None, 1), ("clic", 0)])
+def test_a_data_set_that_is_taken_for_the_jobs_is_named(asked: str | None, said: int) -> None:
+    """It may be another one; and the job's result counts for it only if the request names it."""
+    series = SeriesKey(application="net", dataset="clic", system="here", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=1), value=10.0)])
+    work = {"workload": {"application": "net", "dataset": asked}}
+    request = normalise({"job": {"optimisation": work, "target": {"name": "here"}}}).request
+    told = recommend(request, Facts(version="1", models=curves)).advice
+    assert sum("is for data set 'clic'" in text for text in told) == said
+
+
+def test_what_runs_before_and_after_is_said_to_be_in_no_limit(known: Known) -> None:
+    """Splitting and joining a large mesh takes longer than the limit leaves."""
+    one = chosen(known)
+    application = one.request.application.model_copy(update={"pre_execution": ("decomposePar",)})
+    asked = one.request.model_copy(update={"application": application})
+    assert any("no room for pre-execution:" in text for text in advise(replace(one, request=asked), ()))
+
+
 def test_a_shorter_limit_of_the_request_holds(known: Known) -> None:
     """What the caller allows a job, not what the partition does."""
     one = chosen(known, nodes=8)

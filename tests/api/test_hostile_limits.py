@@ -374,6 +374,27 @@ def test_settings_that_become_wrong_are_for_workers_to_come(tmp_path: Path, monk
     assert asyncio.run(first()) == b""
 
 
+def test_the_first_request_of_an_open_connection_is_answered_although_the_worker_ends() -> None:
+    """The caller connected before the end began and cannot know of it; the connection is closed behind the answer."""
+    config = Config(create_app(Settings()), proxy_headers=False)
+    config.load()
+    state = ServerState()
+
+    async def answer() -> bytes:
+        made = partial(Connection, config, state, {})
+        async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            with closing(writer):
+                while not state.connections:
+                    await asyncio.sleep(0.01)
+                for connection in state.connections:
+                    connection.shutdown()
+                writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+                return await asyncio.wait_for(reader.read(), 30)
+
+    assert asyncio.run(answer()).startswith(b"HTTP/1.1 200")
+
+
 def test_what_is_no_http_gets_a_problem_document(served: int) -> None:
     """Also a method that nobody knows: the server's parser refuses it before the application sees the request."""
     said = http.client.HTTPConnection("127.0.0.1", served, timeout=60)

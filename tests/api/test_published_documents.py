@@ -18,6 +18,7 @@ CHANGED = {
     "cloud": "target.name",
     "fortran-build": "application.build.src",
     "misspelt-learning": "optimisation.app_type-ai_training.config.type",
+    "no-optimisation": "job_options.process_count_per_node",
     "numbers-as-text": "job_options.node_count",
     "opencl-and-opencc": "optimisation.app_type-hpc.config.parallelisation",
     "queue-that-is-not-there": "job_options.queue",

@@ -209,6 +209,26 @@ def test_one_rank_that_drove_several_gpus_does_so_again(options: dict[str, Any],
     assert any("with a rank for each GPU" in line for line in found.decisions) == (4 in ranks)
 
 
+def test_as_many_ranks_per_gpu_as_were_measured_are_started() -> None:
+    """Two on each, however many GPUs a node gives to the job."""
+    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
+    curves = fit(
+        [Result(series=series, layout=Layout(nodes=1, ranks_per_node=2 * gpus, gpus_per_node=gpus), value=9.0 / gpus) for gpus in (1, 4)]
+    )
+    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "here"}}}).request
+    found = enumerate_candidates(request, Target(system=None, name="here"), curves)
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(2, 1), (8, 4)}
+
+
+def test_results_that_tell_gpus_alone_are_of_one_process_in_inference_and_share_the_cores(known: Known) -> None:
+    """A rank for each GPU would answer all requests four times; one GPU of eight has an eighth of the 40 cores."""
+    series = SeriesKey(application="net", system="dgx-1-v100", metric="throughput", unit="tokens/s")
+    curves = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=gpus), value=100.0 * gpus) for gpus in (1, 4)])
+    wanted = {"app_type": "ai_inference", "ai_inference": {"pytorch": {}}, "workload": {"application": "net", "amount": "1e6 tokens"}}
+    request = normalise({"job": {"optimisation": wanted, "target": {"name": "dgx-1-v100"}}}).request
+    assert layouts(enumerate_candidates(request, resolve(request, known("net")), curves)) == {(1, 5, 1), (1, 20, 4)}
+
+
 @pytest.mark.parametrize(("asked", "found"), [("2.9.1", {"2.9.1"}), ("2.*", {"2.0.0", "2.9.1"}), ("3.0", {"2.0.0", "2.9.1"})])
 def test_results_of_the_version_that_is_asked_for_come_first(asked: str, found: set[str]) -> None:
     """The time of the version that happened to be the fastest is not its own; where there is none of it, any will do."""
@@ -375,6 +395,25 @@ def test_ranks_and_nodes_hold_where_counts_contradict(known: Known) -> None:
     found = candidates(known, application__mpi_ranks=96, job_options__node_count=4, job_options__process_count_per_node=10)
     assert found.shapes[0].ranks_per_node == 24
     assert [warning.field for warning in found.warnings] == ["job_options.process_count_per_node"]
+
+
+def test_ranks_are_spread_over_the_nodes_that_they_need_whether_these_are_given_or_not() -> None:
+    """The measured 16 per node become 15 on two nodes; given as well, the nodes turned the layout into one that nobody had measured."""
+    series = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=16, threads_per_rank=1), value=10.0 / n) for n in (1, 2)])
+    application = {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": 30}
+    job = {"application": application, "job_options": {"node_count": 2}, "target": {"name": "here"}}
+    shapes = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves).shapes
+    assert [(shape.ranks_per_node, shape.origin) for shape in shapes] == [(15, "request")]
+
+
+def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_results_say_so_or_not(known: Known) -> None:
+    """80 threads on 40 cores can be nothing else; the time was transferred, with a wide interval."""
+    series = SeriesKey(application="tool", system="dgx-1-v100", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=80), value=10.0)])
+    job = {"application": {"app_tag": "tool", "threads": 80}, "target": {"name": "dgx-1-v100"}}
+    prediction = recommend(normalise({"job": job}).request, replace(known("tool"), models=curves)).choices[0].prediction
+    assert (prediction.basis, prediction.value) == ("measured", 10.0)
 
 
 def test_named_nodes_are_as_many_as_the_job_has(known: Known) -> None:

@@ -226,6 +226,8 @@ def test_a_version_without_its_last_zero_is_that_version(known: Known) -> None:
         "/opt/python3/bin/torchrun --standalone --nproc_per_node 4 train.py --lr 1",
         "torchrun --nnodes=1 -- train.py --lr 1",
         "torchrun --a-flag-of-tomorrow train.py --lr 1",
+        "python -u -m torch.distributed.launch --use_env train.py --lr 1",
+        "python3 -m accelerate.commands.launch train.py --lr 1",
     ],
 )
 def test_a_launcher_of_the_users_own_is_not_started_by_torchrun(known: Known, command: str) -> None:
@@ -233,6 +235,12 @@ def test_a_launcher_of_the_users_own_is_not_started_by_torchrun(known: Known, co
     answer = trained(known(None), executable=command)
     assert "torchrun --nnodes=1 --nproc-per-node=2 --standalone train.py --lr 1\n" in answer.texts.job_script
     assert [warning.field for warning in answer.plan.warnings if "each rank would run" in warning.message] == ["application.executable"]
+
+
+def test_the_settings_of_accelerate_are_said_to_go_with_it(known: Known) -> None:
+    """Without them the program trains in another precision, or without FSDP."""
+    answer = trained(known(None), executable="accelerate launch --config_file fsdp.yaml train.py")
+    assert sum("its settings (precision, FSDP, DeepSpeed) with it" in warning.message for warning in answer.plan.warnings) == 1
 
 
 @pytest.mark.parametrize(("measured", "told"), [("openmpi 4.1", True), ("MPICH 3.3", False), (None, False)])

@@ -175,6 +175,14 @@ def test_problems_that_parameters_tell_are_not_compared(known: Known) -> None:
     assert warning.message.endswith("the prediction uses mesh 8M (others: mesh 1M)")
 
 
+def test_problems_of_several_parameters_are_told_apart(known: Known) -> None:
+    """tp 1, pp 1, tp 1, pp 2 would be one long list."""
+    several = [{"tp": tp, "pp": pp} for tp, pp in (("1", "1"), ("1", "2"), ("2", "1"))]
+    found = answer(known, [run for params in several for run in runs(24, params=params)])
+    (warning,) = [notice for notice in found.warnings if notice.field == "optimisation.workload.params"]
+    assert "; " in warning.message.partition("(others: ")[2]
+
+
 @pytest.mark.parametrize("value", [1000000, 1e6, "1000000", "1e6"])
 def test_a_number_among_the_parameters_is_that_number_however_written(value: float | str, known: Known) -> None:
     """JSON makes numbers of what a table holds as text."""

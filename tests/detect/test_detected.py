@@ -212,18 +212,46 @@ def test_cores_that_a_partition_may_not_use_are_reserved() -> None:
     assert partition(limited("MaxCPUsPerNode=40"), "batch").node.usable_cores == 20
 
 
+def test_whole_nodes_that_a_partition_does_not_give_are_said() -> None:
+    """Slurm rejects --exclusive there."""
+    told = "partition batch: jobs get 40 of 80 CPUs of a node at most; Slurm rejects node_exclusive there"
+    assert told in limited("MaxCPUsPerNode=40").notes
+
+
+def test_nodes_with_gpus_of_two_types_are_a_partition_for_each() -> None:
+    """Jobs name the type, because Slurm would give any."""
+    shown = read(MIXED["scontrol-node"]).replace("Gres=gpu:v100:4(S:0-1)", "Gres=gpu:a100-sxm4-80gb:2,gpu:t4:4")
+    found = seen({**MIXED, **XEON}, scontrol_node=shown)
+    entries = [(partition(found, name), name) for name in ("gpu.v100", "gpu.v100-t4")]
+    assert [(one.node.accelerator, one.node.accelerators, one.queue or name) for one, name in entries] == [
+        ("a100-sxm4-80gb", 2, "gpu.v100"),
+        ("t4", 4, "gpu.v100"),
+    ]
+    assert [one.resource_directives[-1] for one, _ in entries] == [
+        "--gres=gpu:a100-sxm4-80gb:{gpus_per_node}",
+        "--gres=gpu:t4:{gpus_per_node}",
+    ]
+
+
 def test_memory_has_the_clusters_limit_where_the_partition_has_none() -> None:
     """As Slurm applies it: the partition shows UNLIMITED."""
     found = limited("MinNodes=0", "ClusterName = c\nMaxMemPerNode = 100000\n")
     assert [partition(found, name).node.usable_memory_gb for name in ("batch", "gpu.v100")] == [104.8576, 171.79869184]
 
 
+def test_memory_of_jobs_that_ask_for_none_is_entered() -> None:
+    """The partition's own, else the cluster's; Slurm's M is MiB."""
+    found = limited("DefMemPerCPU=500", "ClusterName = c\nDefMemPerNode = 1000\n")
+    seen = [(partition(found, name).default_memory_per_cpu_gb, partition(found, name).default_memory_gb) for name in ("batch", "gpu.v100")]
+    assert seen == [(0.524288, None), (None, 1.048576)]
+
+
 def test_who_may_use_a_partition_is_said() -> None:
     """The only quality of service that is allowed is entered; for other conditions there is no field."""
-    found = limited("AllowQos=long AllowAccounts=chem ReqResv=YES QoS=N/A DefMemPerCPU=500")
+    found = limited("AllowQos=long AllowAccounts=chem ReqResv=YES QoS=N/A MaxMemPerCPU=500")
     assert partition(found, "batch").qos == "long"
     said = [note.split(" (partition batch)")[0] for note in found.notes if "is not entered" in note]
-    assert said == ["AllowAccounts=chem", "ReqResv=YES", "DefMemPerCPU=500"]
+    assert said == ["AllowAccounts=chem", "ReqResv=YES", "MaxMemPerCPU=500"]
 
 
 def test_slurm_that_counts_threads_is_seen() -> None:

@@ -84,6 +84,25 @@ def test_what_is_detected_can_be_added_asked_for_and_submitted(modak: Modak, slu
         assert f"--partition={partition}" in script.read_text() or partition == "main"
 
 
+def test_a_job_asks_for_memory_where_slurm_would_give_it_little(modak: Modak, slurm: Slurm, tmp_path: Path) -> None:
+    """One of the two cores, so half of the node's memory, in place of 100 MiB."""
+    made = slurm.run("scontrol", "create", "PartitionName=lean", "Nodes=node[1-2]", "DefMemPerCPU=100", "MaxTime=01:00:00")
+    assert made.returncode == 0, made.stderr
+    try:
+        modak(*modak("systems", "detect", "-o", "out").stdout.split()[1:])
+        application = {"executable": "sleep", "arguments": ["1"], "app_type": "other"}
+        request = {"job_options": {"partition": "lean", "core_count": 1, "wall_time_limit": 300}, "application": application}
+        target = {"name": "throwaway", "container_runtime": "none"}
+        (tmp_path / "request.json").write_text(json.dumps({"job": {**request, "target": target}}))
+        script = tmp_path / "job.sh"
+        script.write_text(modak("optimise", "request.json", "--script").stdout)
+        done = slurm.submit(script, tmp_path)
+        shown = slurm.run("scontrol", "show", "job", done.id).stdout
+        assert (done.state, "MinMemoryNode=2000M" in shown) == ("COMPLETED", True), shown
+    finally:
+        slurm.run("scontrol", "delete", "PartitionName=lean")
+
+
 def test_a_partition_that_changed_has_drifted(modak: Modak, slurm: Slurm) -> None:
     """The administrator shortens a limit: the field, what is stored, what is seen; status 1."""
     modak(*modak("systems", "detect", "-o", "out").stdout.split()[1:])

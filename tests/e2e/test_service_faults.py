@@ -133,6 +133,18 @@ def test_a_worker_that_is_killed_is_replaced(sqlite_url: str) -> None:
         assert served.keeps(load.plans)
 
 
+def test_a_worker_that_is_killed_while_it_is_asked_whether_it_answers_is_replaced_at_once(sqlite_url: str) -> None:
+    """The supervisor does not wait for the answer of a process that is gone."""
+    with serving(sqlite_url, "--workers", "2") as served:
+        killed = min(until(lambda: found if len(found := served.workers()) == 2 else None))
+        os.kill(killed, signal.SIGSTOP)
+        time.sleep(2)  # the supervisor asks twice a second
+        os.kill(killed, signal.SIGKILL)
+        end = time.monotonic() + AT_ONCE_S
+        until(lambda: len(served.workers() - {killed}) == 2)
+        assert time.monotonic() < end
+
+
 def test_workers_are_replaced_on_sighup(sqlite_url: str) -> None:
     """Under load, one by one: no request fails but those whose connection ends just then, and what was answered is there."""
     with serving(sqlite_url, "--workers", "2") as served:

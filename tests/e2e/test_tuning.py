@@ -1,4 +1,6 @@
-"""A search on a real Slurm: trials are jobs, a killed search goes on where it was, and what it finds beats the job's own setting."""
+"""A search on a real Slurm: trials are jobs, a killed search goes on where it was, and what it finds beats the job's own setting.
+
+Short searches on a real Grid Engine, and by the commands of Torque."""
 
 from __future__ import annotations
 
@@ -8,12 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, tool
+from tests.e2e.gridengine import GridEngine
 from tests.e2e.slurm import Slurm
 
 PROGRAM = """#!/bin/bash
@@ -43,10 +47,7 @@ class Tuned:
     def __init__(self, folder: Path, slurm: Slurm) -> None:
         self.folder = folder
         self.environment = {**slurm.environment, "MODAK_DATABASE_URL": f"sqlite:///{folder}/modak.db", "PYTHONPATH": str(ROOT)}
-        program = folder / "program.sh"
-        program.write_text(PROGRAM)
-        program.chmod(0o755)
-        (folder / "job.json").write_text(json.dumps({"job": REQUEST}))
+        prepare(folder, REQUEST)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """A command of MODAK in the folder."""
@@ -74,6 +75,22 @@ class Tuned:
     def runs(self) -> list[str]:
         """A line for each run of the program."""
         return (self.folder / "runs.log").read_text().splitlines()
+
+
+def prepare(folder: Path, request: Mapping[str, Any]) -> None:
+    """The program and the request."""
+    program = folder / "program.sh"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    (folder / "job.json").write_text(json.dumps({"job": request}))
+
+
+def of_two_trials(scheduler: str) -> dict[str, Any]:
+    """The request for another scheduler, with two settings."""
+    tuning = REQUEST["optimisation"]["autotuning"] | {"space": {"environment": {"LEVEL": [1, 3]}, "options": {"--batch": [16]}}}
+    options = {"wall_time_limit": 300, "core_count": 1}
+    target = REQUEST["target"] | {"job_scheduler_type": scheduler}
+    return REQUEST | {"job_options": options, "target": target, "optimisation": REQUEST["optimisation"] | {"autotuning": tuning}}
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +140,28 @@ def test_the_script_of_the_best_setting_runs_with_it(killed: Tuned, found: Any, 
     """As any other job's."""
     ran = slurm.submit(killed.folder / found["script"], killed.folder)
     assert (ran.state, killed.runs()[-1]) == ("COMPLETED", "LEVEL=3 --batch 32"), ran
+
+
+def test_trials_are_jobs_of_grid_engine(gridengine: GridEngine, tmp_path: Path) -> None:
+    """Two at the same time; both settings are compared in the end."""
+    prepare(tmp_path, of_two_trials("gridengine"))
+    ours = gridengine.knowing(HOME=tmp_path, PYTHONPATH=ROOT, MODAK_DATABASE_URL=f"sqlite:///{tmp_path}/modak.db")
+    modak = (sys.executable, "-m", "modak", "tune", "job.json", "--json", "--confirm", "2", "--jobs", "2")
+    ran = ours.run(*modak, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert [(one["setting"]["LEVEL"], one["state"], one["job"].isdecimal()) for one in found["trials"] if one["job"]] == [
+        (1, "complete", True),
+        (3, "complete", True),
+    ]
+    assert (found["best"]["setting"]["LEVEL"], found["gain"]["runs"]) == (3, [2, 2])
+
+
+def test_trials_are_jobs_by_the_commands_of_torque(slurm: Slurm, tmp_path: Path) -> None:
+    """As Slurm's front end has them."""
+    tool("Slurm's front end for #PBS scripts", "qsub")
+    tuned = Tuned(tmp_path, slurm)
+    prepare(tmp_path, of_two_trials("torque"))
+    found = tuned.run("tune", "job.json", "--confirm", "0", "--json")
+    assert [one["state"] for one in found["trials"] if one["job"]] == ["complete", "complete"]
+    assert len(tuned.runs()) == 2

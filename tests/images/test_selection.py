@@ -251,6 +251,13 @@ def test_compilers_are_given_up_before_anything_else() -> None:
     assert [warning.field for warning in choice.warnings] == ["optimisation.options.ngraph"]
 
 
+def test_an_mpi_that_nothing_asks_for_is_given_up_before_the_version_and_the_compiler() -> None:
+    """Without a distribution, the requested version with its compiler goes before another version with the host's MPI."""
+    older = image("private://a/older:1", version="1.11.0", mpi="mpich", distribution=("horovod",))
+    choice = pick([older, XLA], version="2.1", compilers=("xla",), mpi="mpich")
+    assert (name(choice), [warning.field for warning in choice.warnings]) == (XLA.reference, ["target.name"])
+
+
 def test_a_recipe_goes_before_giving_up_the_distribution() -> None:
     """Horovod that no image carries is built where a recipe can, and else left to the application with a warning."""
     built = pick([PLAIN], distribution="horovod", recipe_version="2.1.0")

@@ -109,6 +109,7 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         (cell("nodes", "1 024"), "r.csv:3: column 'nodes': '1 024': allowed: a whole number from 1 to 10000000; without a sign between"),
         (cell("value", "85 %"), "; its unit goes into the column 'unit': 85 and %"),
         (cell("value", "1-00:13:32"), "; in seconds, 87212"),
+        (cell("value", "1h 23m"), "; in seconds, 4980"),
         (cell("value", "N/A"), "; omit rows without a measurement"),
         (cell("value", ""), "column 'value': empty; omit rows without a measurement"),
         (cell("application", ""), "r.csv:3: column 'application': empty; every row needs one"),

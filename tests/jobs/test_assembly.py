@@ -41,10 +41,39 @@ def script(system: System, options: Mapping[str, Any], wanted: Mapping[str, Any]
     return optimise(request, Facts(version="1", systems={"here": system}, rules=(CLOSEST,))).texts.job_script
 
 
+def test_a_checkpoint_that_no_signal_starts_is_told() -> None:
+    """The run would end at its limit without one."""
+    application = {"app_type": "mpi", "executable": "./solver", "checkpoint": "touch stop"}
+    job = {"application": application, "target": {"job_scheduler_type": "slurm"}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert ["job_options.signal" in each.message for each in warnings if each.field == "application.checkpoint"] == [True]
+
+
 def test_ranks_on_reserved_cores_oversubscribe_the_others() -> None:
     """60 ranks on the 56 cores that jobs may use: Slurm would reject --ntasks-per-node=60."""
     text = script(GPUS, {"request_gpus": 0, "node_count": 1, "process_count_per_node": 60})
     assert ("--overcommit\n" in text, "--ntasks=60\n" in text) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("default", "options", "memory"),
+    [
+        ({"default_memory_per_cpu_gb": 0.1}, {}, "--mem=69754M"),
+        ({"default_memory_per_cpu_gb": 0.1}, {"node_exclusive": True}, "--mem=488281M"),
+        ({"default_memory_per_cpu_gb": 0.1}, {"minimum_memory_per_processor": "1GiB"}, "--mem-per-cpu=1024M"),
+        ({"default_memory_per_cpu_gb": 0.1}, {"memory_limit": "1GiB"}, "--mem=1024M"),
+        ({"default_memory_per_cpu_gb": 9.2}, {}, None),
+        ({"default_memory_gb": 80}, {}, None),
+        ({}, {}, None),
+    ],
+)
+def test_a_job_asks_for_memory_where_it_would_get_less_than_its_part(
+    default: Mapping[str, float], options: Mapping[str, Any], memory: str | None
+) -> None:
+    """8 of the 56 cores of a node with 512 GB; all of it if no other job may run there."""
+    partition = GPUS.partitions[0].model_copy(update=default)
+    text = script(GPUS.model_copy(update={"partitions": (partition,)}), {"request_gpus": 0, "process_count_per_node": 8, **options})
+    assert [line for line in text.splitlines() if "--mem" in line] == ([f"#SBATCH {memory}"] if memory else [])
 
 
 @pytest.mark.parametrize(
@@ -185,6 +214,12 @@ def test_an_image_is_started_by_any_listed_library_that_can(library: str | None,
     """Intel MPI starts ranks of MPICH, which the request names, or results of runs with the image's own MPI; Open MPI is the default."""
     found = solved((OPEN, INTEL), library, "docker://site/solver:1", **measured)
     assert f"module load {loaded} " in found.texts.job_script
+
+
+@pytest.mark.parametrize("measured", [{}, {"mpi": "mpich 3.3"}])
+def test_a_library_that_is_not_listed_is_told_once(measured: dict[str, str]) -> None:
+    """Intel MPI runs programs of MPICH, which the request names, or the results as well."""
+    assert len([one for one in solved((INTEL,), "mpich", **measured).plan.warnings if "mpich" in one.message]) == 1
 
 
 def test_a_library_that_is_not_listed_is_told_where_results_name_none() -> None:

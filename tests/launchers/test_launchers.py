@@ -170,7 +170,7 @@ def test_whose_processes_are_a_step_of_slurms(launcher: str, scheduler: str, nod
     [
         (("python3", "train.py", "-e", "3"), "train.py -e 3"),
         (("python", "-u", "train.py"), "train.py"),
-        (("/usr/bin/python3", "-m", "train"), "-m train"),
+        (("python3", "-m", "train"), "-m train"),
         (("train.py",), "train.py"),
         (words.parse("${WORK}/train.py -e 3"), '"${WORK:?}"/train.py -e 3'),
         (("python3", "-O", "train.py"), "--no-python python3 -O train.py"),
@@ -182,6 +182,13 @@ def test_torchrun_starts_python_itself(command: tuple[words.Word, ...], said: st
     """A leading interpreter is dropped, other programs are named as such."""
     job = replace(TORCH, command=command, resources=replace(TORCH.resources, nodes=1))
     assert line(job, "shell") == f"torchrun --nnodes=1 --nproc-per-node=4 --standalone {said}"
+
+
+def test_the_torchrun_of_an_interpreter_that_is_named_by_its_path_is_used() -> None:
+    """That of a virtual environment need not be on PATH, and another one would have other packages."""
+    job = replace(TORCH, command=words.parse("${HOME}/venv/bin/python -m train"), resources=replace(TORCH.resources, nodes=1))
+    started = '"${HOME:?}"/venv/bin/python -m torch.distributed.run --nnodes=1 --nproc-per-node=4 --standalone -m train'
+    assert line(job, "shell") == started
 
 
 def test_torchrun_is_one_task_a_node_with_all_its_cores() -> None:

@@ -131,6 +131,55 @@ def test_runs_with_other_ranks_or_threads_on_gpus_are_of_another_layout(other: t
         assert (told.value[0], told.basis) == (value, ("measured",))
 
 
+def test_one_and_two_ranks_per_gpu_are_two_layouts() -> None:
+    """Over the same GPUs, and with few ranks per node in common."""
+    rows = [(gpus, share * gpus, 60 * (1 + share) / gpus) for share in (1, 2) for gpus in (1, 2, 4)]
+    found = fit([result(1, value, gpus_per_node=gpus, ranks_per_node=ranks) for gpus, ranks, value in rows])
+    for gpus, ranks, value in rows:
+        told = predict(found, Question({}, Layout(ranks_per_node=ranks, gpus_per_node=gpus)), [1])
+        assert (told.value[0], told.basis) == (value, ("measured",))
+
+
+def test_ranks_per_gpu_that_were_not_measured_are_another_layout() -> None:
+    """Two ranks on each GPU, where one was measured."""
+    found = fit([result(1, 100 / gpus, gpus_per_node=gpus, ranks_per_node=gpus) for gpus in (1, 2, 4)])
+    assert predict(found, Question({}, Layout(ranks_per_node=4, gpus_per_node=2)), [1]).basis == ("transferred",)
+
+
+def test_a_measured_run_is_not_forecast_from_those_with_its_threads_on_fewer_gpus() -> None:
+    """Its curve has several numbers of threads, and the other curve does not have its GPUs."""
+    rows = [(1, 1, 100), (2, 1, 60), (3, 1, 40), (1, 2, 200), (2, 2, 110), (4, 2, 80)]
+    found = fit([result(1, value, gpus_per_node=g, ranks_per_node=g, threads_per_rank=threads) for g, threads, value in rows])
+    for gpus, threads, value in rows:
+        told = predict(found, Question({}, Layout(ranks_per_node=gpus, threads_per_rank=threads, gpus_per_node=gpus)), [1])
+        assert (told.value[0], told.basis) == (value, ("measured",))
+
+
+def test_steps_with_a_batch_per_worker_take_as_long_on_more_nodes() -> None:
+    """Each step is of more samples there: one measured size says that already."""
+    found = [curve for curve in fit([result(1, 0.4, metric="step_time", ranks_per_node=4, batch_size=32)]) if curve.per_batch]
+    assert predict(found, Question({}, Layout(ranks_per_node=4, batch_size=32)), [4]).value[0] == pytest.approx(0.4, rel=0.2)
+
+
+def test_steps_of_twice_the_batch_take_twice_as_long() -> None:
+    """On the same workers."""
+    found = [curve for curve in fit([result(1, 0.4, metric="step_time", ranks_per_node=4, batch_size=32)]) if curve.per_batch]
+    assert predict(found, Question({}, Layout(ranks_per_node=4, batch_size=64)), [1]).value[0] == pytest.approx(0.8)
+
+
+def test_ranks_on_fewer_nodes_than_were_measured_are_not_between_the_measured_ones() -> None:
+    """As many ranks on one node as were measured on four."""
+    found = fit([result(4, 100 / ranks, ranks_per_node=ranks) for ranks in (1, 2, 4, 8)])
+    assert predict(found, Question({}, Layout(ranks_per_node=8)), [1]).basis == ("extrapolated",)
+
+
+def test_weak_scaling_is_a_constant_time_until_measured_otherwise() -> None:
+    """The problem is twice as large on two nodes."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s", params={"scaling": "weak"})
+    found = fit([Result(series=key, layout=Layout(nodes=1), value=100.0)])
+    assert predict(found, Question({}), [2]).value[0] == pytest.approx(100, rel=0.1)
+
+
 def test_other_ranks_on_more_nodes_are_no_measurement_of_the_usual_ones() -> None:
     """One rank per GPU in a node, and four on two nodes."""
     found = fit([result(n, 100 / (n * g), gpus_per_node=g, ranks_per_node=r) for n, g, r in [(1, 1, 1), (1, 2, 2), (1, 4, 4), (2, 4, 16)]])

@@ -95,6 +95,25 @@ def test_a_time_that_may_be_of_a_part_of_a_run_is_not_divided_into_epochs() -> N
     assert {one.series.metric: one.costs for one in found} == {"epoch_time": (40, 21, 11), "io_time": (20,)}
 
 
+@pytest.mark.parametrize(
+    ("unit", "params"),
+    [("samples/s", {"epochs": "10", "amount": "5000 samples"}), ("ns/day", {"amount": "5 us"}), ("steps/s", {"steps": "5000"})],
+)
+def test_a_run_of_known_work_is_a_rate_where_rates_were_measured(unit: str, params: dict[str, str]) -> None:
+    """5000 in 100 s, and per day."""
+    per = 86400 if unit == "ns/day" else 1
+    found = curves(results({1: 10 * per, 2: 20 * per}, metric="speed", unit=unit), results({4: 100}, params=params))
+    (rate,) = (curve for curve in found if curve.series.metric == "speed")
+    assert dict(zip(rate.sizes, rate.costs, strict=True)) == pytest.approx({1: 1 / 10 / per, 2: 1 / 20 / per, 4: 1 / 50 / per})
+
+
+def test_runs_of_as_many_epochs_join_whether_or_not_they_state_their_samples() -> None:
+    """Jobs state them, tables may not."""
+    later = results({4: 50}, params={"epochs": "10", "amount": "5000 samples"})
+    (curve,) = curves(results({1: 200, 2: 100}, params={"epochs": "10"}), later)
+    assert curve.sizes == (1, 2, 4)
+
+
 def test_runs_of_several_lengths_alone_stay_runs() -> None:
     """What starting them takes is not the same share of each."""
     lengths = (results({1: 100}, params={"epochs": "2"}), results({2: 700}, params={"epochs": "30"}))
@@ -134,6 +153,13 @@ def test_a_layout_that_may_mean_one_of_two_stays(empty: tuple[str, ...]) -> None
     part = results({1: 800, 2: 410, 4: 215}, layout=dict.fromkeys(empty))
     found = curves(part, results({1: 700, 2: 400}), results({1: 600, 2: 300}, layout={"ranks_per_node": 8, "threads_per_rank": 6}))
     assert len(found) == 3
+
+
+def test_on_gpus_results_without_ranks_stay_where_the_ranks_per_gpu_vary() -> None:
+    """Two of four runs have one rank per GPU, one has two: the fourth may have had either."""
+    rows: tuple[tuple[int, int | None, float], ...] = ((1, 1, 100), (4, 4, 25), (2, 4, 70), (2, None, 50))
+    found = curves(*(results({1: time}, layout={"gpus_per_node": gpus, "ranks_per_node": ranks}) for gpus, ranks, time in rows))
+    assert sorted(cost for curve in found for cost in curve.costs) == [25, 50, 70, 100]
 
 
 def test_results_that_say_nothing_of_their_layout_stay() -> None:

@@ -180,6 +180,13 @@ def test_wheels_of_today_are_all_named() -> None:
     assert "unpinned: wheels without checksums here: torch==2.15.0" in cautions(made("today-pytorch-pip-cpu"), "dockerfile")
 
 
+def test_every_download_that_nothing_holds_is_named() -> None:
+    """Also before a download that has a checksum, without a version, and what a wheel that was just built depends on."""
+    said = cautions(made("tensorflow-opt-build-gpu"), "definition")
+    for what in ("bazel-0.27.1-linux-x86_64 has no checksum", "numpy<1.19 protobuf<3.20 six mock packaging requests", "what was built"):
+        assert any(what in line for line in said)
+
+
 def test_a_base_of_the_site_s_own() -> None:
     """Another image and another Linux: its own Python's installers, and no checksums of wheels for a Python that it does not have."""
     values = {

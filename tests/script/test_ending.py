@@ -92,6 +92,31 @@ def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | 
     assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (143, [])
 
 
+@pytest.mark.parametrize(("file", "server"), [(None, ""), ("out", ""), (None, ".server")])
+def test_the_time_of_a_chain_of_jobs_is_that_of_all_its_parts(tmp_path: Path, file: str | None, server: str) -> None:
+    """The parts before the last reached their limit, or could not start; what a job of another run left there is not added."""
+    report = replace(JOB.report or Report(), file=file)
+    (tmp_path / "modak-result-99.json").write_text('{"job": "99", "exit_status": 1, "seconds": 99.000, "results": []}')
+    commands = ("sleep 0.4; exit 3", "sleep 0.3; exit 3", "sleep 0.2")
+    for number, command in enumerate(commands, start=7):
+        after = f"afterany:{number - 1}" if number > 7 else None
+        job = replace(JOB, command=("bash", "-c", command), report=report, attributes=replace(JOB.attributes, dependency=after))
+        ran(render(job, "torque").text, tmp_path, PBS_JOBID=f"{number}{server}", PBS_O_WORKDIR=str(tmp_path))
+    last = result(tmp_path, "out.json" if file else f"modak-result-9{server}.json")
+    assert 0.7 <= last["earlier"] < 20
+    assert last["results"][0]["value"] == pytest.approx(last["earlier"] + last["seconds"])
+
+
+@pytest.mark.parametrize(("dependency", "first"), [("afterany:7", "true"), ("after:7", "exit 3"), ("afterany:6", "exit 3")])
+def test_a_job_that_continues_no_run_has_its_own_time(tmp_path: Path, dependency: str, first: str) -> None:
+    """It waits for a run that finished, or for the start of one, or for another job."""
+    for number, command in ((7, f"sleep 0.3; {first}"), (8, "sleep 0.1")):
+        job = replace(JOB, command=("bash", "-c", command), attributes=replace(JOB.attributes, dependency=dependency))
+        ran(render(job, "slurm").text, tmp_path, SLURM_JOB_ID=str(number), SLURM_SUBMIT_DIR=str(tmp_path))
+    last = result(tmp_path, "modak-result-8.json")
+    assert last["results"][0]["value"] == last["seconds"]
+
+
 def test_a_signal_that_comes_again_does_not_cut_the_report_short(tmp_path: Path) -> None:
     """Slurm sends it twice at a time limit; on a busy node the report takes longer than that."""
     twice = 'kill -TERM "$pid"; sleep 0.3; kill -TERM "$pid"'

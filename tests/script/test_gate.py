@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modak import plugins
 from modak.errors import RequestError
 from modak.script.bash import Continued, Line, command_line, comment, continued, export, fixed, piped, run, write
-from modak.script.gate import Unparsable, check_line, check_script, meaning, start
+from modak.script.gate import DIRECTIVE, Unparsable, check_line, check_script, meaning, start
 
 HEAD = "#!/bin/bash\n# written by MODAK\n"
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), max_codepoint=0x2FF), max_size=12)
@@ -29,6 +30,12 @@ def test_lines_that_are_sound_alone_mean_the_same_together(lines: list[Line]) ->
     except RequestError:
         return
     assert meaning(whole) == [event for line in lines for event in line.events]
+
+
+@pytest.mark.parametrize("prefix", sorted({each.prefix for each in plugins.all_of("schedulers") if each.prefix}))
+def test_no_line_may_read_as_an_option_for_a_scheduler(prefix: str) -> None:
+    """Of whichever: which one will read the script is not known for sure."""
+    assert DIRECTIVE.match(prefix), "name the prefix in DIRECTIVE of modak/script/gate.py"
 
 
 @pytest.mark.parametrize(

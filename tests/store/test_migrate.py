@@ -23,7 +23,8 @@ from tests.store.tables import ME, ROWS, applications, csv_table
 
 def test_the_constant_names_the_newest_migration() -> None:
     """Opening a database compares with a constant instead of reading the folder."""
-    assert max(path.name.split("_")[0] for path in (migrate.migrations() / "versions").glob("[0-9]*.py")) == migrate.HEAD
+    newest = max(path.name.split("_")[0] for path in (migrate.migrations() / "versions").glob("[0-9]*.py"))
+    assert newest == migrate.HEAD, "set HEAD in modak/store/migrate.py to the newest file of alembic/versions"
 
 
 def test_migrations_make_the_tables_that_the_code_describes(url: str) -> None:

@@ -24,7 +24,7 @@ from modak.perfmodel import fit
 from modak.perfmodel.curves import FIT_VERSION
 from modak.store import Store, backup, check, curves, migrate, open_store, schema, upgrade
 from modak.store.audit import Actor
-from modak.store.engine import reading, writing
+from modak.store.engine import KEEPALIVES, reading, writing
 from modak.store.series import key_hash
 from tests.store.tables import HEADER, ME, ROWS, applications, csv_table
 
@@ -147,6 +147,26 @@ def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store
     """Loaded as it is, and the metric for it named: a request's epochs would not be counted."""
     (note,) = store.load([csv_table("application,metric,value,unit\na,seconds_per_epoch,9,s\n")], ME).notes
     assert note.endswith("that of each epoch is called 'epoch_time'")
+
+
+def test_results_without_parameters_are_not_read_for_those_that_have_some(store: Store) -> None:
+    """However many there are: a request for an unknown application reads results of all others."""
+    plain = "".join(f"a,,{number},epoch_time,9\n" for number in range(1, 12_001))
+    store.load([csv_table(f"application,params.n,nodes,metric,value\n{plain}b,1,1,epoch_time,9\n")], ME)
+    asked = list[str]()
+    event.listen(store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    assert [result.series.application for result in store.having_parameters({}, 50_000)] == ["b"]
+    assert len([each for each in asked if "FROM results" in each]) == 1
+
+
+def test_a_host_that_vanished_is_given_up(postgres_url: str) -> None:
+    """By either end, after a minute and not after two hours: the lock of writers is free again."""
+    upgrade(postgres_url, fill=False)
+    with open_store(postgres_url, fill=False) as store, reading(store.engine) as connection:
+        server = {name: connection.execute(text(f"SHOW tcp_{name}")).scalar_one() for name in KEEPALIVES}
+        here = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
+    assert {name: int(number) for name, number in server.items()} == KEEPALIVES
+    assert {name: int(here[name]) for name in KEEPALIVES} == KEEPALIVES
 
 
 def test_pages_follow_each_other(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Slurm's commands while its controller is out of reach, and jobs on this machine."""
+"""A scheduler's commands, also while it is out of reach, and jobs on this machine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from modak.errors import Unavailable
-from modak.tuner.runners import Here, Slurm
+from modak.schedulers import gridengine, lsf, pbs, slurm
+from modak.tuner.runners import Here, Submitted
 
 CLIENT = """#!/bin/sh
 echo call >>calls
 [ $(wc -l <calls) -gt 2 ] || {{ echo 'slurm: error: {says}' >&2; exit 1; }}
 echo {answers}
 """
-"""A client of Slurm whose controller is away for two calls."""
+"""A client of a scheduler that is away for two calls."""
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,7 @@ echo {answers}
         ("sbatch", "Batch job submission failed: Unable to contact slurm controller (connect failure)", "7"),
         ("squeue", "Unable to contact slurm controller (connect failure)", "RUNNING"),
         ("squeue", "slurm_load_jobs error: Socket timed out on send/recv operation", "RUNNING"),
+        ("qsub", "commlib error: got select error (Connection refused)", "7"),
     ],
 )
 def test_a_controller_that_is_restarted_is_waited_for(
@@ -34,8 +36,8 @@ def test_a_controller_that_is_restarted_is_waited_for(
 ) -> None:
     """A trial that could not be handed over then is no setting that cannot run."""
     client(tmp_path, monkeypatch, program, says, answers)
-    slurm = Slurm(pause_s=0.01)
-    assert (slurm.start(Path("job.sh"), None) if program == "sbatch" else slurm.state("7")) == answers.lower()
+    runner = Submitted((gridengine if program == "qsub" else slurm).COMMANDS, pause_s=0.01)
+    assert (runner.state("7") if program == "squeue" else runner.start(Path("job.sh"), None)) == answers.lower()
 
 
 @pytest.mark.parametrize("says", ["Unable to contact slurm controller (connect failure)", "Socket timed out on send/recv operation"])
@@ -43,15 +45,34 @@ def test_what_may_have_been_submitted_is_not_submitted_again(tmp_path: Path, mon
     """Nor is a controller waited for that stays away: the search ends, and its trial has not begun."""
     client(tmp_path, monkeypatch, "sbatch", says, "7")
     with pytest.raises(Unavailable, match="the same command goes on"):
-        Slurm(patience_s=0).start(Path("job.sh"), None)
+        Submitted(slurm.COMMANDS, patience_s=0).start(Path("job.sh"), None)
     assert (tmp_path / "calls").read_text() == "call\n"
+
+
+def test_a_scheduler_reads_the_script_as_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LSF's bsub takes no file."""
+    stub(tmp_path, monkeypatch, "bsub", "#!/bin/sh\ncat >seen\necho 'Job <7> is submitted to queue <normal>.'\n")
+    (tmp_path / "job.sh").write_text("#!/bin/bash\n")
+    assert Submitted(lsf.COMMANDS).start(Path("job.sh"), None) == "7"
+    assert (tmp_path / "seen").read_text() == "#!/bin/bash\n"
+
+
+def test_a_job_that_the_scheduler_has_forgotten_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm's front end for Torque says it by its status alone."""
+    stub(tmp_path, monkeypatch, "qstat", "#!/bin/sh\nexit 153\n")
+    assert Submitted(pbs.COMMANDS).state("7") == "over"
 
 
 def client(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str, says: str, answers: str) -> None:
     """Make that client, the only one that is found."""
+    stub(folder, monkeypatch, program, CLIENT.format(says=says, answers=answers))
+
+
+def stub(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str, text: str) -> None:
+    """Make that program, found first, and go to its folder."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    (folder / program).write_text(CLIENT.format(says=says, answers=answers))
+    (folder / program).write_text(text)
     (folder / program).chmod(0o755)
 
 

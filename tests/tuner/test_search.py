@@ -162,15 +162,6 @@ def test_scripts_of_a_scheduler_run_in_this_place(work: Path, capsys: pytest.Cap
     assert (work / "searches/first/job.sh").read_text().startswith("#!/bin/bash\n#SBATCH")
 
 
-def test_a_queue_that_is_not_known_here_is_refused(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the way that there is."""
-    job = document()
-    job["job"]["target"]["job_scheduler_type"] = "lsf"
-    Path("job.json").write_text(json.dumps(job))
-    assert main(["tune", "job.json"]) == 1
-    assert "--here" in capsys.readouterr().err
-
-
 def test_a_folder_elsewhere_is_refused(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Jobs start here and write there."""
     Path("job.json").write_text(json.dumps(document()))

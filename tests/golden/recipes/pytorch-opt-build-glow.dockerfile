@@ -5,7 +5,7 @@ FROM ubuntu:18.04
 # unpinned: packages of the Linux distribution are those of the day, signed by it
 # unpinned: https://github.com/pytorch/pytorch.git at v1.4.0 has no commit here
 # unpinned: https://github.com/pytorch/glow.git at its main branch has no commit here
-# unpinned: wheels without checksums here: requirements.txt cmake==3.18.4.post1
+# unpinned: wheels without checksums here: requirements.txt ninja cmake==3.18.4.post1
 
 RUN apt-get update -y && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \

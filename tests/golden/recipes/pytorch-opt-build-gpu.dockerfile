@@ -4,7 +4,7 @@ FROM nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04
 # unpinned: the base image nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04 has no digest, its owner may replace it
 # unpinned: packages of the Linux distribution are those of the day, signed by it
 # unpinned: https://github.com/pytorch/pytorch.git at v1.4.0 has no commit here
-# unpinned: wheels without checksums here: requirements.txt cmake==3.18.4.post1
+# unpinned: wheels without checksums here: requirements.txt ninja cmake==3.18.4.post1
 
 RUN rm -f /etc/apt/sources.list.d/cuda.list /etc/apt/sources.list.d/nvidia-ml.list
 

@@ -3,7 +3,10 @@ FROM ubuntu:18.04
 # unverified: not built since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
 # unpinned: the base image ubuntu:18.04 is named by its tag, since Charliecloud reads no digests; sha256:152dc042452c496007f07ca9127571cb9c29697f42acbfad72324b2bb2e43c98 is meant
 # unpinned: packages of the Linux distribution are those of the day, signed by it
+# unpinned: bazel-0.27.1-linux-x86_64 has no checksum here
+# unpinned: wheels without checksums here: numpy<1.19 protobuf<3.20 six mock packaging requests
 # unpinned: wheels without checksums here: keras_applications==1.0.8 keras_preprocessing==1.1.2
+# unpinned: wheels without checksums here: dependencies of what was built
 
 RUN apt-get update -y && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \

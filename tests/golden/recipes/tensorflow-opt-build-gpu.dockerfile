@@ -3,7 +3,10 @@ FROM nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04
 # unverified: not built since Ubuntu 18.04 ended in 2023, and what it downloads may be gone
 # unpinned: the base image nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04 has no digest, its owner may replace it
 # unpinned: packages of the Linux distribution are those of the day, signed by it
+# unpinned: bazel-0.27.1-linux-x86_64 has no checksum here
+# unpinned: wheels without checksums here: numpy<1.19 protobuf<3.20 six mock packaging requests
 # unpinned: wheels without checksums here: keras_applications==1.0.8 keras_preprocessing==1.1.2
+# unpinned: wheels without checksums here: dependencies of what was built
 
 RUN rm -f /etc/apt/sources.list.d/cuda.list /etc/apt/sources.list.d/nvidia-ml.list
 

@@ -2,6 +2,7 @@ FROM ubuntu:24.04
 # tensorflow 2.20.0 (asked for: 2.20), opt-build, for GPUs of NVIDIA, compiled for zen4
 # unpinned: the base image ubuntu:24.04 is named by its tag, since Charliecloud reads no digests; sha256:d1e2e92c075e5ca139d51a140fff46f84315c0fdce203eab2807c7e495eff4f9 is meant
 # unpinned: packages of the Linux distribution are those of the day, signed by it
+# unpinned: wheels without checksums here: dependencies of what was built
 
 RUN apt-get update -y && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \

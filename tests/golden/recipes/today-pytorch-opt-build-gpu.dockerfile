@@ -2,7 +2,8 @@ FROM nvidia/cuda:13.0.2-cudnn-devel-ubuntu24.04
 # pytorch 2.15.0 (asked for: 2.15), opt-build, for GPUs of NVIDIA, compiled for zen4
 # unpinned: the base image nvidia/cuda:13.0.2-cudnn-devel-ubuntu24.04 has no digest, its owner may replace it
 # unpinned: packages of the Linux distribution are those of the day, signed by it
-# unpinned: wheels without checksums here: requirements.txt cmake==3.28.4
+# unpinned: wheels without checksums here: requirements.txt ninja cmake==3.28.4
+# unpinned: wheels without checksums here: dependencies of what was built
 
 RUN apt-get update -y && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \

@@ -2,7 +2,7 @@ FROM ubuntu:24.04
 # pytorch 2.15.0 (asked for: 2.15), pip, for GPUs of NVIDIA
 # unpinned: the base image ubuntu:24.04 is named by its tag, since Charliecloud reads no digests; sha256:d1e2e92c075e5ca139d51a140fff46f84315c0fdce203eab2807c7e495eff4f9 is meant
 # unpinned: packages of the Linux distribution are those of the day, signed by it
-# unpinned: wheels without checksums here: torch==2.15.0
+# unpinned: wheels without checksums here: torch==2.15.0 numpy
 
 RUN apt-get update -y && \
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
