@@ -266,7 +266,7 @@ def _candidates(request: Request, target: Target, facts: Prepared, asked: Hashab
 
     options = request.job_options
     nodes = options.node_count
-    if nodes is None or options.request_specific_nodes or request.application.mpi_ranks:
+    if nodes is None or options.request_specific_nodes or request.application.mpi_ranks or request.application.allowed_ranks:
         return found()
     return on_nodes(facts.candidates.get((asked, nodes > 1), found), nodes, request, target)
 

@@ -213,6 +213,7 @@ def _check_commands(scheduler: Scheduler) -> None:
     named = re.compile(commands.state).groupindex
     _claim("state" in named, "commands.state has a group 'state'")
     _claim("{job}" in commands.ask or "job" in named, "commands.ask names the {job}, or commands.state has a group 'job'")
+    _claim(bool(re.search(commands.lost, "timed out", re.IGNORECASE)), "commands.lost holds 'timed out': said where no answer comes")
     for message in (commands.gone, commands.away, commands.lost):
         _claim(not re.search(message, "status 1", re.IGNORECASE), f"{message!r} is not in a command's failure without a message")
 

@@ -88,6 +88,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "application.executable": COMMANDS,
     "application.arguments": COMMANDS,
     "application.mpi_ranks": (*ONES, 96, 97),
+    "application.allowed_ranks": ([1], [96, 192], ["96", 192.0], [97]),
     "application.threads": (*ONES, 12),
     "application.minimal_efficiency": (0.5, 0.95, 1, True),
     "application.storage_class_pref": ("default-ssd", "scratch", "work"),

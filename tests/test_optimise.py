@@ -401,6 +401,34 @@ def test_a_queue_that_does_not_take_the_job_is_warned_of(asked: dict[str, Any], 
     assert [re.search(says, one.message) is not None for one in found.plan.warnings if "queue" in one.message] == [True]
 
 
+@pytest.mark.parametrize(
+    ("limit", "chain", "stops"), [("00:10:00", {}, True), ("00:10:00", {"job_dependency": "afterany:7"}, False), ("00:55:00", {}, False)]
+)
+def test_a_wall_time_that_stops_the_run_is_warned_of(limit: str, chain: dict[str, str], stops: bool, known: Known) -> None:
+    """If the run is longer by all that is known; the next job of a chain goes on with it."""
+    found = answer(example("3dgan-supermuc-ng", job_options={"wall_time_limit": limit, **chain}), known)
+    said = [one.message for one in found.plan.warnings if one.field == "job_options.wall_time_limit"]
+    assert [
+        re.search("00:10:00 requested, but the run takes 00:49:.* to .* interpolated.: the scheduler will stop it$", one) is not None
+        for one in said
+    ] == [True] * stops
+
+
+def test_only_allowed_numbers_of_ranks_are_chosen(known: Known) -> None:
+    """Of powers of two of ranks, 128 are the fewest with which it meets its deadline: on 32 nodes, not on the 24 that would be enough."""
+    powers = [2**exponent for exponent in range(4, 11)]
+    found = recommend(example("3dgan-supermuc-ng", application__allowed_ranks=powers), known("3dgan"))
+    first = found.choices[0].configuration
+    assert (first.nodes, first.ranks_per_node) == (32, 4)
+    assert {choice.configuration.nodes * choice.configuration.ranks_per_node for choice in found.choices} <= set(powers)
+
+
+def test_ranks_that_no_layout_gives_are_infeasible(known: Known) -> None:
+    """The line names what is allowed, and what the layouts have."""
+    with pytest.raises(Infeasible, match="allowed_ranks: no layout on supermuc-ng/thin has 27, 343 ranks, as many on each node"):
+        answer(example("3dgan-supermuc-ng", application__allowed_ranks=[27, 343], job_options__node_count=8), known)
+
+
 def test_too_many_nodes_are_infeasible(known: Known) -> None:
     """The line names the field, the count and what the partition has."""
     with pytest.raises(Infeasible, match=r"job_options.node_count: 10000 nodes requested.*at most 6336"):

@@ -88,7 +88,7 @@ class Connection(HttpToolsProtocol):
         """End after the request that is under way, or after the first one if that has not arrived yet."""
         if self.cycle is None and not self.transport.is_closing():
             self._last = True
-            self._wait(LAST_S)
+            self._wait()
         else:
             super().shutdown()
 
@@ -103,9 +103,9 @@ class Connection(HttpToolsProtocol):
         cycle: Any = self.cycle  # none before the first request
         return cycle is None or cycle.response_complete
 
-    def _wait(self, patience: float | None = None) -> None:
+    def _wait(self) -> None:
         self._stop()
-        self._deadline = self.loop.call_later(patience or self._patience, self.transport.close)
+        self._deadline = self.loop.call_later(LAST_S if self._last else self._patience, self.transport.close)
 
     def _stop(self) -> None:
         if self._deadline is not None:

@@ -14,6 +14,6 @@ class Worker(multiprocess.Process):
         self.child_conn.close()
 
 
-def use() -> None:
+def use_own_workers() -> None:
     """Let uvicorn start such workers; it has no setting for that."""
     multiprocess.Process = Worker  # type: ignore[misc]

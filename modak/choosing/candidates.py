@@ -56,6 +56,8 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
 
     Raises :class:`modak.errors.Infeasible` if a given count exceeds the system, or if nothing fits a node's memory.
     """
+    if request.application.allowed_ranks and not request.application.mpi_ranks:
+        return _of_allowed_ranks(request, target, curves)
     counts = stated_counts(request, target)
     _check_limits(counts, request, target)
     problem, several = of_one_problem(request, curves, target.names)
@@ -81,6 +83,34 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     why_gpus = ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",) if changed else ()
     why = (*_why(fitting, target), *why_gpus, *_why_one_node(request, target, counts, distributed), *_elsewhere(request, target, curves))
     return Candidates(fitting, grids, counts, why, notices, problem=problem, distributed=distributed)
+
+
+def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
+    """The configurations with each of the total numbers of ranks that the program runs with, as many on each node.
+
+    If no measured layout has any of these numbers, the ones that fill a node as far as possible.
+    """
+    grids: dict[Shape, list[int]] = {}
+    first = None
+    for ranks in sorted(request.application.allowed_ranks):
+        try:
+            found = enumerate_candidates(request.changed(application={"mpi_ranks": ranks}), target, curves)
+        except Infeasible:
+            continue
+        for shape, nodes in zip(found.shapes, found.nodes, strict=True):
+            if int(nodes[0]) * shape.ranks_per_node == ranks:
+                grids.setdefault(shape, []).append(int(nodes[0]))
+                first = first or found
+    if first is None:
+        allowed = ", ".join(map(str, request.application.allowed_ranks))
+        message = f"no layout on {target.title} has {allowed} ranks, as many on each node"
+        raise Infeasible(message, field="application.allowed_ranks")
+    fullest = max(shape.ranks_per_node for shape in grids)
+    measured = [shape for shape in grids if shape.origin not in ("request", "topology")]
+    shapes = tuple(measured or (shape for shape in grids if shape.ranks_per_node == fullest))
+    nodes_of = tuple(np.array(grids[shape], dtype=np.int64) for shape in shapes)
+    why = (*_why(shapes, target), *first.decisions[1:])
+    return replace(first, shapes=shapes, nodes=nodes_of, given=stated_counts(request, target), decisions=why)
 
 
 def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) -> Candidates:

@@ -25,7 +25,7 @@ JOB_OPTIONS: Final = (
     "request_gpus",
     "node_exclusive",
 )
-APPLICATION: Final = ("app_type", "mpi_ranks", "threads", "container_runtime")
+APPLICATION: Final = ("app_type", "mpi_ranks", "allowed_ranks", "threads", "container_runtime")
 OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options", "further")
 OUTFIT: Final = (*APPLICATION, "app_tag", "storage_class_pref")
 """Fields of the application on which image and rules depend."""

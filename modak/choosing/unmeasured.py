@@ -47,7 +47,9 @@ def _compilers(request: Request, found: Candidates) -> Iterator[Pair]:
 def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
     """One rank per node, per socket and per NUMA domain, with the cores shared among them, if the request does not give the layout."""
     like, node, given = found.shapes[0], target.node, found.given
-    fixed = given.ranks_per_node or given.threads_per_rank or given.ranks or is_single_threaded(request)
+    fixed = (
+        given.ranks_per_node or given.threads_per_rank or given.ranks or request.application.allowed_ranks or is_single_threaded(request)
+    )
     if node is None or fixed or like.gpus_per_node or not found.distributed:
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
@@ -70,7 +72,8 @@ def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found:
     """The node counts, and the powers of two up to the largest; if there is only one, :data:`FIRST`. Given counts are kept, and so is one
     node where the run cannot be started on several.
     """
-    if found.given.nodes or found.given.ranks or not found.distributed or only_one_node(request, target):
+    given = found.given.nodes or found.given.ranks or request.application.allowed_ranks
+    if given or not found.distributed or only_one_node(request, target):
         return grid
     _, limit = target.job_nodes or (1, max(FIRST))
     limit = min(limit, request.optimisation.objective.max_nodes or limit)

@@ -80,6 +80,7 @@ def planned(
     mpi: str | None,
 ) -> Recipe:
     """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
+    from modak import plugins
     from modak.recipes import plan as recipes
     from modak.text.grammar import version_range
 
@@ -92,9 +93,13 @@ def planned(
     if made is None:
         if framework == mpi:
             raise RequestError(f"{framework} is an MPI library itself", field="mpi")
-        known = ", ".join(recipes.versions(framework, variant, accelerator, distribution)) or "none"
+        known = ", ".join(recipes.versions(framework, variant, accelerator, distribution))
         where = {"nvidia": " for GPUs of NVIDIA", "amd": " for GPUs of AMD"}.get(accelerator, "")
         extra = f" with {distribution}" if distribution else ""
+        if not known:
+            others = [name for name in plugins.names("frameworks") if recipes.versions(name, variant, accelerator, distribution)]
+            instead = f"; there are recipes of {', '.join(others)}" if others else ""
+            raise NotFound(f"no recipe by {variant}{where}{extra} makes an image of {framework}{instead}")
         raise NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}{extra}: {known}", field="version")
     if target and not made.microarchitecture:
         raise RequestError("no build for that processor: it takes a name of archspec's and --variant opt-build", field="target")

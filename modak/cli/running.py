@@ -40,11 +40,11 @@ def serve(
     import uvicorn
 
     from modak.api import logs
-    from modak.api.workers import use
+    from modak.api.workers import use_own_workers
 
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, _end)  # the server, when it has ended well, sends itself once more what ended it
-    use()
+    use_own_workers()
     with _counted_together(workers):
         uvicorn.run(
             "modak.api:app_from_environment",
@@ -152,7 +152,7 @@ def _standing(one: Mapping[str, Any], *, dry_run: bool) -> tuple[str | None, ...
 
 @db.command()
 def check() -> None:
-    """Check an SQLite database for damage, and for entries that this version does not take."""
+    """Check an SQLite database for damage. Also finds entries that this version does not take."""
     from modak import store
 
     faults = store.check(common.database())

@@ -157,7 +157,8 @@ def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:
 
 def _node(kind: Kind, machine: Machine, topology: Mapping[str, int | None], *, taken: bool) -> Mapping[str, Any]:
     """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used."""
-    usable = [value for node in kind.nodes if (value := node.usable_memory_gb)] + [value for value in [kind.partition.memory_gb] if value]
+    limits = (kind.partition.memory_gb, _of_all_cpus(kind, topology))
+    usable = [value for value in (*(node.usable_memory_gb for node in kind.nodes), *limits) if value]
     total = [value for node in kind.nodes if (value := node.memory_gb)] or [value for value in [machine.memory_gb] if value and not taken]
     fits = total and (not usable or min(total) >= min(usable))
     same = machine.processor is not None and kind.nodes[0].sockets in (None, machine.processor.sockets)
@@ -167,6 +168,15 @@ def _node(kind: Kind, machine: Machine, topology: Mapping[str, int | None], *, t
         "memory_gb": min(total) if fits else None,
         "usable_memory_gb": min(usable, default=None),
     }
+
+
+def _of_all_cpus(kind: Kind, topology: Mapping[str, int | None]) -> float | None:
+    """What the partition's limit of memory per CPU leaves of a node; a job that asks for more is rejected, or charged for more CPUs."""
+    cores, per_cpu = topology["cores"], kind.partition.memory_per_cpu_gb
+    if not (cores and per_cpu):
+        return None
+    threads = (topology["threads_per_core"] or 1) if _threads_are_cpus(kind.nodes[0], topology) else 1
+    return round((cores - _reserved(kind, topology)) * threads * per_cpu, 9)
 
 
 def _reserved(kind: Kind, topology: Mapping[str, int | None]) -> int:

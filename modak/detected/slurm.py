@@ -141,6 +141,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         max_wall_time_s=seconds(fields.get("MaxTime")),
         default_wall_time_s=seconds(fields.get("DefaultTime")),
         memory_gb=exact_gigabytes(count(memory.get("MaxMemPerNode"))),
+        memory_per_cpu_gb=exact_gigabytes(count(memory.get("MaxMemPerCPU"))),
         default_memory_gb=exact_gigabytes(count(memory.get("DefMemPerNode"))),
         default_memory_per_cpu_gb=exact_gigabytes(count(memory.get("DefMemPerCPU"))),
         qos=sole,

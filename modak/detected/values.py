@@ -61,6 +61,8 @@ class SeenPartition:
     default_wall_time_s: int | None = None
     memory_gb: float | None = None
     """Most memory of a node that a job may use."""
+    memory_per_cpu_gb: float | None = None
+    """Most memory for each CPU of a job."""
     default_memory_gb: float | None = None
     """Memory of a node for jobs that ask for none."""
     default_memory_per_cpu_gb: float | None = None

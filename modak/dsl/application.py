@@ -54,6 +54,8 @@ class Application(Document):
     arguments: tuple[Word, ...] = ()
     mpi_ranks: Count | None = None
     """Ranks in total."""
+    allowed_ranks: Annotated[tuple[Count, ...], Field(max_length=100)] = ()
+    """The only total numbers of ranks that the program runs with: powers of two, cubes, divisors of a global batch. Empty: any."""
     threads: Count | None = None
     """OpenMP threads per rank."""
     minimal_efficiency: Fraction | None = None

@@ -120,9 +120,9 @@ def choose(images: Catalogue, wanted: Wanted) -> ImageChoice:
     """The image for a request.
 
     What no image carries is given up in a fixed order, each with a warning: the version (the nearest is taken), graph
-    compilers, MPI, the distribution; the last two only where no recipe would bring them, and only the version where a source
-    build was asked for and a recipe exists. Without a distribution, nothing says that the framework's ranks use MPI: it goes
-    first. Never given up: framework, architecture, accelerator, what processor and GPU can run, what the runtime reads.
+    compilers, MPI, the distribution; only the version where a recipe would bring the others. Without a distribution, nothing
+    says that the framework's ranks use MPI: it goes first. Never given up: framework, architecture, accelerator, what
+    processor and GPU can run, what the runtime reads.
     """
     if wanted.runtime == "none":
         return ImageChoice(exact=True, decisions=("image: none, the job runs without a container",))
@@ -147,14 +147,17 @@ _NOT_WANTED: Final[Mapping[str, Any]] = {"compilers": (), "mpi": None, "distribu
 
 def _sacrifices(wanted: Wanted) -> Iterator[tuple[str, ...]]:
     """Names of the labels to give up: none, then ever more; a later name only where no choice of the earlier ones is enough."""
-    if _builds(wanted):
-        order: tuple[str, ...] = ("version",)
-    elif wanted.recipe_version:
-        order = ("version", "compilers")
+    if wanted.recipe_version:
+        yield from _ever_more(("version",), wanted)
     elif wanted.distribution:
-        order = ("version", "compilers", "mpi", "distribution")
+        yield from _ever_more(("version", "compilers", "mpi"), wanted)
+        yield from (("distribution", *gone) for gone in _ever_more(("mpi", "version", "compilers"), wanted))
     else:
-        order = ("mpi", "version", "compilers")
+        yield from _ever_more(("mpi", "version", "compilers"), wanted)
+
+
+def _ever_more(order: Sequence[str], wanted: Wanted) -> Iterator[tuple[str, ...]]:
+    """The subsets of the labels that are wanted, those of earlier labels first."""
     names = [name for name in order if getattr(wanted, name)]
     for gone in product((False, True), repeat=len(names)):  # the last one changes first
         yield tuple(compress(reversed(names), gone))
@@ -218,11 +221,6 @@ def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
         return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {what}",))
     message = f"{what}; name an image of your own in application.container_runtime, or add one to the catalogue"
     return ImageChoice(decisions=(f"image: {what}",), warnings=(Notice(field="optimisation.framework", message=message),))
-
-
-def _builds(wanted: Wanted) -> bool:
-    """Whether a source build is wanted, and there is a recipe for it."""
-    return wanted.opt_build and wanted.recipe_version is not None
 
 
 def _fits_fully(best: Image, wanted: Wanted) -> bool:

@@ -55,18 +55,19 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
     if program not in FLAGS:
         return None
     python: Word = command[0] if _is_python(command[0]) else "python3"
-    place = 2 if command[1:2] == ("launch",) else 1
+    place = 2 if program_name(command[0]) == "accelerate" else 1
     if _is_python(command[0]):
         place = 4 if command[1] == "-u" else 3
     begin: tuple[Word, ...] = (python,)
     while place < len(command) and _is_option(command[place]):
-        name, given, _ = str(command[place]).partition("=")
+        name, equals, _ = _head(command[place]).partition("=")
         option = name.replace("_", "-")
         place += 1
         if option == "--":
             break
         begin = (python, "-m") if option in _MODULE else () if option == _NO_PYTHON else begin
-        alone = given or option in FLAGS[program] or option in _MODULE or option == _NO_PYTHON
+        joined = equals or re.match("-[^-].", name)  # --tee=3, -t3
+        alone = joined or option in FLAGS[program] or option in _MODULE or option == _NO_PYTHON
         place += not alone and place < len(command) and _is_value(command[place])
     return ((*begin, *command[place:]), command[:place]) if place < len(command) else None
 
@@ -93,8 +94,14 @@ def _is_python(word: Word) -> bool:
     return program_name(word).startswith("python")
 
 
+def _head(word: Word) -> str:
+    """The literal text that a word begins with."""
+    first = word if isinstance(word, str) else word.parts[0]
+    return first if isinstance(first, str) else ""
+
+
 def _is_option(word: Word) -> bool:
-    return isinstance(word, str) and word.startswith("-")
+    return _head(word).startswith("-")
 
 
 def _is_value(word: Word) -> bool:

@@ -37,8 +37,8 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
 
 
 def beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:
-    """Warnings if the scheduler's queue does not take a job of so many nodes, or allows less than the requested wall time."""
-    return (*_wrong_queue(request, decision), *_too_long(request, decision))
+    """Warnings if the queue does not take a job of so many nodes, allows less than the requested wall time, or if that stops the run."""
+    return (*_wrong_queue(request, decision), *_too_long(request, decision), *_too_short(request, decision))
 
 
 def _wrong_queue(request: Request, decision: Decision) -> tuple[Notice, ...]:
@@ -66,4 +66,19 @@ def _too_long(request: Request, decision: Decision) -> tuple[Notice, ...]:
         return ()
     where = f"{target.title}, queue {target.scheduler_partition}" if target.scheduler_partition else target.title
     text = f"{clock(asked)} requested, but a job of {counted(decision.nodes, 'node')} on {where} may run for at most {clock(limit)}"
+    return (Notice(field="job_options.wall_time_limit", message=text),)
+
+
+def _too_short(request: Request, decision: Decision) -> tuple[Notice, ...]:
+    """A warning if the run is not over within the requested time even if it is as fast as its interval allows, and no other job is said to
+    continue it."""
+    options, asked = request.job_options, request.job_options.wall_time_limit
+    upper = decision.evidence.upper(decision.scored, decision.best) if asked else None
+    if not asked or upper is None or upper <= asked or options.signal or options.job_dependency or request.application.checkpoint:
+        return ()
+    found = decision.evidence.prediction(decision.scored, decision.best)
+    if (found.lower or 0.0) <= asked:
+        return ()
+    takes = f"{clock(math.ceil(found.lower or 0.0))} to {clock(math.ceil(upper))} ({found.level:.0%} interval; basis: {found.basis})"
+    text = f"{clock(asked)} requested, but the run takes {takes}: the scheduler will stop it"
     return (Notice(field="job_options.wall_time_limit", message=text),)

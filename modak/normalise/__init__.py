@@ -152,6 +152,7 @@ def _application(names: Collection[str]) -> Mapping[str, Reader]:
         "executable": command_line(names, program=True),
         "arguments": arguments,
         "mpi_ranks": whole,
+        "allowed_ranks": each(whole),
         "threads": whole,
         "minimal_efficiency": number,
         "storage_class_pref": text,

@@ -73,7 +73,7 @@ class Table(NamedTuple):
     scatter: Scatter | None
 
 
-FIT_VERSION = 12
+FIT_VERSION = 13
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -174,7 +174,7 @@ def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     by_series: dict[str, list[tuple[Cell, merging.Destination]]] = defaultdict(list)
     for cell in _with_start(given):
         for to in destinations[cell.series.model_dump_json()]:
-            told = _of_samples(cell, to) if to.of_steps else (cell, to)
+            told = _of_samples(cell, to) if to.of_steps else _of_work(cell, to) if to.of_amount else (cell, to)
             if told:
                 by_series[to.series.model_dump_json()].append(told)
     return tuple(one for members in by_series.values() for one in _gathered(members))
@@ -209,22 +209,30 @@ def _of_samples(cell: Cell, to: merging.Destination) -> tuple[Cell, merging.Dest
         return None
     values = np.array(cell.values)
     rates = samples * values if _is_rate(cell.series) else samples / (values * to.factor)
-    return replace(cell, series=to.series, values=array("d", rates)), merging.Destination(to.series)
+    return replace(cell, values=array("d", rates)), merging.Destination(to.series)
+
+
+def _of_work(cell: Cell, to: merging.Destination) -> tuple[Cell, merging.Destination] | None:
+    """Times of whole runs as rates of their work; ``None`` if all of them are too short for that (:data:`startup.LEAST_RUN`)."""
+    times = np.array(cell.values)
+    long = times >= startup.LEAST_RUN
+    if not long.any():
+        return None
+    ids = array("q", np.array(cell.ids)[long]) if len(cell.ids) == len(times) else cell.ids
+    return replace(cell, values=array("d", to.factor / times[long]), ids=ids), merging.Destination(to.series)
 
 
 def _gathered(members: Sequence[tuple[Cell, merging.Destination]]) -> Iterable[Cell]:
     series, alone = members[0][1].series, members[0][0].series
     of_one = merging.completed(cell.layout for cell, _ in members)
-    as_given = all(
-        cell.series == alone and to.factor == 1 and not to.of_amount and of_one[cell.layout] == cell.layout for cell, to in members
-    )
+    as_given = all(cell.series == alone and to.factor == 1 and of_one[cell.layout] == cell.layout for cell, to in members)
     if as_given:
         return [cell if cell.series == series else replace(cell, series=series) for cell, _ in members]
     found: dict[Layout, Cell] = {}
     for cell, to in members:
         layout = of_one[cell.layout]
         one = found.setdefault(layout, Cell(to.series, layout))
-        one.values.extend(to.values(cell.values))
+        one.values.extend(value * to.factor for value in cell.values)
         one.ids.extend(cell.ids)
         one.starting.extend(cell.starting)
     return found.values()
@@ -385,13 +393,24 @@ def _filling(cells: Sequence[Cell]) -> list[Cell]:
 def _within_node(group: list[Cell]) -> Part:
     first = group[0].layout
     if first.gpus_per_node:
-        ranks, threads = _common(group, "ranks_per_node"), _common(group, "threads_per_rank")
-        shares = {cell.layout.ranks_per_gpu for cell in group}
-        share = shares.pop() if ranks is None and len(shares) == 1 else None
+        ranks, share = _ranks_over_gpus(group)
+        threads = _common(group, "threads_per_rank")
         return Part(group, Layout(ranks_per_node=ranks, threads_per_rank=threads, batch_size=first.batch_size), "gpus", share)
     if len({cell.layout.ranks_per_node for cell in group}) == 1:
         return Part(group, first.model_copy(update={"nodes": None}), "nodes")
     return Part(group, Layout(threads_per_rank=first.threads_per_rank, batch_size=first.batch_size), "ranks")
+
+
+def _ranks_over_gpus(cells: Sequence[Cell]) -> tuple[int | None, float | None]:
+    """Ranks per node that cells of a curve over GPUs have in common, else ranks per GPU; cells that do not give theirs have these, too.
+
+    Neither, if the cells that give theirs have both in common, and some do not give theirs: either may be meant.
+    """
+    given = [cell.layout for cell in cells if cell.layout.ranks_per_gpu]
+    ranks, shares = {layout.ranks_per_node for layout in given}, {layout.ranks_per_gpu for layout in given}
+    if len(ranks) == 1 and (len(shares) > 1 or len(given) == len(cells)):
+        return ranks.pop(), None
+    return None, shares.pop() if len(shares) == 1 < len(ranks) else None
 
 
 def _common(group: Sequence[Cell], name: str) -> int | None:

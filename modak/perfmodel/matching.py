@@ -118,8 +118,7 @@ def best_match(curves: Sequence[Curve], question: Question, power: Power | None 
 
 def _nearness(match: Match, question: Question) -> tuple[float, int, float, tuple[int, bool, bool], int, int, int, str]:
     curve, series, layout = match.curve, match.curve.series, question.layout
-    told = _varying(curve)
-    other = told is not None and getattr(layout, told) not in (None, *per_node(curve))
+    told, other = _varying(curve), _of_another_count(curve, layout)
     named = (told, "ranks_per_node") if curve.ranks_per_gpu else (told,)
     silent = [name for name in layouts.COUNTS if name not in named and getattr(layout, name) and getattr(curve.layout, name) is None]
     threads = "threads_per_rank" in silent  # unsaid or of several numbers
@@ -154,7 +153,8 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
     different, shape = _different(curve.series, question), _shape_differences(curve, question.layout)
-    if question.crowded and curve.series.hyperthreads is None and curve.layout.threads_per_rank and not shape:
+    silent = curve.series.hyperthreads is None and curve.layout.threads_per_rank is not None
+    if question.crowded and silent and not shape and not _of_another_count(curve, question.layout):
         different = [name for name in different if name != "hyperthreads"]
     spreads = _spreads(different, curve, question)
     factor, away = 1.0, "system" in different or _on_other_nodes(curve, different, question)
@@ -262,6 +262,12 @@ def _fixed(curve: Curve) -> tuple[str, ...]:
 def _varying(curve: Curve) -> str | None:
     """The count within a node that varies along a curve; ``None``: none does."""
     return {"ranks": "ranks_per_node", "gpus": "gpus_per_node"}.get(curve.scale)
+
+
+def _of_another_count(curve: Curve, layout: Layout) -> bool:
+    """Whether the ranks or GPUs per node that vary along a curve were never as many as those of the layout."""
+    told = _varying(curve)
+    return told is not None and getattr(layout, told) not in (None, *per_node(curve))
 
 
 def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:

@@ -53,10 +53,6 @@ class Destination(NamedTuple):
     of_amount: bool = False
     """Whether the series is a rate and the results are times: ``factor`` is the work, in the unit of the rate."""
 
-    def values(self, given: Sequence[float]) -> Iterable[float]:
-        """Results as values of the series."""
-        return (self.factor / value if self.of_amount else value * self.factor for value in given)
-
 
 def run_key(key: SeriesKey) -> Hashable:
     """Equal for all series that may be of the same run; :func:`destinations` decides whether they are."""
@@ -77,8 +73,8 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
     Series of the same run have one destination, with the values of all of them. If an optional column has several values, there are several
     runs, and series in which it is empty are merged into each of them. Times of whole runs become times of their epochs or steps if such
     times were measured, too, unless their own runs also measured the speed of the work. Rates do not depend on the length of a run.
-    Results per step are also rates of samples, unless the rate itself was measured. If it was, times of whole runs are also rates of
-    their work, where this is known.
+    Results per step are also rates of samples, unless the rate itself was measured. If it was, times of whole runs that are no short
+    ones are also rates of their work, where this is known.
     """
     by_run: dict[Hashable, dict[str, SeriesKey]] = defaultdict(dict)
     for key in keys:
@@ -91,7 +87,7 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
             continue
         timed = {id(wall) for wall, work in startup.pairs([*group.values()]) if not startup.maybe_part(work)}
         rates = {(key.metric, key.unit) for key in group.values() if metric(key.metric, key.unit).kind == "throughput"}
-        bare = any("amount" not in key.params and _counts(key) for key in group.values())
+        bare = _may_lack_amount(group.values())
         groups: dict[Hashable, dict[str, Destination]] = defaultdict(dict)
         for name, key in group.items():
             for one in (Destination(key),) if id(key) in timed else (_per_part(key, metrics, bare), *_as_rates(key, rates, group)):
@@ -201,6 +197,13 @@ def _counts(key: SeriesKey) -> dict[str, float]:
     """Numbers of the parts of a whole run; empty if they are not given, or if the series is of no whole runs."""
     counts = {part: number(key.params.get(f"{part}s")) for part in PARTS} if startup.is_whole(key) else {}
     return {part: count for part, count in counts.items() if count}
+
+
+def _may_lack_amount(keys: Iterable[SeriesKey]) -> bool:
+    """Whether some runs of known epochs or steps give no amount, and those of the others are as large for each epoch, or step."""
+    counted = [(startup.amount_of(key), *next(iter(counts.items()))) for key in keys if (counts := _counts(key))]
+    each = {(part, amount.counts, f"{amount.number / count:.9g}") for amount, part, count in counted if amount}
+    return any(amount is None for amount, _, _ in counted) and len(each) == len({(part, counts) for part, counts, _ in each})
 
 
 def _as_rates(key: SeriesKey, rates: Iterable[tuple[str, str]], known: Collection[str]) -> Iterable[Destination]:

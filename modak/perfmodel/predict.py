@@ -293,7 +293,7 @@ def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Pow
         one
         for one in matches(curves, question, power)
         if one.shape and set(one.differences) - set(one.shape) == apart and _comparable(one.curve, match.curve)
-        if startup.lengths(one.curve.series) == startup.lengths(match.curve.series)
+        if startup.lengths(one.curve.series) == startup.lengths(match.curve.series) and one.curve.per_batch == match.curve.per_batch
     ]
     near = sorted(alike, key=lambda one: (_away(one, question.layout), *seen(one)))
     return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]

@@ -23,6 +23,8 @@ LENGTHS: Final = ("epochs", "steps", "amount")
 """Parameters that give the length of a run; rates do not depend on it."""
 STARTING: Final = 0.1
 """Upper end (90 %) of the fraction of a measured run that was start-up, if nothing is known of it. Judgement."""
+LEAST_RUN: Final = 600.0
+"""Seconds that a run takes at least whose whole time counts as that of its work: of this, a start-up of a minute is :data:`STARTING`."""
 UNSTEADY: Final = 0.25
 """Usual standard deviation of start-up times, as a fraction of the median; counts as :data:`USUAL` runs beside measured ones. Judgement:
 files are read from disk or memory, images are present or have to be fetched."""

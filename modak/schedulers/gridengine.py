@@ -32,13 +32,13 @@ COMMANDS: Final = Commands(
     number=r"^([0-9]+)",
     ask=("qstat",),
     state=r"^ *(?P<job>[0-9]+) +\S+ +\S+ +\S+ +(?P<state>\S+)",
-    waiting="[^E]*w",
-    running="[a-zA-Z]*[rtsST]",
+    waiting="[^E]*[qw][^E]*",
+    running="[^E]+",
     gone="do not exist",
     away="connection refused|got (?:select|send) error|unable to (?:send message to|contact) qmaster",
     lost="time-?out|timed out|failed receiving|got read error",
 )
-"""A job with ``E`` in its state could not be started, and is not tried again."""
+"""A job with ``E`` in its state could not be started, and is not tried again. Letters come in any order: ``Rqw`` and ``hRwq`` both wait."""
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,11 @@ COMMANDS: Final = Commands(
     waiting="[QHWT]",
     running="[RESUB]",
     gone="unknown job id|job has finished|status 153",
-    away="connection refused|cannot connect to server|unable to communicate with|too busy|unable to contact slurm controller",
+    away="connection refused|cannot connect to server|unable to communicate with|too busy"
+    "|unable to contact slurm controller|problem loading jobs",
     lost="timed out|time-?out|end of (?:file|message)|communication failure",
 )
-"""Status 153 is PBS's number of an unknown job; Slurm's ``qstat`` says nothing else."""
+"""Status 153 is PBS's number of an unknown job; Slurm's ``qstat`` says nothing else. Its last two messages under ``away`` are Slurm's."""
 _DEPENDENCIES: Final = {"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"}
 
 

@@ -30,7 +30,7 @@ modak_end() {
 """
 _REPORT: Final = r"""
 modak_report() {
-    local took=0 seconds=null results='' ended host
+    local took=0 seconds=null results='' unfinished='' ended host
     host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
@@ -47,22 +47,27 @@ _MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${%s}}"
 """
+_UNFINISHED: Final = r"""    elif test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
+        unfinished=", \"unfinished\": {${MODAK_RECORD}}"
+    fi
+"""
+"""Says which run a later job of a chain may continue."""
 _EARLIER: Final = r"""
-modak_earlier() { # milliseconds of the run in the jobs before this one, which did not finish it
-    local job jobs file text pattern own before whole=0
+modak_earlier() { # milliseconds of this run in the jobs before, which did not finish it; each has counted those before itself
+    local job jobs file text pattern own before most=0
     read -r -a jobs <<<"${MODAK_BEFORE}"
     for job in "${jobs[@]}"; do
-        pattern="\"job\": \"${job}[.\"].*\"exit_status\": %s, \"seconds\": (null|([0-9]+)[.]([0-9]{3}))"
-        pattern+="(, \"earlier\": ([0-9]+)[.]([0-9]{3}))?, \"results\": \[\]"
+        pattern="\"job\": \"${job}[.\"].*\"seconds\": (null|([0-9]+)[.]([0-9]{3}))(, \"earlier\": ([0-9]+)[.]([0-9]{3}))?, \"results\""
         for file in %s; do
             test -f "${file}" || continue
             text="$(<"${file}")"
-            [[ ${text} =~ ${pattern} ]] || continue
+            [[ ${text} == *", \"unfinished\": {${MODAK_RECORD}}}" && ${text} =~ ${pattern} ]] || continue
             own="0${BASH_REMATCH[2]}${BASH_REMATCH[3]}" before="0${BASH_REMATCH[5]}${BASH_REMATCH[6]}"
-            whole="$((whole + 10#${own} + 10#${before}))"
+            own="$((10#${own} + 10#${before}))"
+            test "${own}" -le "${most}" || most="${own}"
         done
     done
-    printf '%%d' "${whole}"
+    printf '%%d' "${most}"
 }
 """
 _OWN_FILES: Final = '"${MODAK_HERE}/modak-result-${job}".*json'
@@ -83,7 +88,7 @@ _FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
 _WRITTEN: Final = r"""    {
         printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
         printf ' "host": "%s", "ended": "%s",\n' "${host//[!A-Za-z0-9._-]/}" "${ended}"
-        printf ' "exit_status": %d, "seconds": %s, "results": [%s]}\n' "${MODAK_STATUS}" "${seconds}" "${results}"
+        printf ' "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}"
     } >"${MODAK_RESULT}"
 }
 """
@@ -128,7 +133,7 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     number = _number(scheduler.job_id) if scheduler.job_id else ours('MODAK_JOB="$$"')
     told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
     whole = (_NOT_STOPPED if told else "") + (_FIRST if job.attributes.requeue and scheduler.name == "slurm" else "")
-    written = _written(job, report, scheduler, whole, told) if reports and report else ()
+    written = _written(job, report, scheduler, whole) if reports and report else ()
     where = (_HERE, number) if reports or job.staging else ()
     title = "at exit, however the job ends"
     if reports and report:
@@ -170,16 +175,16 @@ def _before(job: JobSpec, scheduler: Scheduler) -> tuple[str, ...]:
     return tuple(number for numbers in named for number in numbers if re.fullmatch(r"[A-Za-z0-9._-]+", number))
 
 
-def _written(job: JobSpec, report: Report, scheduler: Scheduler, whole: str, told: bool) -> tuple[Line, ...]:
-    """Variables and functions of the report. ``whole``: further conditions under which the run has done the whole workload; ``told``: a run
-    that does not finish may end with status 0."""
+def _written(job: JobSpec, report: Report, scheduler: Scheduler, whole: str) -> tuple[Line, ...]:
+    """Variables and functions of the report. ``whole``: further conditions under which the run has done the whole workload."""
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
     pattern = report.pattern if named else None
     before = _before(job, scheduler) if named else ()
     measured = (_WHOLE if before else "") + _MEASURED % (whole, "whole" if before else "seconds")
-    unfinished, files = "[0-9]+" if told else "[1-9][0-9]*", '"${MODAK_RESULT}"' if report.file else _OWN_FILES
-    chain = (assign("MODAK_BEFORE", " ".join(before)), ours(_EARLIER % (unfinished, files))) if before else ()
+    outcome = measured + (_PRINTED if pattern else "") + _UNFINISHED if named else ""
+    files = '"${MODAK_RESULT}"' if report.file else _OWN_FILES
+    chain = (assign("MODAK_BEFORE", " ".join(before)), ours(_EARLIER % files)) if before else ()
     written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if before else _WRITTEN
     folder = _FOLDER if report.file and "/" in report.file else ""
     printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), ours(_METRIC)) if pattern else ()
@@ -189,7 +194,7 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, whole: str, tol
         _file(report.file, task(job, scheduler)),
         *printed,
         *chain,
-        _as_one(ours(_REPORT + (measured + (_PRINTED if pattern else "") + "    fi\n" if named else "") + folder + written), ours(_SEND)),
+        _as_one(ours(_REPORT + outcome + folder + written), ours(_SEND)),
     )
 
 

@@ -141,7 +141,8 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
     except Infeasible as stands:
         return unknown(stands.faults[0].message, feasible=False)
     limit = target.partition.job_nodes if target.partition else 1
-    spread = replace(candidates, nodes=tuple(node_grid(limit) for _ in candidates.shapes)) if is_distributed(question) else candidates
+    free = is_distributed(question) and not question.application.allowed_ranks
+    spread = replace(candidates, nodes=tuple(node_grid(limit) for _ in candidates.shapes)) if free else candidates
     scored, evidence = score(question, target, columns(question, target, spread, facts))
     return reach(spread, scored, evidence, wanted)
 

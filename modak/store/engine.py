@@ -34,9 +34,10 @@ LOAD_CACHE_KIB: Final = 65_536
 """The same for a connection that writes data: a load uses the same index pages for each row."""
 WRITERS: Final = 0x6D6F6461
 """Key of the PostgreSQL advisory lock that writers of data take in turn."""
-KEEPALIVES: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
-"""Seconds, seconds and number of probes after which either end of a connection to PostgreSQL gives up a host that vanished. Systems' own
-default is two hours: for so long a host that lost its power while it loaded results would keep the lock of writers."""
+VANISHED: Final = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3, "tcp_user_timeout": 60_000}
+"""When either end of a connection to PostgreSQL gives up a host that vanished, in the server's words: seconds, seconds and number of probes
+of a silent connection; milliseconds for data on their way, beside which the system sends no probes. Its own limits are two hours and a
+quarter of an hour: for so long a host that lost its power while it loaded results would keep the lock of writers."""
 OUT_OF_REACH: Final = "the database is out of reach"
 NETWORK: Final = frozenset(
     ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "afs", "ceph", "panfs", "9p", "fuse.sshfs", "fuse.glusterfs")
@@ -67,7 +68,8 @@ def connect(url: URL) -> Engine:
     """An engine for the database. Nothing is opened yet, but SQLite's folder is made."""
     if url.drivername == "sqlite":
         return _sqlite(url)
-    said = {"connect_timeout": 10, "application_name": "modak", "client_encoding": "utf8", **KEEPALIVES}  # whatever PGCLIENTENCODING says
+    here = {name.replace("tcp_keep", "keep"): number for name, number in VANISHED.items()}
+    said = {"connect_timeout": 10, "application_name": "modak", "client_encoding": "utf8", **here}  # whatever PGCLIENTENCODING says
     try:
         engine = create_engine(url, pool_pre_ping=True, connect_args=said, **_shared())
     except (ModuleNotFoundError, NoSuchModuleError):
@@ -80,8 +82,8 @@ def connect(url: URL) -> Engine:
             connection.close()
             needed = "MODAK needs UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0)"
             raise Unavailable(f"the database {shown(url)} has the encoding {encoding}; {needed}", told=OUT_OF_REACH)
-        for name, number in KEEPALIVES.items():
-            connection.execute("SELECT set_config(%s, %s, false)", (f"tcp_{name}", str(number)))
+        for name, number in VANISHED.items():
+            connection.execute("SELECT set_config(%s, %s, false)", (name, str(number)))
         connection.commit()
 
     return engine

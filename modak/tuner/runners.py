@@ -139,12 +139,16 @@ def runner_for(scheduler: str, *, here: bool) -> Runner:
 
 
 def _asked(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command; a file after ``<`` is its standard input."""
+    """Run a command; a file after ``<`` is its standard input. One that does not answer in time fails and says so."""
     command = words[:-2] if "<" in words else words
     try:
         with Path(words[-1] if "<" in words else os.devnull).open("rb") as given:
-            return subprocess.run(command, stdin=given, capture_output=True, text=True, timeout=ANSWER_S, check=False)  # noqa: S603 - fixed
-    except (OSError, subprocess.TimeoutExpired) as error:
+            return subprocess.run(  # noqa: S603 - fixed words
+                command, stdin=given, capture_output=True, encoding="utf-8", errors="replace", timeout=ANSWER_S, check=False
+            )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"{words[0]} timed out after {ANSWER_S} s")
+    except OSError as error:
         raise Unavailable(f"{words[0]} does not answer: {error}", field=words[0]) from None
 
 

@@ -59,10 +59,10 @@ def set_to(base: Request, space: Space, point: Point) -> Request:
 
 
 def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: float | None = None) -> Request:
-    """The request of a trial with its files in ``folder``, below the folder of submission; ``limit_s``: its longest run time."""
+    """The request of a trial, one job, with its files in ``folder``, below the folder of submission; ``limit_s``: its longest run time."""
     output = {"standard_output_file": f"{folder}/output", "standard_error_file": None, "combine_stdout_stderr": True}
     return set_to(base, space, point).changed(
-        job_options={**_limit(base.job_options, limit_s), **output}, application={"result_file": f"{folder}/result"}
+        job_options={**_limit(base.job_options, limit_s), **output, "job_array": None}, application={"result_file": f"{folder}/result"}
     )
 
 

@@ -374,9 +374,9 @@ def test_settings_that_become_wrong_are_for_workers_to_come(tmp_path: Path, monk
     assert asyncio.run(first()) == b""
 
 
-def test_the_first_request_of_an_open_connection_is_answered_although_the_worker_ends() -> None:
-    """The caller connected before the end began and cannot know of it; the connection is closed behind the answer."""
-    config = Config(create_app(Settings()), proxy_headers=False)
+def at_the_end(sent: bytes) -> bytes:
+    """What a connection that was open before its worker began to end answers to these bytes, until it closes."""
+    config = Config(create_app(Settings(header_s=60)), proxy_headers=False, timeout_keep_alive=60)
     config.load()
     state = ServerState()
 
@@ -389,10 +389,20 @@ def test_the_first_request_of_an_open_connection_is_answered_although_the_worker
                     await asyncio.sleep(0.01)
                 for connection in state.connections:
                     connection.shutdown()
-                writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+                writer.write(sent)
                 return await asyncio.wait_for(reader.read(), 30)
 
-    assert asyncio.run(answer()).startswith(b"HTTP/1.1 200")
+    return asyncio.run(answer())
+
+
+def test_the_first_request_of_an_open_connection_is_answered_although_the_worker_ends() -> None:
+    """The caller connected before the end began and cannot know of it; the connection is closed behind the answer."""
+    assert at_the_end(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
+def test_a_slow_first_request_does_not_delay_the_end_of_a_worker() -> None:
+    """Its headers have a second, however long those of others have."""
+    assert at_the_end(b"GET /health HT") == b""
 
 
 def test_what_is_no_http_gets_a_problem_document(served: int) -> None:

@@ -225,6 +225,7 @@ def test_a_version_without_its_last_zero_is_that_version(known: Known) -> None:
         "accelerate launch --multi_gpu --num_processes 2 train.py --lr 1",
         "/opt/python3/bin/torchrun --standalone --nproc_per_node 4 train.py --lr 1",
         "torchrun --nnodes=1 -- train.py --lr 1",
+        "torchrun --nproc_per_node=${SLURM_GPUS_ON_NODE} train.py --lr 1",
         "torchrun --a-flag-of-tomorrow train.py --lr 1",
         "python -u -m torch.distributed.launch --use_env train.py --lr 1",
         "python3 -m accelerate.commands.launch train.py --lr 1",

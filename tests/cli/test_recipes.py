@@ -21,7 +21,7 @@ def test_an_image_for_gpus_of_amd(capsys: pytest.CaptureFixture[str]) -> None:
     ("options", "message"),
     [
         (("--rocm", "--gpu"), "rocm: --gpu means NVIDIA's and --rocm AMD's"),
-        (("--rocm", "--variant", "pip"), "versions of pytorch by pip for GPUs of AMD: none"),
+        (("--rocm", "--variant", "pip"), "no recipe by pip for GPUs of AMD makes an image of pytorch"),
     ],
 )
 def test_what_no_image_is_for(capsys: pytest.CaptureFixture[str], options: tuple[str, ...], message: str) -> None:
@@ -40,6 +40,7 @@ def test_files_of_a_build_that_nobody_waits_for_are_not_promised(capsys: pytest.
     ("words", "message"),
     [
         (("mpich", "--version", ""), "version: '' is not a version or range"),
+        (("keras",), "no recipe by hub makes an image of keras; there are recipes of tensorflow, "),
         (("mpich", "--mpi", "mpich"), "mpi: mpich is an MPI library itself"),
         (("tensorflow", "--version", "2.21", "--variant", "pip", "--distribution", "horovod"), "by pip with horovod: 1.14.*"),
     ],

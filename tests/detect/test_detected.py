@@ -239,6 +239,11 @@ def test_memory_has_the_clusters_limit_where_the_partition_has_none() -> None:
     assert [partition(found, name).node.usable_memory_gb for name in ("batch", "gpu.v100")] == [104.8576, 171.79869184]
 
 
+def test_memory_is_no_more_than_the_cpus_may_have() -> None:
+    """76 of the 80 CPUs of a node are for jobs; Slurm refuses those that want more than 500 MiB for each."""
+    assert partition(limited("MaxMemPerCPU=500"), "batch").node.usable_memory_gb == 39.845888
+
+
 def test_memory_of_jobs_that_ask_for_none_is_entered() -> None:
     """The partition's own, else the cluster's; Slurm's M is MiB."""
     found = limited("DefMemPerCPU=500", "ClusterName = c\nDefMemPerNode = 1000\n")

@@ -258,6 +258,12 @@ def test_an_mpi_that_nothing_asks_for_is_given_up_before_the_version_and_the_com
     assert (name(choice), [warning.field for warning in choice.warnings]) == (XLA.reference, ["target.name"])
 
 
+def test_an_mpi_goes_with_the_distribution_that_asked_for_it() -> None:
+    """If Horovod is nowhere, the requested version goes before another one with the host's MPI."""
+    other = image("docker://a/other:1", version="1.11.0", mpi="mpich")
+    assert name(pick([other, PLAIN], version="2.1", distribution="horovod", mpi="mpich")) == PLAIN.reference
+
+
 def test_a_recipe_goes_before_giving_up_the_distribution() -> None:
     """Horovod that no image carries is built where a recipe can, and else left to the application with a warning."""
     built = pick([PLAIN], distribution="horovod", recipe_version="2.1.0")

@@ -16,7 +16,7 @@ HOST_MPI = {4: 907.26, 8: 479.52, 16: 244.42, 32: 124.22, 64: 62.24, 128: 31.22,
 """Seconds an epoch of 3DGAN on SuperMUC-NG, host MPI (Brayford and Vallecorsa 2020, table 4)."""
 
 
-def result(nodes: int, value: float, *, metric: str = "epoch_time", unit: str = "s", **layout: int) -> Result:
+def result(nodes: int, value: float, *, metric: str = "epoch_time", unit: str = "s", **layout: int | None) -> Result:
     """One measured value of a nameless application."""
     key = SeriesKey(application="app", system="here", metric=metric, unit=unit)
     return Result(series=key, layout=Layout(nodes=nodes, **layout), value=value)
@@ -146,6 +146,14 @@ def test_ranks_per_gpu_that_were_not_measured_are_another_layout() -> None:
     assert predict(found, Question({}, Layout(ranks_per_node=4, gpus_per_node=2)), [1]).basis == ("transferred",)
 
 
+@pytest.mark.parametrize("ranks", [(2, 4), (1, 1)])
+def test_results_without_ranks_do_not_open_the_ranks_of_their_curve(ranks: tuple[int, int]) -> None:
+    """Two on each GPU, or one in all, were measured on fewer GPUs; one on each of two was not."""
+    rows = [(1, ranks[0], 100), (2, ranks[1], 50), (8, None, 12)]
+    found = fit([result(1, value, gpus_per_node=gpus, ranks_per_node=count) for gpus, count, value in rows])
+    assert predict(found, Question({}, Layout(ranks_per_node=2, gpus_per_node=2)), [1]).basis == ("transferred",)
+
+
 def test_a_measured_run_is_not_forecast_from_those_with_its_threads_on_fewer_gpus() -> None:
     """Its curve has several numbers of threads, and the other curve does not have its GPUs."""
     rows = [(1, 1, 100), (2, 1, 60), (3, 1, 40), (1, 2, 200), (2, 2, 110), (4, 2, 80)]
@@ -165,6 +173,14 @@ def test_steps_of_twice_the_batch_take_twice_as_long() -> None:
     """On the same workers."""
     found = [curve for curve in fit([result(1, 0.4, metric="step_time", ranks_per_node=4, batch_size=32)]) if curve.per_batch]
     assert predict(found, Question({}, Layout(ranks_per_node=4, batch_size=64)), [1]).value[0] == pytest.approx(0.8)
+
+
+def test_steps_of_unknown_batch_do_not_tell_of_those_with_a_batch_per_worker() -> None:
+    """In another layout: eight workers with four times the batch."""
+    rows = [(n, batch, value) for batch, value in ((32, 0.4), (64, 0.8), (None, 0.6)) for n in (1, 2)]
+    found = fit([result(n, value, metric="step_time", ranks_per_node=4, batch_size=batch) for n, batch, value in rows])
+    told = predict([one for one in found if one.series.metric == "step_time"], Question({}, Layout(ranks_per_node=8, batch_size=128)), [1])
+    assert told.value[0] == pytest.approx(1.6)
 
 
 def test_ranks_on_fewer_nodes_than_were_measured_are_not_between_the_measured_ones() -> None:

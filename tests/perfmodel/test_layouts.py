@@ -75,6 +75,14 @@ def test_hyper_threads_are_not_cores() -> None:
     assert found.value[0] == pytest.approx(100.0)
 
 
+def test_fewer_ranks_than_crowd_a_node_tell_nothing_of_its_hyper_threads() -> None:
+    """40 ranks of two threads on 40 cores, where up to 20 were measured."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    known = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r, threads_per_rank=2), value=100 / r) for r in (5, 10, 20))
+    crowded = Question({**HERE, "hyperthreads": True}, Layout(ranks_per_node=40, threads_per_rank=2), crowded=True)
+    assert predict(known, crowded, [1]).differences == ("hyperthreads",)
+
+
 def test_threads_that_results_leave_unsaid_are_no_share() -> None:
     """Results with ranks alone do not become as many times as fast as there are threads in a rank that is asked for."""
     key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")

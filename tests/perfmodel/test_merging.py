@@ -97,14 +97,27 @@ def test_a_time_that_may_be_of_a_part_of_a_run_is_not_divided_into_epochs() -> N
 
 @pytest.mark.parametrize(
     ("unit", "params"),
-    [("samples/s", {"epochs": "10", "amount": "5000 samples"}), ("ns/day", {"amount": "5 us"}), ("steps/s", {"steps": "5000"})],
+    [("samples/s", {"epochs": "10", "amount": "50000 samples"}), ("ns/day", {"amount": "50 us"}), ("steps/s", {"steps": "50000"})],
 )
 def test_a_run_of_known_work_is_a_rate_where_rates_were_measured(unit: str, params: dict[str, str]) -> None:
-    """5000 in 100 s, and per day."""
+    """50000 in 1000 s, and per day."""
     per = 86400 if unit == "ns/day" else 1
-    found = curves(results({1: 10 * per, 2: 20 * per}, metric="speed", unit=unit), results({4: 100}, params=params))
+    found = curves(results({1: 10 * per, 2: 20 * per}, metric="speed", unit=unit), results({4: 1000}, params=params))
     (rate,) = (curve for curve in found if curve.series.metric == "speed")
     assert dict(zip(rate.sizes, rate.costs, strict=True)) == pytest.approx({1: 1 / 10 / per, 2: 1 / 20 / per, 4: 1 / 50 / per})
+
+
+def test_a_short_run_does_not_change_a_measured_rate() -> None:
+    """500 samples in a minute, most of it start-up, where the rate says 5 s."""
+    found = curves(results({1: 100}, metric="throughput", unit="samples/s"), results({1: 65}, params={"amount": "500 samples"}))
+    assert {one.series.metric: one.costs for one in found} == {"throughput": (0.01,), "wall_time": (65,)}
+
+
+def test_times_of_steps_under_two_names_are_one_rate_of_samples() -> None:
+    """In one layout."""
+    layout = {"gpus_per_node": 4, "ranks_per_node": 4, "batch_size": 32}
+    found = curves(results({1: 40}, params={"steps": "100"}, layout=layout), results({1: 0.5}, metric="step_time", layout=layout))
+    assert [one.repeats for one in found if one.series.metric == "throughput"] == [(2,)]
 
 
 def test_runs_of_as_many_epochs_join_whether_or_not_they_state_their_samples() -> None:
@@ -112,6 +125,15 @@ def test_runs_of_as_many_epochs_join_whether_or_not_they_state_their_samples() -
     later = results({4: 50}, params={"epochs": "10", "amount": "5000 samples"})
     (curve,) = curves(results({1: 200, 2: 100}, params={"epochs": "10"}), later)
     assert curve.sizes == (1, 2, 4)
+
+
+def test_runs_of_as_many_epochs_of_unlike_sizes_do_not_join() -> None:
+    """Runs without samples may be of either."""
+    stated = (
+        results({4: time}, params={"epochs": "10", "amount": amount}) for time, amount in ((50, "5000 samples"), (500, "50000 samples"))
+    )
+    found = curves(results({1: 200, 2: 100}, params={"epochs": "10"}), *stated)
+    assert sorted(one.sizes for one in found) == [(1, 2), (4,), (4,)]
 
 
 def test_runs_of_several_lengths_alone_stay_runs() -> None:

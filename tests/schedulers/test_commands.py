@@ -19,8 +19,10 @@ PBS = "Job Id: 11.pbs\n    Job_Name = solver\n    job_state = {}\n    queue = ma
     ("scheduler", "sent", "job", "waits", "runs", "over"),
     [
         ("slurm", "11;cluster\n", "11", "PENDING\n", "COMPLETING\n", "TIMEOUT\n"),
+        ("slurm", "11\n", "11", "SPECIAL_EXIT\n", "SUSPENDED\n", ""),
         ("gridengine", "11\n", "11", TABLE, TABLE.replace("hqw", "dr"), TABLE.replace("     11 ", "    111 ")),
         ("gridengine", "12\n", "12", TABLE.replace("Eqw", "hqw"), TABLE.replace("Eqw", "t"), TABLE),
+        ("gridengine", "11\n", "11", TABLE.replace("hqw", "hRwq"), TABLE.replace("hqw", "P"), ""),
         ("pbspro", "11.pbs\n", "11.pbs", PBS.format("Q"), PBS.format("R"), PBS.format("F")),
         ("torque", "11.pbs\n", "11.pbs", PBS.format("H"), PBS.format("E"), PBS.format("C")),
         ("lsf", "Job <11> is submitted to default queue <normal>.\n", "11", "PEND\n", "SSUSP\n", "EXIT\n"),

@@ -94,24 +94,35 @@ def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | 
 
 @pytest.mark.parametrize(("file", "server"), [(None, ""), ("out", ""), (None, ".server")])
 def test_the_time_of_a_chain_of_jobs_is_that_of_all_its_parts(tmp_path: Path, file: str | None, server: str) -> None:
-    """The parts before the last reached their limit, or could not start; what a job of another run left there is not added."""
+    """The parts before the last reached their limit; each names all before itself. What a job of another run left there is not added."""
     report = replace(JOB.report or Report(), file=file)
     (tmp_path / "modak-result-99.json").write_text('{"job": "99", "exit_status": 1, "seconds": 99.000, "results": []}')
-    commands = ("sleep 0.4; exit 3", "sleep 0.3; exit 3", "sleep 0.2")
+    commands, parts = ("sleep 0.4; exit 3", "sleep 0.3; exit 3", "sleep 0.2"), list[Any]()
     for number, command in enumerate(commands, start=7):
-        after = f"afterany:{number - 1}" if number > 7 else None
+        after = ":".join(("afterany", *map(str, range(7, number)))) if number > 7 else None
         job = replace(JOB, command=("bash", "-c", command), report=report, attributes=replace(JOB.attributes, dependency=after))
         ran(render(job, "torque").text, tmp_path, PBS_JOBID=f"{number}{server}", PBS_O_WORKDIR=str(tmp_path))
-    last = result(tmp_path, "out.json" if file else f"modak-result-9{server}.json")
-    assert 0.7 <= last["earlier"] < 20
-    assert last["results"][0]["value"] == pytest.approx(last["earlier"] + last["seconds"])
+        parts.append(result(tmp_path, "out.json" if file else f"modak-result-{number}{server}.json"))
+    assert parts[2]["earlier"] == pytest.approx(parts[0]["seconds"] + parts[1]["seconds"])
+    assert parts[2]["results"][0]["value"] == pytest.approx(sum(part["seconds"] for part in parts))
 
 
-@pytest.mark.parametrize(("dependency", "first"), [("afterany:7", "true"), ("after:7", "exit 3"), ("afterany:6", "exit 3")])
-def test_a_job_that_continues_no_run_has_its_own_time(tmp_path: Path, dependency: str, first: str) -> None:
-    """It waits for a run that finished, or for the start of one, or for another job."""
-    for number, command in ((7, f"sleep 0.3; {first}"), (8, "sleep 0.1")):
-        job = replace(JOB, command=("bash", "-c", command), attributes=replace(JOB.attributes, dependency=dependency))
+@pytest.mark.parametrize(
+    ("dependency", "first", "record"),
+    [
+        ("afterany:7", "true", RECORD),
+        ("after:7", "exit 3", RECORD),
+        ("afterany:6", "exit 3", RECORD),
+        ("afterany:7", "exit 3", RECORD | {"nodes": 2}),
+        ("afterok:7", "true", {}),
+    ],
+)
+def test_a_job_that_continues_no_run_has_its_own_time(tmp_path: Path, dependency: str, first: str, record: dict[str, Any]) -> None:
+    """It waits for a run that finished, or for the start of one, or for another job, or for one of another program or layout."""
+    signal = Signal("USR1", 120)
+    for number, command, has in ((7, f"sleep 0.3; {first}", record), (8, "sleep 0.1", RECORD)):
+        attributes = replace(JOB.attributes, dependency=dependency, signal=signal)
+        job = replace(JOB, command=("bash", "-c", command), attributes=attributes, report=Report(has))
         ran(render(job, "slurm").text, tmp_path, SLURM_JOB_ID=str(number), SLURM_SUBMIT_DIR=str(tmp_path))
     last = result(tmp_path, "modak-result-8.json")
     assert last["results"][0]["value"] == last["seconds"]

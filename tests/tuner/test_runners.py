@@ -28,6 +28,7 @@ echo {answers}
         ("sbatch", "Batch job submission failed: Unable to contact slurm controller (connect failure)", "7"),
         ("squeue", "Unable to contact slurm controller (connect failure)", "RUNNING"),
         ("squeue", "slurm_load_jobs error: Socket timed out on send/recv operation", "RUNNING"),
+        ("qstat", "Problem loading jobs.", "job_state = R"),
         ("qsub", "commlib error: got select error (Connection refused)", "7"),
     ],
 )
@@ -36,8 +37,9 @@ def test_a_controller_that_is_restarted_is_waited_for(
 ) -> None:
     """A trial that could not be handed over then is no setting that cannot run."""
     client(tmp_path, monkeypatch, program, says, answers)
-    runner = Submitted((gridengine if program == "qsub" else slurm).COMMANDS, pause_s=0.01)
-    assert (runner.state("7") if program == "squeue" else runner.start(Path("job.sh"), None)) == answers.lower()
+    runner = Submitted({"qsub": gridengine, "qstat": pbs}.get(program, slurm).COMMANDS, pause_s=0.01)
+    asked = program in ("squeue", "qstat")
+    assert (runner.state("7") if asked else runner.start(Path("job.sh"), None)) == ("running" if asked else answers)
 
 
 @pytest.mark.parametrize("says", ["Unable to contact slurm controller (connect failure)", "Socket timed out on send/recv operation"])
@@ -47,6 +49,13 @@ def test_what_may_have_been_submitted_is_not_submitted_again(tmp_path: Path, mon
     with pytest.raises(Unavailable, match="the same command goes on"):
         Submitted(slurm.COMMANDS, patience_s=0).start(Path("job.sh"), None)
     assert (tmp_path / "calls").read_text() == "call\n"
+
+
+def test_a_scheduler_that_does_not_answer_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LSF's commands wait until it is back; its greeting is in no particular encoding."""
+    monkeypatch.setattr("modak.tuner.runners.ANSWER_S", 0.5)
+    stub(tmp_path, monkeypatch, "bjobs", "#!/bin/sh\ntest -e seen && printf 'RUN\\n\\351\\n' || { touch seen; exec sleep 9; }\n")
+    assert Submitted(lsf.COMMANDS, pause_s=0.01).state("7") == "running"
 
 
 def test_a_scheduler_reads_the_script_as_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,12 @@ def test_a_trial_differs_from_the_job_by_its_point() -> None:
     assert 'MODAK_RESULT="${MODAK_HERE}"/search/trial-0001/result.json' in script(one)
 
 
+def test_a_trial_of_a_job_array_is_one_job() -> None:
+    """The result of each task would be in a file of its own."""
+    base = based(request_of()).changed(job_options={"job_array": "1-3"})
+    assert "result.json" in script(trial_of(base, grid_of(base), (2, 1), "search/trial-0001"))
+
+
 def test_tuned_ranks_leave_threads_to_follow() -> None:
     """Where the request does not say them: else a layout of many ranks would take too many cores."""
     free = based(request_of(space={"layout": {"process_count_per_node": [1, 2]}}))
