@@ -18,6 +18,7 @@ from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise, recommend
 from modak.perfmodel import Question, fit, predict
+from modak.prepared import prepared
 
 Known = Callable[[str | None], Facts]
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -421,6 +422,23 @@ def test_only_allowed_numbers_of_ranks_are_chosen(known: Known) -> None:
     first = found.choices[0].configuration
     assert (first.nodes, first.ranks_per_node) == (32, 4)
     assert {choice.configuration.nodes * choice.configuration.ranks_per_node for choice in found.choices} <= set(powers)
+
+
+def test_allowed_ranks_without_results_fill_a_node_as_far_as_they_can(known: Known) -> None:
+    """Of powers of two, 16 of its 20 cores get a rank; two ranks on one node would be allowed, too."""
+    powers = [2**exponent for exponent in range(1, 7)]
+    chosen = answer(example("code-aster-mpi", application__allowed_ranks=powers), known).plan.configuration
+    assert (chosen.nodes, chosen.ranks_per_node) == (1, 16)
+
+
+def test_allowed_ranks_hold_for_each_number_of_nodes(known: Known) -> None:
+    """Also for one that is asked for after another."""
+    facts, asked = prepared(known("3dgan")), {"application__allowed_ranks": [64, 128]}
+    layouts = [
+        optimise(example("3dgan-supermuc-ng", job_options__node_count=nodes, optimisation__objective={}, **asked), facts).plan.configuration
+        for nodes in (16, 32, 64)
+    ]
+    assert [(chosen.nodes, chosen.ranks_per_node) for chosen in layouts] == [(16, 4), (32, 4), (64, 2)]
 
 
 def test_ranks_that_no_layout_gives_are_infeasible(known: Known) -> None:
