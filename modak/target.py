@@ -155,9 +155,14 @@ class Target:
         """As :func:`other_nodes`, of its own system and partition."""
         return other_nodes(self.system, self.partition, on_gpus)
 
+    @property
+    def allowed_images(self) -> tuple[str, ...]:
+        """What references of images begin with that jobs may run there; empty: anything."""
+        return self.system.allowed_images if self.system else ()
+
     def check_place(self, reference: str, kind: Literal["image", "source"], field: str) -> None:
         """Raise :class:`modak.errors.RequestError` for an image or source from where the system's file allows none."""
-        allowed = () if self.system is None else self.system.allowed_images if kind == "image" else self.system.allowed_sources
+        allowed = self.allowed_images if kind == "image" else self.system.allowed_sources if self.system else ()
         if allowed and not reference.startswith(allowed):
             raise RequestError(f"{self.title} allows {kind}s from {', '.join(allowed)} only; asked for: {reference}", field=field)
 

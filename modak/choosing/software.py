@@ -154,7 +154,7 @@ def _choose(
         driver_cuda=hardware.driver_cuda,
         seconds=_measured(request, facts, target, shape, nodes),
     )
-    choice = selection.choose(prepared(facts).catalogue_of(target.system.allowed_images if target.system else ()), wanted)
+    choice = selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted)
     return choice, build if choice.image is None and choice.recipe_version else None
 
 

@@ -47,9 +47,8 @@ def _compilers(request: Request, found: Candidates) -> Iterator[Pair]:
 def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
     """One rank per node, per socket and per NUMA domain, with the cores shared among them, if the request does not give the layout."""
     like, node, given = found.shapes[0], target.node, found.given
-    fixed = (
-        given.ranks_per_node or given.threads_per_rank or given.ranks or request.application.allowed_ranks or is_single_threaded(request)
-    )
+    total = given.ranks or request.application.allowed_ranks
+    fixed = given.ranks_per_node or given.threads_per_rank or total or is_single_threaded(request)
     if node is None or fixed or like.gpus_per_node or not found.distributed:
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}

@@ -38,7 +38,7 @@ def starter(command: tuple[Word, ...]) -> str | None:
     ('torchrun', None)
     """
     rest, name = [word if isinstance(word, str) else "" for word in command[1:4]], program_name(command[0])
-    if _is_python(command[0]):
+    if is_python(command[0]):
         after = rest[1:] if rest[:1] == ["-u"] else rest
         return _ALSO.get(after[1]) if after[:1] == ["-m"] and after[1:] else None
     if name == "accelerate":
@@ -54,9 +54,9 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
     """
     if program not in FLAGS:
         return None
-    python: Word = command[0] if _is_python(command[0]) else "python3"
+    python: Word = command[0] if is_python(command[0]) else "python3"
     place = 2 if program_name(command[0]) == "accelerate" else 1
-    if _is_python(command[0]):
+    if is_python(command[0]):
         place = 4 if command[1] == "-u" else 3
     begin: tuple[Word, ...] = (python,)
     while place < len(command) and _is_option(command[place]):
@@ -90,8 +90,13 @@ def program_name(word: Word) -> str:
     return tail(word).rsplit("/", 1)[-1]
 
 
-def _is_python(word: Word) -> bool:
-    return program_name(word).startswith("python")
+def is_python(word: Word) -> bool:
+    """Whether a word names Python, also by its path or with its version.
+
+    >>> is_python("/opt/conda/bin/python3.11"), is_python("python_solver")
+    (True, False)
+    """
+    return re.fullmatch(r"python[0-9.]*", program_name(word)) is not None
 
 
 def _head(word: Word) -> str:

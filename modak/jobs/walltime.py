@@ -77,8 +77,8 @@ def _too_short(request: Request, decision: Decision) -> tuple[Notice, ...]:
     if not asked or upper is None or upper <= asked or options.signal or options.job_dependency or request.application.checkpoint:
         return ()
     found = decision.evidence.prediction(decision.scored, decision.best)
-    if (found.lower or 0.0) <= asked:
+    if found.lower is None or found.lower <= asked:
         return ()
-    takes = f"{clock(math.ceil(found.lower or 0.0))} to {clock(math.ceil(upper))} ({found.level:.0%} interval; basis: {found.basis})"
+    takes = f"{clock(math.ceil(found.lower))} to {clock(math.ceil(upper))} ({found.level:.0%} interval; basis: {found.basis})"
     text = f"{clock(asked)} requested, but the run takes {takes}: the scheduler will stop it"
     return (Notice(field="job_options.wall_time_limit", message=text),)

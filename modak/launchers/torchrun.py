@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from modak import plugins
 from modak.jobs.spec import JobSpec, Resources
-from modak.jobs.starters import is_script, program_name
+from modak.jobs.starters import is_python, is_script
 from modak.launchers.jsrun import JSRUN
 from modak.launchers.plain import OWN, USUAL, kept_back
 from modak.launchers.threads import openmp
@@ -37,6 +37,7 @@ _PORT: Final = (
 HANDED_ON: Final = frozenset({"TERM", "INT", "HUP"})
 """Signals that it passes on to its ranks, which then have 30 s (tested with PyTorch 2.13); others end torchrun alone, or are ignored."""
 _PYTHON: Final = frozenset({"python", "python3"})
+"""Names under which the Python of ``PATH`` is called, whose torchrun is there, too."""
 _CANNOT: Final = frozenset({"torchrun", "none"})
 """Launchers that a system may prefer for other jobs, but that cannot start one process on each of several nodes."""
 
@@ -127,7 +128,7 @@ class Torchrun:
         """``torchrun`` with the script. It starts Python itself, so a leading ``python`` is dropped; one with a path runs its own torchrun,
         which need not be on ``PATH``."""
         has, first = job.resources, job.command[0]
-        own = _is_python(first) and first not in _PYTHON
+        own = is_python(first) and first not in _PYTHON
         meet: tuple[Word, ...] = ("--standalone",)
         if has.nodes > 1:
             meet = (
@@ -150,13 +151,9 @@ class Torchrun:
 
 def _program(command: tuple[Word, ...]) -> tuple[Word, ...]:
     """The command as torchrun expects it: a script, ``-m MODULE``, or ``--no-python`` and a program."""
-    if not _is_python(command[0]):
+    if not is_python(command[0]):
         return command if is_script(command[0]) else ("--no-python", *command)
     rest = command[2:] if command[1:2] == ("-u",) else command[1:]
     follows = rest[0] if rest else ""
     plain = not isinstance(follows, str) or not follows.startswith("-") or follows == "-m"
     return rest if rest and plain else ("--no-python", *command)
-
-
-def _is_python(word: Word) -> bool:
-    return program_name(word) in _PYTHON

@@ -184,10 +184,11 @@ def test_torchrun_starts_python_itself(command: tuple[words.Word, ...], said: st
     assert line(job, "shell") == f"torchrun --nnodes=1 --nproc-per-node=4 --standalone {said}"
 
 
-def test_the_torchrun_of_an_interpreter_that_is_named_by_its_path_is_used() -> None:
+@pytest.mark.parametrize("name", ["python", "python3.11"])
+def test_the_torchrun_of_an_interpreter_that_is_named_by_its_path_is_used(name: str) -> None:
     """That of a virtual environment need not be on PATH, and another one would have other packages."""
-    job = replace(TORCH, command=words.parse("${HOME}/venv/bin/python -m train"), resources=replace(TORCH.resources, nodes=1))
-    started = '"${HOME:?}"/venv/bin/python -m torch.distributed.run --nnodes=1 --nproc-per-node=4 --standalone -m train'
+    job = replace(TORCH, command=words.parse(f"${{HOME}}/venv/bin/{name} -m train"), resources=replace(TORCH.resources, nodes=1))
+    started = f'"${{HOME:?}}"/venv/bin/{name} -m torch.distributed.run --nnodes=1 --nproc-per-node=4 --standalone -m train'
     assert line(job, "shell") == started
 
 
