@@ -43,7 +43,7 @@ def _nothing_known(decision: Decision) -> str:
     if decision.amounts_needed:
         return f"the results need more than the request states: {decision.amounts_needed[0].message}"
     if not decision.measured_on:
-        return "there are no results of this application"
+        return "there are no usable results of this application"
     where = listed([name or "an unnamed system" for name in decision.measured_on], MOST_NAMED)
     return f"none of the results of this application (on {where}) gives a time here"
 

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -150,6 +150,10 @@ def known(packaged_database: Path) -> Iterator[Callable[[str | None], Facts]]:
     """The packaged facts as the store gives them: a function of the application whose models are wanted."""
     from modak.store import open_store
 
-    store = open_store(f"sqlite:///{packaged_database}")
-    yield cache(store.snapshot)
-    store.close()
+    with open_store(f"sqlite:///{packaged_database}") as store:
+
+        @cache
+        def facts(application: str | None) -> Facts:
+            return replace(store.snapshot(), models=() if application is None else store.models(application))
+
+        yield facts

@@ -187,6 +187,13 @@ def test_threads_are_bound_in_one_way(kmp: int, openmp: int, expected: set[str])
     assert set(apply(rulebook(rules), HERE).environment) == expected
 
 
+def test_a_way_of_binding_that_is_not_taken_is_told() -> None:
+    """With the rule that binds threads instead."""
+    rules = [rule("kmp", priority=60, environment={"KMP_AFFINITY": "compact"}), rule("openmp", environment={"OMP_PLACES": "cores"})]
+    told = apply(rulebook(rules), HERE).decisions
+    assert "rule openmp: OMP_PLACES is not set, because KMP_AFFINITY of rule kmp binds threads already" in told
+
+
 def test_texts_of_stronger_rules_run_last() -> None:
     """What the stronger rule's text sets stands, because it runs after the others."""
     rules = [rule("strong", priority=90, script="export A=1"), rule("weak", priority=10, script="export A=2")]

@@ -96,7 +96,7 @@ def scaling_model(curve: Curve) -> Json | None:
 
     With T(p) = a + b/p, efficiency is T(1) / (p T(p)) = 1 / (p (1 - F) + F) for F = b / (a + b).
     """
-    per_worker = curve.scale in ("ranks", "gpus") or curve.layout.ranks_per_node == 1
+    per_worker = curve.scale != "nodes" or curve.layout.ranks_per_node == 1
     serial, parallel = curve.amdahl
     if not per_worker or len(curve.sizes) < 2 or serial + parallel <= 0:
         return None

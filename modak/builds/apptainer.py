@@ -24,11 +24,18 @@ class Apptainer:
 
     runtime: str = "apptainer"
     ending: str = ".sif"
-    programs: tuple[str, ...] = ("apptainer",)
+
+    def programs(self) -> tuple[str, ...]:
+        """The one program that builds and runs."""
+        return (self.runner(),)
+
+    def runner(self) -> str:
+        """The same."""
+        return find("apptainer", "singularity")
 
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
         """As root with all capabilities, else in a user namespace. Steps get temporary folders of their own."""
-        program, rights = _program(), () if all_powerful() else ("--fakeroot",)
+        program, rights = self.runner(), () if all_powerful() else ("--fakeroot",)
         temporary = work / "temporary"
         temporary.mkdir()
         temporary.chmod(0o1777)
@@ -54,11 +61,7 @@ class Apptainer:
 
     def run(self, image: Path, work: Path) -> tuple[str, ...]:
         """Without the user's home folder, variables and temporary files."""
-        return (_program(), "--silent", "exec", "--cleanenv", "--contain", "--workdir", str(work), "--pwd", "/tmp", str(image))  # noqa: S108
-
-
-def _program() -> str:
-    return find("apptainer", "singularity")
+        return (self.runner(), "--silent", "exec", "--cleanenv", "--contain", "--workdir", str(work), "--pwd", "/tmp", str(image))  # noqa: S108
 
 
 def all_powerful() -> bool:

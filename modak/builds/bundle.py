@@ -64,7 +64,8 @@ def pack(image: Image, file: Path, recipe: str, output: Path) -> dict[str, Any]:
     except OSError as error:
         raise RequestError(f"cannot be written: {error.strerror}", field=str(output)) from None
     finally:
-        waiting.unlink(missing_ok=True)
+        with suppress(OSError):  # what cannot be there need not be removed
+            waiting.unlink()
     return {"bundle": str(output), "image": file.name, "digest": f"sha256:{found}", "recipe": bool(recipe)}
 
 
@@ -115,7 +116,7 @@ def _settled(file: Path, image: Image, folder: Path) -> Iterator[Path]:
         raise RequestError(f"cannot be written: {error.strerror}", field=str(final)) from None
     finally:
         with suppress(OSError):
-            waiting.unlink(missing_ok=True)
+            waiting.unlink()
 
 
 def _copied(source: IO[bytes], target: Path) -> str:

@@ -23,7 +23,14 @@ class Charliecloud:
 
     runtime: str = "charliecloud"
     ending: str = ".sqfs"
-    programs: tuple[str, ...] = ("ch-image", "ch-convert", "ch-run")
+
+    def programs(self) -> tuple[str, ...]:
+        """The image is converted after it is built, and run after that."""
+        return find("ch-image"), find("ch-convert"), self.runner()
+
+    def runner(self) -> str:
+        """``ch-run``."""
+        return find("ch-run")
 
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
         """Base images from files are imported first."""
@@ -52,7 +59,7 @@ class Charliecloud:
 
     def run(self, image: Path, work: Path) -> tuple[str, ...]:
         """Only with the image's own variables, and with a temporary folder of its own."""
-        return (find("ch-run"), "--unset-env=*", "--set-env", "--private-tmp", "--cd=/tmp", str(image), "--")
+        return (self.runner(), "--unset-env=*", "--set-env", "--private-tmp", "--cd=/tmp", str(image), "--")
 
 
 def _tag(work: Path) -> str:

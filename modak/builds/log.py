@@ -19,8 +19,7 @@ class Log:
         self._rest = b""
         self._first: list[str] = []
         self._last: deque[str] = deque()
-        self._sizes = [0, 0]
-        self._dropped = 0
+        self._first_size = self._last_size = self._dropped = 0
 
     def feed(self, data: bytes) -> list[str]:
         """Add output; returns the lines that it completes."""
@@ -38,14 +37,14 @@ class Log:
 
     def line(self, line: str) -> None:
         """Keep a line."""
-        if not self._last and self._sizes[0] + len(line) <= FIRST:
+        if not self._last and self._first_size + len(line) <= FIRST:
             self._first.append(line)
-            self._sizes[0] += len(line) + 1
+            self._first_size += len(line) + 1
             return
         self._last.append(line)
-        self._sizes[1] += len(line) + 1
-        while self._sizes[1] > LAST:
-            self._sizes[1] -= len(self._last.popleft()) + 1
+        self._last_size += len(line) + 1
+        while self._last_size > LAST:
+            self._last_size -= len(self._last.popleft()) + 1
             self._dropped += 1
 
     def text(self) -> str:

@@ -99,7 +99,7 @@ def _output(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
     while True:
         ended = process.poll() is not None
         ready, _, _ = select.select([source], [], [], 0 if ended else LOOK_S)
-        data = (os.read(source, 1 << 16) if ready else b"") or b""
+        data = os.read(source, 1 << 16) if ready else b""
         if not data and ended:
             return
         if ready and not data:

@@ -42,9 +42,11 @@ class Builder(Protocol):
     def ending(self) -> str:
         """The ending of its image files."""
 
-    @property
     def programs(self) -> tuple[str, ...]:
-        """The programs that must be installed to build."""
+        """The paths of the programs that a build needs. Raises :class:`modak.errors.Unavailable` where one is not installed."""
+
+    def runner(self) -> str:
+        """The path of the program that runs images. Raises likewise."""
 
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
         """The commands that make ``image``, and the order's further forms beside it, from the file ``recipe`` in ``work``."""

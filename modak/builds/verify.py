@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from modak.builds.process import Process, run
-from modak.builds.tools import Builder, environment, find, version
+from modak.builds.tools import Builder, environment, version
 from modak.errors import Conflict, Unavailable
 from modak.facts import Image
 from modak.images.probe import Claims, probe
@@ -89,11 +89,11 @@ def standing(findings: tuple[Finding, ...], builder: Builder) -> Mapping[str, An
 
 def place(builder: Builder) -> str:
     """This machine and the runtime, for the record."""
-    program = builder.programs[-1] if builder.runtime == "charliecloud" else builder.programs[0]
+    host = platform.node() or "this machine"
     try:
-        return f"{platform.node() or 'this machine'}, {builder.runtime} {version(find(program, 'singularity'))}"
+        return f"{host}, {builder.runtime} {version(builder.runner())}"
     except (Unavailable, OSError, subprocess.SubprocessError):
-        return platform.node() or "this machine"
+        return host
 
 
 def file_of(image: Image, folder: Path) -> Path:

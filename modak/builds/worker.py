@@ -26,7 +26,7 @@ from modak.builds.apptainer import Apptainer
 from modak.builds.charliecloud import FURTHER_FORMS, Charliecloud
 from modak.builds.log import Log
 from modak.builds.order import Order, read
-from modak.builds.tools import Builder, Command, environment, find
+from modak.builds.tools import Builder, Command, environment
 from modak.errors import ModakError, Unavailable
 from modak.facts import Image
 from modak.images.verification import judge, measured
@@ -176,8 +176,7 @@ class BuildRun:
         for name in ("context", "tmp"):
             (place / name).mkdir()
         (place / "recipe").write_text(order.text, encoding="utf-8")
-        for program in builder.programs:
-            find(program, *(("singularity",) if program == "apptainer" else ()))
+        builder.programs()  # what is missing is told before the build, which takes long
         made = place / f"image{builder.ending}"
         try:
             for command in builder.commands(order, place, made):

@@ -20,6 +20,7 @@ from modak.dsl import Request
 from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
+from modak.perfmodel.curves import VARYING
 from modak.perfmodel.matching import same_value
 from modak.perfmodel.precisions import same_precision
 from modak.target import Target
@@ -70,7 +71,7 @@ def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> b
 
 def _tells_layout(curve: Curve) -> bool:
     """Whether the results behind a curve give its ranks or GPUs per node."""
-    return curve.scale != "nodes" or bool(curve.layout.ranks_per_node or curve.layout.gpus_per_node)
+    return curve.scale in ("ranks", "gpus") or bool(curve.layout.ranks_per_node or curve.layout.gpus_per_node)
 
 
 def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None], host: HostMpi | None) -> Shape:
@@ -133,9 +134,9 @@ def _mpi_instead(shape: Shape, request: Request, host: HostMpi | None) -> str | 
 
 def _layouts(curve: Curve) -> tuple[Layout, ...]:
     """The layouts in which a curve was measured: one, or one for each size within a node."""
-    if curve.scale == "nodes":
+    name = VARYING[curve.scale]
+    if name is None:
         return (curve.layout,)
-    name = "ranks_per_node" if curve.scale == "ranks" else "gpus_per_node"
     counts = {int(size / nodes) for size, nodes in zip(curve.sizes, curve.nodes, strict=True)}
     return tuple(curve.layout_on(count).model_copy(update={name: count}) for count in sorted(counts) if count)
 

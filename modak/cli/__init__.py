@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +36,8 @@ EXITS = (
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk. Commands that write files report it themselves; this is for output that a shell redirects to a file."""
+REFUSED = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG)
+"""Errors of a path that the system does not look up: commands only ask whether it is there."""
 
 
 class _Commands(TyperGroup):
@@ -76,6 +79,7 @@ def _ended_early() -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    report = partial(_report, as_json="--json" in words)
     _fill_streams()
     try:
         with common.opened:
@@ -83,26 +87,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except ModakError as error:
-        return _report(error.title, error.faults, error.exit_code, as_json="--json" in words)
+        return report(error.title, error.faults, error.exit_code)
     except typer.TyperException as error:
-        return _report("wrong usage", [Fault("", _usage(error))], 2, as_json="--json" in words)
+        return report("wrong usage", [Fault("", _usage(error))], 2)
     except typer.Abort:
-        return _report("interrupted", [Fault("", "interrupted")], INTERRUPTED, as_json="--json" in words)
+        return report("interrupted", [Fault("", "interrupted")], INTERRUPTED)
     except UnicodeEncodeError:
         odd = next((word for word in words if not _is_utf8(word)), None)
         if odd is None:
             raise
-        return _report("wrong usage", [Fault("", f"{odd!a} is not in UTF-8")], 2, as_json="--json" in words)
+        return report("wrong usage", [Fault("", f"{odd!a} is not in UTF-8")], 2)
     except BrokenPipeError:
         _silence()
         return 0
     except OSError as error:
+        if error.errno in REFUSED and error.filename:
+            return report("a file cannot be used", [Fault(str(error.filename), f"cannot be used: {error.strerror}")], 1)
         if error.errno not in FULL:
             raise
         _silence()
-        return _report(
-            "the output is cut off", [Fault("standard output", f"cannot be written: {error.strerror}")], 1, as_json="--json" in words
-        )
+        return report("the output is cut off", [Fault("standard output", f"cannot be written: {error.strerror}")], 1)
 
 
 def _is_utf8(word: str) -> bool:

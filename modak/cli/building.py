@@ -50,8 +50,8 @@ def build(
     """Build an image, test it, and add it to the catalogue. The catalogue entry records what the test showed."""
     if output is not None and not wait:
         raise typer.BadParameter("cannot be combined with --no-wait: the files are copied when the build has ended", param_hint="--output")
-    wish: dict[str, Any] = {"recipe": None, "job": None, "runtime": runtime, "offline": offline}
-    wish["also"] = [name for name, wanted in (("directory", directory), ("tar", tar)) if wanted]
+    also = [name for name, wanted in (("directory", directory), ("tar", tar)) if wanted]
+    wish: dict[str, Any] = {"runtime": runtime, "offline": offline, "also": also}
     path, own = Path(what), None
     if path.suffix == ".json":
         document = common.document(what)
@@ -63,10 +63,8 @@ def build(
     else:
         made = planned(what, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
         wish["recipe"] = made.model_dump(mode="json", exclude_none=True)
-    asked = {name: value for name, value in wish.items() if value}
-    now = common.settings()
-    building = _remote(own, again=again) if now.server else _Local(common.building(), common.actor(), own, again)
-    told = building.ask(asked)
+    building = _building(own, again=again)
+    told = building.ask({name: value for name, value in wish.items() if value})
     if wait:
         with show.progress(f"building {told['name']}"):
             told = _waited(building, told)
@@ -87,7 +85,7 @@ def builds(
     as_json: common.AsJson = False,
 ) -> None:
     """Show builds and their progress."""
-    building = _remote(None, again=False) if common.settings().server else _Local(common.building(), common.actor())
+    building = _building()
     if identity is None:
         items = building.builds()
         if as_json:
@@ -145,8 +143,8 @@ class _Local:
 
     building: BuildService
     actor: Actor
-    own: Path | None = None
-    again: bool = False
+    own: Path | None
+    again: bool
 
     def ask(self, document: Any) -> dict[str, Any]:
         from modak.builds.request import read_build_request
@@ -180,10 +178,13 @@ def _own(recipe: Path, document: Mapping[str, Any], building: BuildService) -> O
     return of_text(text, runtime, name, recipe.parent, building.site if document.get("offline") else None, document.get("also", ()))
 
 
-def _remote(own: Path | None, *, again: bool) -> Building:
+def _building(own: Path | None = None, *, again: bool = False) -> Building:
+    """Building by the service that MODAK_SERVER names, or on this machine."""
     from modak.client import Remote
 
     now = common.settings()
+    if not now.server:
+        return _Local(common.building(), common.actor(), own, again)
     if own or again:
         raise RequestError("a service builds no recipes of your own, and no image twice; unset it to build here", field="MODAK_SERVER")
     return Remote(now.server, now.token.get_secret_value(), now.timeout_s)

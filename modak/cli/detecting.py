@@ -46,8 +46,7 @@ def _known() -> tuple[Mapping[str, Processor], Mapping[str, Accelerator]]:
 
         shipped = read_all(packaged_root())
         return {one.name: one for one in shipped.processors}, {one.name: one for one in shipped.accelerators}
-    with common.local() as service:
-        facts = service.facts()
+    facts = common.local().facts()
     return facts.processors, facts.accelerators
 
 

@@ -113,8 +113,8 @@ def plan(
         raise typer.BadParameter("give a REQUEST.json or --application")
     work = {"optimisation.workload.application": application, "optimisation.workload.amount": amount}
     document = common.request_document(request, {"target.name": system, **work})
-    with common.local() as service, show.progress("planning"):
-        answer = service.next_runs(document, most=number, budget=budget, scripts=output is not None, strict=strict)
+    with show.progress("planning"):
+        answer = common.local().next_runs(document, most=number, budget=budget, scripts=output is not None, strict=strict)
     if output is not None:
         write_all(_files(answer["runs"], output))
     if as_json:
@@ -134,8 +134,7 @@ def _curves(application: str | None) -> dict[str, Curve]:
     if common.settings().server:
         found = {item["id"]: _listed(item) for item in common.client().listing("models")}
     else:
-        with common.local() as service:
-            found = service.curves(application)
+        found = common.local().curves(application)
     kept = {identity: curve for identity, curve in found.items() if application in (None, curve.series.application)}
     if application is not None and not kept:
         raise NotFound(f"no results of {application!r} from which a model can be fitted", field="--application")

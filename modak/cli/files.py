@@ -28,16 +28,12 @@ def read(path: str) -> bytes:
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows with equal keys as CSV; numbers in six significant figures, ``None`` as an empty cell."""
     from modak.ingest.csv import write_csv
+    from modak.ingest.values import cell
 
     stream = io.StringIO()
-    write_csv(({name: _cell(value) for name, value in row.items()} for row in rows), stream)
+    cells = ({name: f"{value:.6g}" if isinstance(value, float) else cell(value) for name, value in row.items()} for row in rows)
+    write_csv(cells, stream)
     return stream.getvalue()
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 @contextmanager

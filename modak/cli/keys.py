@@ -14,7 +14,6 @@ from modak.errors import Forbidden
 if TYPE_CHECKING:
     from modak.auth.ring import KeyRing
     from modak.client import Client
-    from modak.service import Service
 
 app = typer.Typer(help="Tokens for the service; needs access to its database.", no_args_is_help=True, rich_markup_mode=None)
 COLUMNS = ("id", "name", "scopes", "created", "by", "expires", "state")
@@ -30,8 +29,7 @@ def create(
 ) -> None:
     """Create a token and show it once: only its hash is stored."""
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
-    with common.local() as service:
-        token, key = _ring(service).create(name, scope or ["load"], expires, common.actor())
+    token, key = _ring().create(name, scope or ["load"], expires, common.actor())
     typer.echo(token)
     until = f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "for good"
     show.note(f"token {key.id} for {key.name} may {', '.join(key.scopes)}, {until}; it is not shown again")
@@ -40,8 +38,6 @@ def create(
 @app.command("list")
 def list_(as_json: common.AsJson = False) -> None:
     """Show which tokens were made. The tokens themselves nobody has."""
-    with common.local() as service:
-        keys = _ring(service).every()
     now = datetime.now(UTC)
     rows = [
         {
@@ -53,7 +49,7 @@ def list_(as_json: common.AsJson = False) -> None:
             "expires": key.expires_at.isoformat(timespec="seconds") if key.expires_at else None,
             "state": "works" if key.living(now) else "revoked" if key.revoked_at else "expired",
         }
-        for key in keys
+        for key in _ring().every()
     ]
     if as_json:
         show.document(rows)
@@ -64,8 +60,7 @@ def list_(as_json: common.AsJson = False) -> None:
 @app.command("revoke")
 def revoke(identity: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as in 'token list'.")]) -> None:
     """Revoke a token: a running service refuses it within seconds."""
-    with common.local() as service:
-        ended = _ring(service).revoke(identity, common.actor())
+    ended = _ring().revoke(identity, common.actor())
     typer.echo(f"token {identity} is revoked" if ended else f"token {identity} was revoked before")
 
 
@@ -104,7 +99,8 @@ def result_token(client: Client, plan_id: str, folder: Path) -> dict[Path, str]:
         return {}
 
 
-def _ring(service: Service) -> KeyRing:
+def _ring() -> KeyRing:
     from modak.auth.ring import KeyRing
 
+    service = common.local()
     return KeyRing(lambda: service.store.access)

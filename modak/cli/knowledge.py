@@ -195,8 +195,7 @@ def rules_check(
     for file, several in found.items():
         typer.echo(f"{file}: {counted(len(several), 'rule')}, all in order")
     if preview:
-        with common.local() as service:
-            _preview(service.preview([rule for several in found.values() for rule in several], last=last))
+        _preview(common.local().preview([rule for several in found.values() for rule in several], last=last))
 
 
 @models.command("list")

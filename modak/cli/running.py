@@ -35,7 +35,7 @@ def serve(
         typer.echo("warning: the service runs as root and needs no rights at all; run it as a user of its own", err=True)
     now = common.settings()
     _warn(host, now)
-    with common.local() as service:  # creates and fills an empty database once, before several workers look at it
+    with common.local() as service:  # creates and fills an empty database once, and is closed before workers open it
         _warn_of_place(service.store)
     import uvicorn
 
@@ -126,8 +126,7 @@ def refresh(
     as_json: common.AsJson = False,
 ) -> None:
     """Take in what this MODAK knows and the database does not. What was changed or removed here stays so."""
-    with common.local() as service:
-        found = service.refresh(names or (), replace=replace, dry_run=dry_run)
+    found = common.local().refresh(names or (), replace=replace, dry_run=dry_run)
     if as_json:
         show.document(found)
         return

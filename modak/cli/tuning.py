@@ -35,12 +35,11 @@ def tune(
     document = common.document(request)
     options = SearchOptions(trials=trials, budget_node_hours=budget, jobs=jobs, confirm=confirm, gain=gain)
     folder = output or Path(f"tuning-{Path(request).stem}" if request != "-" else "tuning")
-    with common.local() as service:
-        found = tune(service, document, folder, options, here=here, strict=strict, say=lambda line: typer.echo(line, err=True))
+    found = tune(common.local(), document, folder, options, here=here, strict=strict, say=lambda line: typer.echo(line, err=True))
     if as_json:
         show.document(found)
-        return
-    _print(found)
+    else:
+        _print(found)
 
 
 def _print(found: Mapping[str, Any]) -> None:

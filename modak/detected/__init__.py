@@ -81,7 +81,7 @@ def describe(
         **({"partition_directive": "always"} if found.named else {}),
         "partitions": found.partitions,
         **installed,
-        "sources": _sources([*_general(cluster, dated), *found.cites, *cites]),
+        "sources": _sources([*((field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")), *found.cites, *cites]),
     }
     return Description(_validated(system), found.processors, found.accelerators, tuple(dict.fromkeys([*notes, *said, UNASKED])))
 
@@ -119,10 +119,11 @@ def _installed(
     runtimes = list(software.runtimes(answers))
     libraries = list(software.mpi(answers))
     offered = slurm.pmi_types(answers["srun-mpi"].text) if cluster.scheduler == "slurm" else ()
+    pmi = {family: kind for family, kind in USUAL_PMI.items() if kind in offered}
     mounts = machine.mounts(answers["mounts"].text)
     tables: dict[str, list[dict[str, Any]]] = {
         "runtimes": [_given(name=one.name, version=one.version, as_of=as_of, module=one.module) for one in runtimes],
-        "mpi": [_given(family=one.name, version=one.version, module=one.module, pmi=_pmi(one.name, offered)) for one in libraries],
+        "mpi": [_given(family=one.name, version=one.version, module=one.module, pmi=pmi.get(one.name)) for one in libraries],
         "filesystems": [_given(name=_slug(one.path) or "root", kind=one.kind, path=one.path) for one in mounts[:MOST_MOUNTS]],
     }
     models = {"runtimes": RuntimePolicy, "mpi": HostMpi, "filesystems": FileSystem}
@@ -145,33 +146,22 @@ def _sound(key: str, rows: Iterable[dict[str, Any]], model: Any, notes: list[str
     """Rows that the schema of a system accepts, one of each name; a note for each other row."""
     names = set()
     for row in rows:
+        label = row.get("name") or row.get("family")
+        left_out = f"{key}: {plain(str(row.get('path') or label), 80)} is left out"
         try:
             model.model_validate(row)
         except ValidationError as error:
-            first = error.errors()[0]
-            notes.append(f"{key}: {plain(str(row.get('path') or row.get('name') or ''), 80)} is left out: {plain(first['msg'])}")
+            notes.append(f"{left_out}: {plain(str(faults_of(error)[0]))}")
             continue
-        label = row.get("name") or row.get("family")
         if label in names:
-            notes.append(f"{key}: {plain(str(row.get('path') or label), 80)} is left out: the name {label} is taken")
+            notes.append(f"{left_out}: the name {label} is taken")
         else:
             names.add(label)
             yield row
 
 
-def _pmi(family: str, offered: Sequence[str]) -> str | None:
-    usual = USUAL_PMI.get(family)
-    return usual if usual in offered else None
-
-
 def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _general(cluster: Cluster, dated: str) -> Iterator[tuple[str, str]]:
-    """The citations of what holds for the whole system."""
-    yield "scheduler", f"{cluster.from_nodes} {dated}"
-    yield "cpu_unit", f"{cluster.from_nodes} {dated}"
 
 
 def _sources(cites: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
@@ -202,5 +192,4 @@ def _validated(system: Mapping[str, Any]) -> System:
     try:
         return System.model_validate(system)
     except ValidationError as error:
-        faults = [Fault(".".join(map(str, one["loc"])), plain(one["msg"])) for one in error.errors()]
-        raise DataError(faults=faults) from None
+        raise DataError(faults=faults_of(error)) from None

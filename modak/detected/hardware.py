@@ -9,6 +9,7 @@ from typing import Final, Literal
 from modak.detected.values import SeenGpu, SeenProcessor, plain
 from modak.facts import Accelerator, Processor, Source
 
+_SLUG: Final = re.compile(r"[a-z0-9][a-z0-9._+-]{0,63}")
 _VENDORS: Final[Mapping[str, Literal["intel", "amd", "arm"]]] = {"GenuineIntel": "intel", "AuthenticAMD": "amd"}
 _NOISE: Final = re.compile(r"\((?:r|tm|c)\)|@.*|\b(?:cpu|processor|with radeon graphics|[0-9]{1,3}-core)\b", re.IGNORECASE)
 _BRANDS: Final = re.compile(r"\b(?:nvidia|tesla|geforce|quadro|amd|instinct|radeon|intel|data center gpu)\b", re.IGNORECASE)
@@ -22,7 +23,7 @@ def processor(seen: SeenProcessor, known: Mapping[str, Processor], citation: str
         return same
     vendor, target = _vendor(seen), microarchitecture(seen)
     slug = "-".join(words[1:] if words[:1] == [vendor] else words)
-    if vendor is None or target is None or not re.fullmatch(r"[a-z0-9][a-z0-9._+-]{0,63}", slug):
+    if vendor is None or target is None or not _SLUG.fullmatch(slug):
         return None
     figures = {"cores": seen.cores_per_socket, "threads_per_core": seen.threads_per_core}
     given = {name: value for name, value in figures.items() if value}
@@ -37,7 +38,7 @@ def accelerator(seen: SeenGpu, known: Mapping[str, Accelerator], citation: str) 
     if same:
         return same
     slug = "-".join(re.findall(r"[a-z0-9.]+", _BRANDS.sub(" ", seen.model.lower())))
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._+-]{0,63}", slug):
+    if not _SLUG.fullmatch(slug):
         return None
     model = seen.model if seen.vendor != "nvidia" or "nvidia" in seen.model.lower() else f"NVIDIA {seen.model}"
     figures = {"compute_capability": seen.compute_capability, "memory_gb": seen.memory_gb}

@@ -28,6 +28,11 @@ class Kind:
     """Whether the nodes have GPUs of other types, too, so that jobs have to name the type."""
 
     @property
+    def node(self) -> SeenNode:
+        """The first of them; all have the same cores and GPUs."""
+        return self.nodes[0]
+
+    @property
     def label(self) -> str:
         """The name in messages."""
         return f"partition {plain(self.name, 70)}"
@@ -50,7 +55,7 @@ def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[Kind, .
 
 def by_gpu(kind: Kind) -> tuple[Kind, ...]:
     """The kind; for nodes with GPUs of several types one for each type, of which the first keeps the name."""
-    types = kind.nodes[0].gpus
+    types = kind.node.gpus
     if len({word for word, _ in types if word}) < max(2, len(types)):
         return (kind,)
     names = (kind.name, *(f"{kind.name}-{word}" for word, _ in types[1:]))

@@ -13,6 +13,7 @@ from modak.detected.kinds import Kind
 from modak.detected.values import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
 from modak.facts import Accelerator, Partition, Processor
 from modak.text.amounts import counted
+from modak.text.faults import faults_of
 
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
 LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos")
@@ -79,7 +80,7 @@ def _host_names(kind: Kind) -> set[str]:
 
 def _alike(kind: Kind, machine: Machine) -> bool:
     """Whether a machine has the sockets, cores and threads that the scheduler reports; CPUs alone may be cores or threads."""
-    first = kind.nodes[0]
+    first = kind.node
     sockets, cores, threads = machine.processor.topology if machine.processor else (None, None, None)
     if not (sockets and cores and threads):
         return False
@@ -127,9 +128,9 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
     if processor is None:
         return Found(notes=(f"{kind.label} is left out: vendor and type of its processor {own.model!r} are unknown",))
     accelerator, told = _accelerator(kind, machine, known)
-    topology = _topology(kind.nodes[0], own)
+    topology = _topology(kind.node, own)
     node = {**topology, **_node(kind, machine, topology, taken=bool(said)), "processor": processor.name}
-    node |= {"accelerator": accelerator.name, "accelerators": kind.nodes[0].gpus[0][1]} if accelerator else {}
+    node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0][1]} if accelerator else {}
     there, least = kinds.count(kind.nodes), kind.partition.min_nodes or 1
     if there < least:
         return Found(notes=(f"{kind.label} is left out: a job there has {least} nodes or more, and of these there are {there}",))
@@ -142,7 +143,7 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         accelerators=(accelerator,) if accelerator and accelerator.name not in known.accelerators else (),
         cites=tuple(_cites(partition, kind, cluster, machine, known.dated)),
         notes=(*([f"{kind.label}: {said}"] if said else []), *told, *_doubts(kind, own, machine, cluster.scheduler)),
-        thread_is_cpu=_threads_are_cpus(kind.nodes[0], topology),
+        thread_is_cpu=_threads_are_cpus(kind.node, topology),
     )
 
 
@@ -161,7 +162,7 @@ def _node(kind: Kind, machine: Machine, topology: Mapping[str, int | None], *, t
     usable = [value for value in (*(node.usable_memory_gb for node in kind.nodes), *limits) if value]
     total = [value for node in kind.nodes if (value := node.memory_gb)] or [value for value in [machine.memory_gb] if value and not taken]
     fits = total and (not usable or min(total) >= min(usable))
-    same = machine.processor is not None and kind.nodes[0].sockets in (None, machine.processor.sockets)
+    same = machine.processor is not None and kind.node.sockets in (None, machine.processor.sockets)
     return {
         "reserved_cores": _reserved(kind, topology) or None,
         "numa_modes": [{"domains": machine.numa_domains, "standard": True}] if machine.numa_domains and same else None,
@@ -175,13 +176,13 @@ def _of_all_cpus(kind: Kind, topology: Mapping[str, int | None]) -> float | None
     cores, per_cpu = topology["cores"], kind.partition.memory_per_cpu_gb
     if not (cores and per_cpu):
         return None
-    threads = (topology["threads_per_core"] or 1) if _threads_are_cpus(kind.nodes[0], topology) else 1
+    threads = (topology["threads_per_core"] or 1) if _threads_are_cpus(kind.node, topology) else 1
     return round((cores - _reserved(kind, topology)) * threads * per_cpu, 9)
 
 
 def _reserved(kind: Kind, topology: Mapping[str, int | None]) -> int:
     """Cores of a node that no job gets, or none of this partition."""
-    first, most, cores = kind.nodes[0], kind.partition.max_cpus, topology["cores"]
+    first, most, cores = kind.node, kind.partition.max_cpus, topology["cores"]
     if not (most and cores):
         return first.reserved_cores
     most = min(most, first.cpus or most)  # the hosts of a queue of Grid Engine may have fewer slots than others
@@ -204,7 +205,7 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
         "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
         "qos": seen.qos,
         "constraint": kind.constraint if scheduler == "slurm" else None,
-        "resource_directives": [*TYPED, f"--gres=gpu:{kind.nodes[0].gpus[0][0]}:{{gpus_per_node}}"] if kind.typed else None,
+        "resource_directives": [*TYPED, f"--gres=gpu:{kind.node.gpus[0][0]}:{{gpus_per_node}}"] if kind.typed else None,
         "node": node,
     }
     return {name: value for name, value in entry.items() if value is not None}
@@ -215,14 +216,13 @@ def _fault(partition: Mapping[str, Any]) -> str:
     try:
         Partition.model_validate(partition)
     except ValidationError as error:
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {plain(first['msg'])}"
+        return plain(str(faults_of(error)[0]))
     return ""
 
 
 def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerator | None, tuple[str, ...]]:
     """The accelerator of the nodes, and notes."""
-    gpus = kind.nodes[0].gpus
+    gpus = kind.node.gpus
     if len(gpus) != 1:
         several = f"{kind.label}: its nodes have GPUs of {len(gpus)} types, which a partition cannot hold; they are left out"
         return None, (several,) if gpus else ()
@@ -241,7 +241,7 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
 
 
 def _doubts(kind: Kind, own: SeenProcessor, machine: Machine, scheduler: str) -> Iterator[str]:
-    seen, first, cores = kind.partition, kind.nodes[0], kind.nodes[0].cores
+    seen, first, cores = kind.partition, kind.node, kind.node.cores
     if kind.typed:
         yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0][0]), 40)}"
     if scheduler == "slurm" and seen.max_cpus and seen.max_cpus < (first.cpus or 0):
@@ -250,7 +250,7 @@ def _doubts(kind: Kind, own: SeenProcessor, machine: Machine, scheduler: str) ->
         yield f"{kind.label}: what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
     if cores and own.cores and cores != own.cores:
         yield f"{kind.label}: the scheduler counts {cores} cores a node, {machine.place} shows {own.cores}; the scheduler's are entered"
-    if machine.gpus and not kind.nodes[0].gpus:
+    if machine.gpus and not first.gpus:
         yield f"{kind.label}: {machine.place} has GPUs that the scheduler does not give to jobs; they are left out"
     if own.hypervisor:
         yield f"{machine.place} is a virtual machine ({own.hypervisor}): its processor data may come from the hypervisor"
@@ -262,7 +262,7 @@ def _threads_are_cpus(node: SeenNode, topology: Mapping[str, int | None]) -> boo
 
 
 def _cites(partition: Mapping[str, Any], kind: Kind, cluster: Cluster, machine: Machine, dated: str) -> Iterator[tuple[str, str]]:
-    first = kind.nodes[0]
+    first = kind.node
     at = f"partitions.{str(partition['name']).replace('.', '?')}"
     listed, limits = f"{cluster.from_nodes} {dated}", f"{cluster.from_partitions} {dated}"
     shown, place = f"lscpu -J {dated}, on {machine.place}", f"{dated}, on {machine.place}"

@@ -180,7 +180,6 @@ def _short_partition(row: Mapping[str, str]) -> SeenPartition:
     return SeenPartition(
         name=row["partition"].removesuffix("*"),
         default=row["partition"].endswith("*"),
-        nodes=None,
         min_nodes=count(row["job_nodes"].partition("-")[0]),
         max_nodes=count(row["job_nodes"].rpartition("-")[2]),
         max_wall_time_s=seconds(row["limit"]),

@@ -98,7 +98,7 @@ def catalogue(images: Iterable[Image]) -> Catalogue:
     for image in images:
         kinds[image.labels.framework][kind_of(image)].append(image)
         named[image.reference] = image
-    return Catalogue({name: tuple(map(_kind, found.values())) for name, found in sorted(kinds.items())}, named)
+    return Catalogue({name: tuple(map(_kind, found.values())) for name, found in kinds.items()}, named)
 
 
 def _kind(images: Sequence[Image]) -> Kind:

@@ -140,8 +140,7 @@ def judge(claims: Claims, seen: Seen) -> tuple[Finding, ...]:
     if not seen.ran:
         why = f" ({seen.last_words})" if seen.last_words else ""
         return (Finding("image", "refuted", seen=f"no sign of life: its shell did not run{why}"),)
-    found = (judged for check in _JUDGES for judged in check(claims, seen))
-    return tuple(found)
+    return tuple(finding for check in _JUDGES for finding in check(claims, seen))
 
 
 def measured(claims: Claims, seen: Seen) -> ImageLabels:
@@ -149,13 +148,13 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
 
     Raises :class:`modak.errors.DataError` where the framework does not work, or its version is unknown.
     """
-    refuted = {finding.label for finding in judge(claims, seen) if finding.verdict == "refuted"}
+    wrong = [finding for finding in judge(claims, seen) if finding.verdict == "refuted"]
+    refuted = {finding.label for finding in wrong}
     told = seen.mpi.get(claims["framework"]) or seen.says.get("version")
     version = _public(told) or (None if "framework" in seen.checks else claims.get("version"))
     python = _public(seen.python)
     if "framework" in refuted or "image" in refuted or not version:
-        why = next((str(finding) for finding in judge(claims, seen) if finding.verdict == "refuted"), "it tells no version")
-        raise DataError(f"it does not carry {claims['framework']}: {why}", field="framework")
+        raise DataError(f"it does not carry {claims['framework']}: {wrong[0] if wrong else 'it tells no version'}", field="framework")
     claimed = claims.get("mpi")
     mpi = claimed if claimed in seen.mpi or (not seen.mpi and seen.mpi_library) else next(iter(seen.mpi), None)
     values = {
@@ -172,8 +171,8 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
     }
     try:
         return ImageLabels.model_validate({name: value for name, value in values.items() if value is not None})
-    except ValidationError as wrong:
-        raise DataError(faults=faults_of(wrong, model=ImageLabels)) from None
+    except ValidationError as error:
+        raise DataError(faults=faults_of(error, model=ImageLabels)) from None
 
 
 def _framework(claims: Claims, seen: Seen) -> Iterator[Finding]:

@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from modak.errors import DataError, Fault
-from modak.facts import Layout, SeriesKey
+from modak.facts import SeriesKey
 from modak.ingest.columns import SERIES
-from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw
+from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw, layout
 from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, SMALLEST_VALUE, is_placeholder, quoted, reader
 from modak.results import metrics
 
@@ -35,7 +35,7 @@ def batch(raw: Raw, name: str, now: datetime) -> Batch:
 def points(raw: Raw, asked: Raw, name: str, now: datetime) -> list[Point]:
     """Rows that ask for a value; ``asked`` holds the same rows under the file's own names. Raises as :func:`batch` does."""
     table = _Table(raw, name, now, {**MEANINGFUL, "compiler": ("none",)})
-    numbers = {column: table.typed(column, UNKNOWN, np.int32) for column in LAYOUT}
+    counts = [table.typed(column, UNKNOWN, np.int32) for column in LAYOUT]
     series, series_of, _ = _series(table, np.ones(len(raw.lines)))
     table.check()
     unit = table.cells("unit")
@@ -43,7 +43,7 @@ def points(raw: Raw, asked: Raw, name: str, now: datetime) -> list[Point]:
         Point(
             cells={column: cells[row] for column, cells in asked.columns.items()},
             series=series[series_of[row]],
-            layout=Layout(**{key: int(column[row]) for key, column in numbers.items() if column[row] != UNKNOWN}),
+            layout=layout([column[row] for column in counts]),
             unit=unit[row].strip() or None,
         )
         for row in range(len(raw.lines))

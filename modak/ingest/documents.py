@@ -91,10 +91,14 @@ def text_of(source: Source) -> str:
         raise DataError(f"byte 0x{content[wrong.start]:02x} is not valid UTF-8", field=f"{source.name}:{line}") from None
 
 
-def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text, numbered from 1. Only LF and CR LF end a line: other signs may occur in the names of jobs and tests."""
-    for number, line in enumerate(text.split("\n"), 1):
-        yield number, line.removesuffix("\r")
+def lines(source: Source) -> tuple[Iterator[tuple[int, str]], Found]:
+    """The lines of a text file, numbered from 1, and a collector for its rows. Raises as :func:`text_of` does.
+
+    Only LF and CR LF end a line: other signs may occur in the names of jobs and tests.
+    """
+    content = text_of(source)
+    numbered = ((number, line.removesuffix("\r")) for number, line in enumerate(content.split("\n"), 1))
+    return numbered, Found(source.name, len(content))
 
 
 def document(source: Source) -> tuple[Node, Found]:
@@ -191,6 +195,11 @@ def instant(seconds: str | None) -> str | None:
         return datetime.fromtimestamp(float(seconds), UTC).isoformat() if seconds else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def has_offset(instant: str) -> bool:
+    """Whether an instant in ISO 8601 tells its offset from UTC."""
+    return re.search(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", instant) is not None
 
 
 def divided(total: int | None, parts: int | None) -> int | None:

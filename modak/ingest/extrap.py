@@ -13,7 +13,7 @@ from typing import Final
 
 from modak.errors import DataError
 from modak.ingest import documents
-from modak.ingest.documents import Found, member, numbered_lines, objects, shortened, text, text_of
+from modak.ingest.documents import Found, member, objects, shortened, text
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 
@@ -62,12 +62,11 @@ class ExtraPText:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each value of a ``DATA`` line, at the point whose turn it is."""
-        content = text_of(source)
-        found = Found(source.name, len(content))
+        lines, found = documents.lines(source)
         names: list[str] = []
         points: list[list[str]] = []
         region, metric, turn = "", "", 0
-        for line, row in numbered_lines(content):
+        for line, row in lines:
             word, rest = (*row.partition("#")[0].split(maxsplit=1), "", "")[:2]
             if word == "PARAMETER":
                 names += rest.split()

@@ -14,7 +14,6 @@ from modak.ingest.table import Raw
 
 OPTIONS: Final = ("min_time", "min_warmup_time", "iterations", "repeats", "threads", "manual_time", "real_time", "process_time")
 """What the library itself adds to a benchmark's name."""
-_OFFSET: Final = re.compile(r".*(Z|[+-][0-9]{2}:?[0-9]{2})")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def _rows(one: Node, context: Mapping[str, Any], found: Found) -> None:
         "system": text(context.get("host_name")),
         "threads_per_rank": text(one.get("threads")),
         "repeat": text(one.get("repetition_index")),
-        "measured_at": date if _OFFSET.fullmatch(date) else None,
+        "measured_at": date if documents.has_offset(date) else None,
         "source": text(context.get("executable")),
     }
     found.row(one.line, **cells, metric="real_time", value=text(one.get("real_time")), unit=text(one.get("time_unit")) or "ns")

@@ -21,11 +21,8 @@ class Hyperfine:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the command and what belongs to it: statistics in 1.x, measurements in 2.0."""
-        return documents.has_keys(head, ("results", "command")) and (
-            documents.has_keys(head, ("mean", "stddev"))
-            or documents.has_keys(head, ("hyperfine_version",))
-            or documents.has_keys(head, ("time_wall_clock",))
-        )
+        told = (("mean", "stddev"), ("hyperfine_version",), ("time_wall_clock",))
+        return documents.has_keys(head, ("results", "command")) and any(documents.has_keys(head, keys) for keys in told)
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each run that ended with exit status 0."""

@@ -13,6 +13,7 @@ from modak.errors import DataError
 from modak.ingest.documents import text_of
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
+from modak.ingest.values import cell
 
 PART: Final = 50_000
 """Records in a part."""
@@ -110,14 +111,12 @@ def _flat(value: Any) -> dict[str, str]:
     params = value.get("params")
     opened = {f"params.{key}": inner for key, inner in params.items()} if isinstance(params, Mapping) else {}
     rest = {key: inner for key, inner in value.items() if not (key == "params" and isinstance(params, Mapping))}
+    if twice := rest.keys() & opened.keys():
+        raise ValueError(f"{min(twice)[:60]!r} is given twice in one record, once within 'params'")
     return {key: _cell(key, inner) for key, inner in (rest | opened).items()}
 
 
 def _cell(key: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return value
+    if value is None or isinstance(value, bool | str):  # numbers are texts by now
+        return cell(value)
     raise ValueError(f"column {key[:60]!r} contains a list or an object; a cell must be text, a number, true, false or null")

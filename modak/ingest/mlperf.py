@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from modak.errors import DataError
-from modak.ingest.documents import Found, count, divided, numbered_lines, text, text_of
+from modak.ingest import documents
+from modak.ingest.documents import Found, count, divided, instant, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -45,9 +45,9 @@ class MlPerf:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each run that stopped with success: the time from run_start to run_stop."""
-        content = text_of(source)
-        found, run = Found(source.name, len(content)), _Run()
-        for line, event in _events(content, source.name):
+        lines, found = documents.lines(source)
+        run = _Run()
+        for line, event in _events(lines, source.name):
             key, value = event.get("key"), event.get("value")
             if key in _SAID:
                 run.said[str(key)] = value
@@ -63,8 +63,8 @@ class MlPerf:
         yield from found.rows()
 
 
-def _events(content: str, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    parts = ((line, part) for line, row in numbered_lines(content) for part in row.split("\r"))  # a progress bar ends with a CR
+def _events(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    parts = ((line, part) for line, row in lines for part in row.split("\r"))  # a progress bar ends with a CR
     for line, part in parts:
         _, mark, rest = part.partition(MARK)
         if mark:
@@ -106,5 +106,5 @@ def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
         metric="time_to_solution",
         value=stopped - (run.started or 0),
         unit="ms",
-        measured_at=datetime.fromtimestamp(stopped / 1000, UTC).isoformat(),
+        measured_at=instant(str(stopped / 1000)),
     )

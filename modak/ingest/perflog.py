@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from modak.errors import DataError, Fault
-from modak.ingest.documents import Found, numbered_lines, text_of
+from modak.ingest import documents
+from modak.ingest.documents import Found
 from modak.ingest.figures import figure
 from modak.ingest.reframe import test_cells
 from modak.ingest.sources import Source
@@ -15,6 +17,8 @@ from modak.ingest.table import MOST_FAULTS, Raw
 
 NOTHING: Final = ("", "null", "None", "nan")
 """How the log writes what is not known: the first word for a test's variables, the second for values that were never set."""
+_ONE_HOST: Final = re.compile(r"[\w.-]+")
+"""A list of several hosts has commas or brackets."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +34,10 @@ class PerfLog:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each run that passed."""
-        text = text_of(source)
-        found = Found(source.name, len(text))
+        lines, found = documents.lines(source)
         header: list[str] = []
         faults = []
-        for line, row in numbered_lines(text):
+        for line, row in lines:
             cells = row.split("|")
             if not row:
                 continue
@@ -54,7 +57,7 @@ def _run(run: dict[str, str], header: list[str], line: int, found: Found) -> Non
     if run.get("result") != "pass":
         found.leave(line, f"test {title!r} ended as {run.get('result')!r}")
         return
-    cells = test_cells(title, run, 1 if run.get("job_nodelist", "[,").isidentifier() else None)
+    cells = test_cells(title, run, 1 if _ONE_HOST.fullmatch(run.get("job_nodelist", "")) else None)
     cells["source"] = f"reframe job {run['jobid']}" if "jobid" in run else None
     known = set(header)
     for name in (column.removesuffix("_value") for column in header if column.endswith("_value")):

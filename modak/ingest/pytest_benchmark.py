@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,8 +26,10 @@ class PytestBenchmark:
         document, found = documents.document(source)
         host = text(documents.within(document, "machine_info").get("node"))
         when = text(document.get("datetime"))
+        if when and not documents.has_offset(when):
+            when = f"{when}Z"  # older versions wrote UTC without saying so
         for one in objects(document, "benchmarks", source.name):
-            _row(one, host, _utc(when), found)
+            _row(one, host, when, found)
         yield from found.rows()
 
 
@@ -41,8 +42,3 @@ def _row(one: Node, host: str | None, when: str | None, found: Found) -> None:
     laid = {"system": host, "nodes": "1", "measured_at": when, "dataset": text(one.get("group"))} | cells
     median = text(member(one, "stats", dict, found.name).get("median"))
     found.row(one.line, application=shortened(name.partition("[")[0]), **laid, metric="time", value=median, unit="s")
-
-
-def _utc(when: str | None) -> str | None:
-    """The session's time; older versions wrote UTC without saying so."""
-    return f"{when}Z" if when and not re.search(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", when) else when

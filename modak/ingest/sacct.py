@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from modak.errors import DataError, Fault
-from modak.ingest.documents import Found, count, divided, numbered_lines, text_of
+from modak.ingest import documents
+from modak.ingest.documents import Found, count, divided
 from modak.ingest.sources import Source
 from modak.ingest.table import MOST_FAULTS, Raw
 
@@ -52,15 +53,13 @@ class Sacct:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each job that completed."""
-        content = text_of(source)
-        found = Found(source.name, len(content))
-        for job in _jobs(content, source.name):
+        lines, found = documents.lines(source)
+        for job in _jobs(lines, source.name):
             add(job, found)
         yield from found.rows()
 
 
-def _jobs(content: str, name: str) -> Iterator[Job]:
-    lines = numbered_lines(content)
+def _jobs(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Job]:
     header = [cell for cell in next(lines)[1].split("|") if cell]
     missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
     if missing:

@@ -31,6 +31,11 @@ LAYOUT: Final = tuple(Layout.model_fields)
 """The columns that say how a run was distributed over its nodes."""
 
 
+def layout(counts: Sequence[int]) -> Layout:
+    """The layout of a row from its columns in the order of :data:`LAYOUT`."""
+    return Layout(**{name: int(count) for name, count in zip(LAYOUT, counts, strict=True) if count != UNKNOWN})
+
+
 @dataclass(frozen=True)
 class Cells:
     """A column: row ``i`` holds ``texts[codes[i]]``."""

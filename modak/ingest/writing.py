@@ -10,8 +10,9 @@ from typing import Any, Final, TextIO
 
 from modak.errors import DataError
 from modak.ingest.table import LAYOUT
+from modak.ingest.values import COUNTS
 
-_WHOLE: Final = (*LAYOUT, "repeat", "numa_mode")
+_WHOLE: Final = (*COUNTS, "numa_mode")
 _POINTLESS: Final = frozenset(("value", "repeat", "measured_at", "source", "suspect", "unit", "metric"))
 
 

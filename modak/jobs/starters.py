@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from modak.text.words import Word, tail
+from modak.text.words import Joined, Word, tail
 
 FLAGS: Final[Mapping[str, frozenset[str]]] = {
     "torchrun": frozenset({"--standalone", "--run-path", "--use-env", "--virtual-local-rank"}),
@@ -19,7 +19,7 @@ FLAGS: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 """Launchers of Python scripts, each with its options that take no value (with hyphens: the tools read underscores alike)."""
-OTHERS: Final = frozenset({"horovodrun", "mpirun", "mpiexec", "srun", "jsrun"})
+OTHERS: Final = frozenset({"horovodrun", "mpirun", "mpiexec", "prterun", "srun", "jsrun", "aprun"})
 _NO_PYTHON: Final = "--no-python"
 _MODULE: Final = frozenset({"-m", "--module"})
 _ALSO: Final[Mapping[str, str]] = {
@@ -29,6 +29,8 @@ _ALSO: Final[Mapping[str, str]] = {
     "torch.distributed.launch": "torchrun",
 }
 """Other names of launchers, as programs or as modules of Python's."""
+_WITHOUT_PYTHON: Final = ("/.local/bin", "/usr/local/bin")
+"""Folders into which pip installs a launcher for a Python that is elsewhere; both are usually on ``PATH``."""
 
 
 def starter(command: tuple[Word, ...]) -> str | None:
@@ -54,7 +56,7 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
     """
     if program not in FLAGS:
         return None
-    python: Word = command[0] if is_python(command[0]) else "python3"
+    python = command[0] if is_python(command[0]) else _python_beside(command[0])
     place = 2 if program_name(command[0]) == "accelerate" else 1
     if is_python(command[0]):
         place = 4 if command[1] == "-u" else 3
@@ -97,6 +99,19 @@ def is_python(word: Word) -> bool:
     (True, False)
     """
     return re.fullmatch(r"python[0-9.]*", program_name(word)) is not None
+
+
+def _python_beside(launcher: Word) -> Word:
+    """The Python of the environment that a launcher given by its path is installed in.
+
+    >>> _python_beside("/opt/venv/bin/torchrun"), _python_beside("torchrun")
+    ('/opt/venv/bin/python3', 'python3')
+    """
+    folder = tail(launcher).rpartition("/")[0]
+    if not folder.endswith("/bin") or folder.endswith(_WITHOUT_PYTHON):
+        return "python3"
+    beside = f"{folder}/python3"
+    return Joined(parts=(*launcher.parts[:-1], beside)) if isinstance(launcher, Joined) else beside
 
 
 def _head(word: Word) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -22,7 +22,9 @@ from modak.perfmodel.startup import StartUp
 from modak.results.metrics import metric
 from modak.text.numbering import Numbers, shortened
 
-Scale = Literal["nodes", "ranks", "gpus"]
+Scale = Literal["nodes", "ranks", "gpus", "threads"]
+VARYING: Mapping[Scale, str | None] = {"nodes": None, "ranks": "ranks_per_node", "gpus": "gpus_per_node", "threads": "threads_per_rank"}
+"""The count within a node that varies along a curve of each scale."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Table(NamedTuple):
     scatter: Scatter | None
 
 
-FIT_VERSION = 13
+FIT_VERSION = 14
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -273,7 +275,7 @@ def _grows(of: Part | Curve) -> bool:
     return (weak and not _is_rate(of.series)) or _per_batch(of)
 
 
-def _per_batch(of: Part | Curve) -> bool:
+def _per_batch(of: Part | Curve | Cell) -> bool:
     return of.layout.batch_size is not None and startup.of_steps(of.series)
 
 
@@ -306,7 +308,8 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
     GPU runs that first fill a node and then several nodes are one curve over GPUs; the models separate the step between nodes from the
     slope. Cells with the same ranks, threads, GPUs and batch size are a curve over nodes. The others have only one node count for their
     layout: with equal threads, GPU runs with as many ranks per node or per GPU become curves over GPUs, the rest curves over ranks; of
-    several ways to one size, all but one are curves of their own.
+    several ways to one size, all but one are curves of their own. Where nothing ran on several numbers of nodes, runs that differ only in
+    their threads become curves over threads.
     """
     by_batch: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
     for cell in cells:
@@ -322,23 +325,43 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
             lay = cell.layout
             if id(cell) not in chosen:
                 by_shape[_key(lay.ranks_per_node, lay.threads_per_rank, lay.gpus_per_node, lay.batch_size, number)].append(cell)
-    rest: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
+    rest: dict[int, list[Cell]] = defaultdict(list)
     for key in sorted(by_shape):
         group = by_shape[key]
         lay = group[0].layout
         if len({cell.layout.nodes for cell in group}) > 1:
             parts.append(Part(group, lay.model_copy(update={"nodes": None}), "nodes"))
         else:
-            rest[_key(lay.threads_per_rank, key[-1])].extend(group)
-    for key in sorted(rest):
-        group, others = _one_way(rest[key])
+            rest[key[-1]].extend(group)
+    several = len({cell.layout.nodes for cell in cells}) > 1
+    for line in (line for number in sorted(rest) for line in _lines(rest[number], several)):
+        group, others = _one_way(line)
         parts.append(_within_node(group))
         parts += [Part([cell], cell.layout.model_copy(update={"nodes": None}), "nodes") for cell in others]
     return parts
 
 
+def _lines(cells: Sequence[Cell], several: bool) -> list[list[Cell]]:
+    """Parts of the cells, each with as many threads throughout, or (not on GPUs, nor if some ran on ``several`` numbers of nodes) as many
+    ranks. The part with the most cells comes first, of equal ones that of equal threads; then those with the most cells that are in none
+    yet. A cell may be in two: one rank of one thread begins a line of ranks and one of threads.
+    """
+    lines: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        lay = cell.layout
+        lines[_key(0, lay.threads_per_rank)].append(cell)
+        if lay.threads_per_rank and not (several or lay.gpus_per_node or _per_batch(cell)):
+            lines[_key(1, lay.ranks_per_node)].append(cell)
+    left, found = {id(cell) for cell in cells}, []
+    while left:
+        new = {key: sum(id(cell) in left for cell in line) for key, line in lines.items()}
+        found.append(lines.pop(min(lines, key=lambda key: (-new[key], key))))
+        left -= {id(cell) for cell in found[-1]}
+    return found
+
+
 def _one_way(cells: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
-    """One cell for each number of ranks or GPUs, and the others: as many of them on more nodes, or with other ranks, take another time.
+    """One cell for each number of ranks, GPUs or threads, and the others: as many on more nodes, or with other ranks, take another time.
 
     The cells on the number of nodes that most of them have come first, then those on the fewest nodes.
     """
@@ -346,9 +369,16 @@ def _one_way(cells: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
     ordered = sorted(cells, key=lambda cell: (-common[cell.layout.nodes], _key(*cell.layout.model_dump().values())))
     found: dict[float, Cell] = {}
     for cell in ordered:
-        found.setdefault(size_of(cell.layout, "gpus" if cell.layout.gpus_per_node else "ranks"), cell)
+        found.setdefault(size_of(cell.layout, _scale_within(cells)), cell)
     chosen = {id(cell) for cell in found.values()}
     return [cell for cell in cells if id(cell) in chosen], [cell for cell in ordered if id(cell) not in chosen]
+
+
+def _scale_within(cells: Sequence[Cell]) -> Scale:
+    """The count that varies within a node, among cells of which :func:`_lines` made a part."""
+    if cells[0].layout.gpus_per_node:
+        return "gpus"
+    return "ranks" if _common(cells, "threads_per_rank") or cells[0].layout.threads_per_rank is None else "threads"
 
 
 def _families(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -391,11 +421,13 @@ def _filling(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _within_node(group: list[Cell]) -> Part:
-    first = group[0].layout
-    if first.gpus_per_node:
+    first, scale = group[0].layout, _scale_within(group)
+    if scale == "gpus":
         ranks, share = _ranks_over_gpus(group)
         threads = _common(group, "threads_per_rank")
         return Part(group, Layout(ranks_per_node=ranks, threads_per_rank=threads, batch_size=first.batch_size), "gpus", share)
+    if scale == "threads":
+        return Part(group, Layout(ranks_per_node=first.ranks_per_node, batch_size=first.batch_size), "threads")
     if len({cell.layout.ranks_per_node for cell in group}) == 1:
         return Part(group, first.model_copy(update={"nodes": None}), "nodes")
     return Part(group, Layout(threads_per_rank=first.threads_per_rank, batch_size=first.batch_size), "ranks")
@@ -425,7 +457,8 @@ def _key(*values: int | None) -> tuple[int, ...]:
 def size_of(layout: Layout, scale: Scale) -> float:
     """The size of a layout on a curve's axis; unknown counts are 1."""
     nodes = layout.nodes or 1
-    return float({"nodes": nodes, "ranks": nodes * (layout.ranks_per_node or 1), "gpus": nodes * (layout.gpus_per_node or 1)}[scale])
+    name = VARYING[scale]
+    return float(nodes * ((getattr(layout, name) or 1) if name else 1))
 
 
 def _table(cells: Sequence[Cell], scale: Scale) -> Table:

@@ -12,7 +12,7 @@ import numpy as np
 
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import PUBLISHED, Calibration, Sides, half_widths
-from modak.perfmodel.relatives import compare, pool
+from modak.perfmodel.relatives import Family, pool
 from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
 LEAST_SIZES = 5
@@ -122,14 +122,18 @@ def forecasts(all_tasks: Sequence[Task]) -> tuple[Forecast, ...]:
 
 def with_relatives(all_tasks: Sequence[Task], observed: Sequence[Observed], own: Sequence[Forecast]) -> tuple[Forecast, ...]:
     """The forecasts ``own``, pooled with the other series of the application in the same collection, of which nothing is hidden."""
-    families: dict[tuple[str, str], list[int]] = {}
-    for place, one in enumerate(observed):
-        families.setdefault((one.collection, one.application), []).append(place)
+    members: dict[tuple[str, str], list[Series]] = {}
+    number = []
+    for one in observed:
+        of_one = members.setdefault((one.collection, one.application), [])
+        number.append(len(of_one))
+        of_one.append(one.series)
+    families = {name: Family(of_one) for name, of_one in members.items()}
     pooled = []
     for task, forecast in zip(all_tasks, own, strict=True):
         one = observed[task.place]
-        others = [observed[place].series for place in families[(one.collection, one.application)] if place != task.place]
-        pooled.append(pool(forecast, task.shown.sizes[-1], compare(task.shown, others), task.asked))
+        kin = families[(one.collection, one.application)].kin_of(task.shown, itself=number[task.place])
+        pooled.append(pool(forecast, task.shown.sizes[-1], kin, task.asked))
     return tuple(pooled)
 
 

@@ -1,8 +1,8 @@
 """The library of forms: functions for the cost of a run over its size, and how each is fitted.
 
 Every form is linear in its features and fitted to the relative error, for all folds of all series of one length at once. Sizes ``p``
-count nodes, ranks or GPUs; costs ``y`` are in seconds (per unit for a throughput). ``z = ln(y p)`` is the log of the work: constant in
-perfect scaling. ``L`` is the number of doublings of ``p``. Arrays are ``[fold, size]``.
+count nodes, ranks, GPUs or threads; costs ``y`` are in seconds (per unit for a throughput). ``z = ln(y p)`` is the log of the work:
+constant in perfect scaling. ``L`` is the number of doublings of ``p``. Arrays are ``[fold, size]``.
 """
 
 from __future__ import annotations

@@ -7,18 +7,19 @@ are shown. Errors are fractions of the measured cost: seconds, or the inverse of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.curves import FEW_SIZES, Curve
+from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides, half_widths
-from modak.perfmodel.predict import FAR_DOUBLINGS, at_least, noise
+from modak.perfmodel.predict import FAR_DOUBLINGS, at_least, noise_of, place_of
 from modak.perfmodel.scaling import Forecast
 
 SHOWN = FEW_SIZES
@@ -117,7 +118,7 @@ def _observed(curve: Curve) -> Observed:
 def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, *, pooled: bool) -> list[Judged]:
     """MODAK's figures from each series alone, and if ``pooled`` with relatives (which do not count between measured sizes)."""
     alone = evaluation.forecasts(todo)
-    repeats = [_of_repeats(task, curves) for task in todo]
+    repeats = _of_repeats(todo, curves)
     answers = {ALONE: (alone, [half_widths(one, level) for one in alone])}
     if pooled:
         together = evaluation.with_relatives(todo, observed, alone)
@@ -129,17 +130,25 @@ def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Obse
     return found
 
 
-def _of_repeats(task: Task, curves: Sequence[Curve]) -> float:
-    """The least half-width of an interval, by repeats at the shown sizes and of other curves of the application.
+def _of_repeats(todo: Sequence[Task], curves: Sequence[Curve]) -> list[float]:
+    """The least half-width of the intervals of each task, by repeats at the shown sizes and of other curves of the application."""
+    scattering: dict[Hashable, list[Curve]] = defaultdict(list)
+    for curve in curves:
+        if curve.scatter:
+            scattering[(curve.series.application, *place_of(curve))].append(curve)
+    found = []
+    for task in todo:
+        curve = curves[task.place]
+        of_place = scattering[(curve.series.application, *place_of(curve))]
+        found.append(noise_of(_shown(curve, task), [one.scatter for one in of_place if one.scatter and one is not curve]))
+    return found
 
-    The scatter is that of all repeats of the curve, its degrees of freedom those of the shown sizes.
-    """
-    curve = curves[task.place]
+
+def _shown(curve: Curve, task: Task) -> Scatter | None:
+    """The scatter of all repeats of the curve, with the degrees of freedom of the sizes that are shown."""
     counts = dict(zip(curve.sizes, curve.repeats, strict=True))
     freedom = sum(counts[size] - 1 for size in task.shown.sizes)
-    scatter = curve.scatter.model_copy(update={"freedom": freedom}) if curve.scatter and freedom else None
-    others = [one for one in curves if one is not curve and one.series.application == curve.series.application]
-    return noise(curve.model_copy(update={"scatter": scatter}), others)
+    return curve.scatter.model_copy(update={"freedom": freedom}) if curve.scatter and freedom else None
 
 
 def _width(own: Forecast, pooled: Forecast, level: float) -> Sides:

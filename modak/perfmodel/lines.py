@@ -34,7 +34,7 @@ class Line:
     unit: str
     better: str
     scale: str
-    """What ``x`` counts: nodes, ranks or GPUs."""
+    """What ``x`` counts: nodes, ranks, GPUs or threads."""
     measured_x: tuple[float, ...]
     measured_y: tuple[float, ...]
     x: tuple[float, ...]
@@ -113,7 +113,7 @@ def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) 
 
 
 def _one_node(curve: Curve) -> float:
-    """The largest size per node (nodes, ranks or GPUs)."""
+    """The largest size per node (nodes, ranks, GPUs or threads)."""
     return max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any
 
 from modak.facts import Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import layouts, startup
-from modak.perfmodel.curves import Curve
+from modak.perfmodel.curves import VARYING, Curve
 from modak.perfmodel.precisions import REDUCED, USUAL_PRECISION, same_precision
 from modak.results.metrics import metric
 
@@ -76,18 +77,40 @@ class Question:
     crowded: bool = False
     """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
 
+    @cached_property
+    def tests(self) -> Mapping[str, Callable[[Any], bool]]:
+        """Whether a value of results differs from the question, by attribute; those in which none can are not among them."""
+        return {name: _test(name, self) for name in SPREAD if _may_differ(name, self)}
+
 
 @dataclass(frozen=True)
 class Match:
     """A curve from which a question may be answered."""
 
     curve: Curve
+    question: Question
+    power: Power | None
     spread: float
-    differences: tuple[str, ...] = field(default=())
-    factor: float = 1.0
-    """Factor from the curve's cost to that of the question."""
-    shape: tuple[str, ...] = ()
-    """The differences that are in the layout."""
+    attributes: tuple[str, ...]
+    """The attributes in which they differ."""
+    shape: tuple[str, ...]
+    """The counts of the layout in which they differ."""
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """All in which they differ."""
+        return self.attributes + self.shape
+
+    @cached_property
+    def factor(self) -> float:
+        """Factor from the curve's cost to that of the question."""
+        curve, layout = self.curve, self.question.layout
+        away = "system" in self.attributes or _on_other_nodes(curve, self.attributes, self.question)
+        factor = _power_ratio(curve, self.question, self.power) if away else 1.0
+        if self.shape:
+            factor *= 1.0 if away else _even_share(curve, self.question)
+            factor *= _batches(curve, layout) if curve.per_batch else 1.0
+        return factor
 
     @property
     def doubt(self) -> float:
@@ -100,23 +123,26 @@ class Match:
         return self.spread < SAME
 
 
-def best_match(curves: Sequence[Curve], question: Question, power: Power | None = None) -> Match | None:
-    """The curve with the least spread; ties go to rates, whose start-up is known or added, before times of whole runs, and of these to the
-    nearest length; then to results that name the counts of the layout asked for, to those with as many ranks or GPUs per node, to those
-    that name the threads, to more sizes, to more results, then to what says least that was not asked.
+def best_match(found: Sequence[Match], question: Question) -> Match | None:
+    """Of all matches the one with the least spread; ties go to rates, whose start-up is known or added, before times of whole runs, and of
+    these to the nearest length; then to results that name the counts of the layout asked for, to those with as many ranks or GPUs per node,
+    to those that name the threads, to more sizes, to more results, then to what says least that was not asked.
 
     Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
     """
-    found = matches(curves, question, power)
     if not found:
         return None
-    ranks = [_nearness(one, question) for one in found]
+    doubts = [round(one.doubt, 9) for one in found]
+    least = min(doubts)
+    near = [one for one, doubt in zip(found, doubts, strict=True) if doubt == least]
+    ranks = [_nearness(one, question) for one in near]
     nearest = min(ranks)
-    equal = sorted((one for one, rank in zip(found, ranks, strict=True) if rank == nearest), key=seen)
+    equal = sorted((one for one, rank in zip(near, ranks, strict=True) if rank == nearest), key=seen)
     return equal[len(equal) // 2]
 
 
-def _nearness(match: Match, question: Question) -> tuple[float, int, float, tuple[int, bool, bool], int, int, int, str]:
+def _nearness(match: Match, question: Question) -> tuple[int, float, tuple[int, bool, bool], int, int, int, str]:
+    """Sorts matches of one spread."""
     curve, series, layout = match.curve, match.curve.series, question.layout
     told, other = _varying(curve), _of_another_count(curve, layout)
     named = (told, "ranks_per_node") if curve.ranks_per_gpu else (told,)
@@ -125,7 +151,7 @@ def _nearness(match: Match, question: Question) -> tuple[float, int, float, tupl
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
     said = (len(silent) - threads, other, threads)
-    return round(match.doubt, 9), whole, apart, said, -len(curve.sizes), -curve.results_used, unasked, series.metric
+    return whole, apart, said, -len(curve.sizes), -curve.results_used, unasked, series.metric
 
 
 def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
@@ -143,7 +169,7 @@ def closed(curves: Sequence[Curve], question: Question) -> Question:
     """The question with unnamed switches off, if results without these switches exist; else the question itself."""
     asked = [curve for curve in curves if question.metric in (None, curve.series.metric)]
     plain = replace(question, plain=True)
-    return plain if any(not _different(curve.series, plain) for curve in asked) else question
+    return plain if any(_same(curve.series, plain) for curve in asked) else question
 
 
 def matches(curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
@@ -153,19 +179,14 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
     different, shape = _different(curve.series, question), _shape_differences(curve, question.layout)
-    silent = curve.series.hyperthreads is None and curve.layout.threads_per_rank is not None
+    silent = curve.series.hyperthreads is None and (curve.scale == "threads" or curve.layout.threads_per_rank is not None)
     if question.crowded and silent and not shape and not _of_another_count(curve, question.layout):
         different = [name for name in different if name != "hyperthreads"]
     spreads = _spreads(different, curve, question)
-    factor, away = 1.0, "system" in different or _on_other_nodes(curve, different, question)
-    if away:
-        factor = _power_ratio(curve, question, power)
     if shape:
         spreads += [shape_spread(curve, question.layout, shape)]
         spreads += [DEVICE_SPREAD] if _other_device(curve, question.layout) else []
-        factor *= 1.0 if away else _even_share(curve, question)
-        factor *= _batches(curve, question.layout) if curve.per_batch else 1.0
-    return Match(curve, math.sqrt(sum(s * s for s in spreads)), tuple(different + shape), factor, tuple(shape))
+    return Match(curve, question, power, math.sqrt(sum(s * s for s in spreads)), tuple(different), tuple(shape))
 
 
 def _spreads(different: Sequence[str], curve: Curve, question: Question) -> list[float]:
@@ -191,15 +212,35 @@ def tells_of_work(curve: Curve) -> bool:
 
 def _different(series: SeriesKey, question: Question) -> list[str]:
     """Attributes in which results differ from the question. Partitions of different systems are not compared."""
-    told = ((name, getattr(series, name), question.attributes.get(name)) for name in SPREAD)
-    found = [name for name, here, asked in told if _differs(name, here, asked) or _switched(name, here, asked, question)]
+    found = [name for name, differs in question.tests.items() if differs(getattr(series, name))]
     return [name for name in found if name != "partition" or "system" not in found]
+
+
+def _same(series: SeriesKey, question: Question) -> bool:
+    """Whether results differ from the question in no attribute."""
+    return not any(differs(getattr(series, name)) for name, differs in question.tests.items())
+
+
+def _may_differ(name: str, question: Question) -> bool:
+    """Whether results can differ from the question in an attribute: it is asked for, or it is a switch that may be off."""
+    off = (question.plain and name in SWITCHES) or (name == "compiler" and bool(question.without))
+    return off or question.attributes.get(name) is not None
+
+
+def _test(name: str, question: Question) -> Callable[[Any], bool]:
+    """Whether a value of results differs from the question. Many results have few values: each is compared once."""
+    asked = question.attributes.get(name)
+
+    def differs(evidence: Any) -> bool:
+        return _differs(name, evidence, asked) or _switched(name, evidence, asked, question)
+
+    return differs if name == "params" else cache(differs)  # parameters are no key
 
 
 def agrees(series: SeriesKey, layout: Layout, question: Question) -> bool:
     """Whether results of a series at a layout may be of the question's run: no attribute or count that both give differs."""
     counts = ((getattr(layout, name), getattr(question.layout, name)) for name in layouts.COUNTS)
-    return not _different(series, question) and not any(_both_differ(here, asked) for here, asked in counts)
+    return _same(series, question) and not any(_both_differ(here, asked) for here, asked in counts)
 
 
 def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
@@ -248,24 +289,20 @@ def same_value(one: str | None, other: str) -> bool:
 
 
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
-    apart = [name for name in _fixed(curve) if _both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    told = _varying(curve)
+    apart = [name for name in layouts.COUNTS if name != told and _both_differ(getattr(curve.layout, name), getattr(layout, name))]
     if curve.ranks_per_gpu and layout.ranks_per_gpu not in (None, curve.ranks_per_gpu):
         apart.append("ranks_per_node")
     return ["gpus_per_node", *apart] if curve.scale == "gpus" and _other_device(curve, layout) else apart
 
 
-def _fixed(curve: Curve) -> tuple[str, ...]:
-    """Counts that are the same along a curve."""
-    return tuple(name for name in layouts.COUNTS if name != _varying(curve))
-
-
 def _varying(curve: Curve) -> str | None:
     """The count within a node that varies along a curve; ``None``: none does."""
-    return {"ranks": "ranks_per_node", "gpus": "gpus_per_node"}.get(curve.scale)
+    return VARYING[curve.scale]
 
 
 def _of_another_count(curve: Curve, layout: Layout) -> bool:
-    """Whether the ranks or GPUs per node that vary along a curve were never as many as those of the layout."""
+    """Whether the ranks, GPUs or threads that vary along a curve were never as many as those of the layout."""
     told = _varying(curve)
     return told is not None and getattr(layout, told) not in (None, *per_node(curve))
 
@@ -295,7 +332,7 @@ def _even_share(curve: Curve, question: Question) -> float:
         return 1.0
     if there.gpus_per_node and layout.gpus_per_node:
         return there.gpus_per_node / layout.gpus_per_node
-    counts = ("threads_per_rank",) if curve.scale == "ranks" else ("ranks_per_node", "threads_per_rank")
+    counts = [name for name in ("ranks_per_node", "threads_per_rank") if name != _varying(curve)]
     pairs = [(getattr(there, name), getattr(layout, name)) for name in counts]
     if any((one is None) != (other is None) for one, other in pairs):
         return 1.0
@@ -337,26 +374,26 @@ def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:
 def _threads(curve: Curve, asked: Layout) -> tuple[int | None, int | None]:
     """Threads per node behind the curve and in question; both ``None`` if one of them is unknown."""
     ranks = most_in_a_node(curve) if curve.scale == "ranks" else curve.layout.ranks_per_node
-    threads = curve.layout.threads_per_rank
+    threads = most_in_a_node(curve) if curve.scale == "threads" else curve.layout.threads_per_rank
     if not (ranks and threads and asked.ranks_per_node and asked.threads_per_rank):
         return None, None
     return ranks * threads, asked.ranks_per_node * asked.threads_per_rank
 
 
 def _share(curve: Curve, layout: Layout) -> float:
-    """Factor from a ratio per node to one per rank or GPU, if sizes count these: the layout's number per node over the curve's."""
+    """Factor from a ratio per node to one per rank, GPU or thread, if sizes count these: the layout's number per node over the curve's."""
     if curve.scale == "gpus":
         return (layout.gpus_per_node or 1) / most_in_a_node(curve)
-    if curve.scale != "ranks" or not layout.ranks_per_node:
-        return 1.0
-    return layout.ranks_per_node / most_in_a_node(curve)
+    name = _varying(curve)
+    asked = getattr(layout, name) if name else None
+    return asked / most_in_a_node(curve) if asked else 1.0
 
 
 def most_in_a_node(curve: Curve) -> int:
-    """The largest number of ranks or GPUs per node, of a curve over ranks or GPUs."""
+    """The largest count within a node, of a curve over ranks, GPUs or threads."""
     return max(per_node(curve))
 
 
 def per_node(curve: Curve) -> frozenset[int]:
-    """The numbers of ranks or GPUs per node along a curve over ranks or GPUs."""
+    """The counts within a node along a curve over ranks, GPUs or threads."""
     return frozenset(round(size / nodes) for size, nodes in zip(curve.sizes, curve.nodes, strict=True))

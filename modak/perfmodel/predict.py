@@ -18,7 +18,7 @@ import numpy.typing as npt
 from modak.dsl import Basis
 from modak.facts import Layout, same_name
 from modak.perfmodel import intervals, layouts, relatives, scaling, startup
-from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
+from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter, size_of
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, seen, shape_spread
 
@@ -77,13 +77,14 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
     """Cost of the question's kind of run on each of ``nodes`` (any shape); NaN and basis ``none`` without any curve."""
     count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
     question = closed(curves, question)
-    match = best_match(curves, question, power)
+    found = matches(curves, question, power)
+    match = best_match(found, question)
     if match is None:
         nothing = np.full(count.shape, np.nan)
         unknown: Basis = "none"
         return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
     if match.shape:
-        return _across_layouts(_peers(match, curves, question, power), question.layout, count, curves)
+        return _across_layouts(_peers(match, found, question.layout), question.layout, count, curves)
     return _answer(match, question.layout, count, curves)
 
 
@@ -142,7 +143,7 @@ def _foretold(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array,
 def _without_layout(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
     """The curve of the same run without a layout, if ``curve`` has one and was measured on few, and on fewer, numbers of nodes.
 
-    Few are :data:`FEW_SIZES`, and one for a curve over ranks or GPUs.
+    Few are :data:`FEW_SIZES`, and one for a curve over counts within a node.
     """
     measured = len(set(curve.nodes))
     if measured > (FEW_SIZES if curve.scale == "nodes" else 1) or _silent(curve):
@@ -160,8 +161,8 @@ def _silent(curve: Curve) -> bool:
 def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> Foretold:
     """The forecast of ``whole``, times the ratio of the costs of ``curve`` to its costs on the same nodes.
 
-    Along nodes the ratio is fitted, as for other kin. A curve over ranks or GPUs gives it on its one number of nodes, at the layout in
-    question. The interval widens with the distance from the nodes of ``curve``.
+    Along nodes the ratio is fitted, as for other kin. A curve over counts within a node gives it on its one number of nodes, at the layout
+    in question. The interval widens with the distance from the nodes of ``curve``.
     """
     here = np.unique(np.array(curve.nodes, dtype=np.float64))
     told, there = (_foretold(whole, others, at, at, level) for at in (nodes, here))
@@ -205,8 +206,11 @@ def _where(
 
 def _kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
     """Comparable curves of the same application that share a measured size with ``curve``, the most alike first."""
-    comparable = [one for one in curves if one is not curve and _scale_alike(one, curve)]
-    same, others = ([one.measured for one in comparable if _other_program(curve, one) == apart] for apart in (False, True))
+    same: list[scaling.Series] = []
+    others: list[scaling.Series] = []
+    for one in curves:
+        if one is not curve and _scale_alike(one, curve):
+            (others if _other_program(curve, one) else same).append(one.measured)
     return relatives.compare(curve.measured, same, others)
 
 
@@ -244,8 +248,7 @@ def _other_program(curve: Curve, other: Curve) -> bool:
 
 def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
     curve = match.curve
-    per_node = {"nodes": 1, "ranks": layout.ranks_per_node or 1, "gpus": layout.gpus_per_node or 1}[curve.scale]
-    sizes = nodes * per_node
+    sizes = nodes * size_of(layout.model_copy(update={"nodes": None}), curve.scale)
     told, few, known = foretell(curve, curves, sizes, nodes), len(curve.sizes) <= FEW_SIZES, np.array(curve.sizes)
     measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(told.log_value)) * match.factor
@@ -265,9 +268,14 @@ def noise(curve: Curve, curves: Sequence[Curve]) -> float:
     The scatter is that of the curve's own repeats, combined with the usual one of the application on that system, by repeats of other
     ``curves``.
     """
-    beside = [one.scatter for one in curves if one.scatter and one is not curve and _of_one_place(one, curve)]
+    here = place_of(curve)
+    return noise_of(curve.scatter, [one.scatter for one in curves if one.scatter and one is not curve and place_of(one) == here])
+
+
+def noise_of(own: Scatter | None, beside: Sequence[Scatter]) -> float:
+    """:func:`noise` by the scatter of a curve and that of the others at its place."""
     usual = max(1.0, _scatter(beside, 1.0))
-    more = _scatter([curve.scatter] if curve.scatter else [], usual)
+    more = _scatter([own] if own else [], usual)
     return NOISE * math.sqrt(more) if more > 1 else 0.0
 
 
@@ -281,21 +289,20 @@ def _scatter(of_repeats: Sequence[Scatter], usual: float) -> float:
     return (USUAL * usual + shown) / (USUAL + freedom)
 
 
-def _of_one_place(one: Curve, other: Curve) -> bool:
-    """Whether two curves of an application are of one metric on one system."""
-    return one.series.metric == other.series.metric and same_name(one.series.system) == same_name(other.series.system)
+def place_of(curve: Curve) -> tuple[str, str]:
+    """Metric and system: curves of an application that have the same are expected to scatter alike."""
+    return curve.series.metric, same_name(curve.series.system)
 
 
-def _peers(match: Match, curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
-    """The match, and matches of other layouts that differ from the question in the same attributes, the nearest first."""
-    apart = set(match.differences) - set(match.shape)
+def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Match]:
+    """The match, and those ``found`` of other layouts that differ from the question in the same attributes, the nearest first."""
     alike = [
         one
-        for one in matches(curves, question, power)
-        if one.shape and set(one.differences) - set(one.shape) == apart and _comparable(one.curve, match.curve)
+        for one in found
+        if one.shape and one.attributes == match.attributes and _comparable(one.curve, match.curve)
         if startup.lengths(one.curve.series) == startup.lengths(match.curve.series) and one.curve.per_batch == match.curve.per_batch
     ]
-    near = sorted(alike, key=lambda one: (_away(one, question.layout), *seen(one)))
+    near = sorted(alike, key=lambda one: (_away(one, layout), *seen(one)))
     return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]
 
 

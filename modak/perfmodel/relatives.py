@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -48,13 +49,53 @@ class Kin:
     """Root mean square of the change of the log ratio of costs a doubling."""
 
 
-def compare(series: Series, relatives: Sequence[Series], others: Sequence[Series] = ()) -> tuple[Kin, ...]:
-    """The ``relatives``, and the ``others`` of other frameworks, whose measured range contains a size of ``series``, the most alike first.
+@dataclass(frozen=True)
+class Family:
+    """Series that may be relatives of another one, or of each other. They are compared together, since there may be thousands."""
 
-    The result does not depend on the given order: of equals, those measured at the largest sizes come first.
-    """
-    kin = [*_near(series, relatives, 0.0), *_near(series, others, OTHER_PROGRAM)]
-    return tuple(sorted(kin, key=_order)[:MOST])
+    members: Sequence[Series]
+
+    def kin_of(self, series: Series, apart: npt.ArrayLike = 0.0, itself: int | None = None) -> tuple[Kin, ...]:
+        """The members whose measured range contains a size of ``series``, the most alike first; not the member number ``itself``.
+
+        ``apart`` (one number, or one for each member) is added to their unlikeness in quadrature. The result does not depend on the order
+        of the members: of equals, those measured at the largest sizes come first.
+        """
+        log_costs = self._log_costs(series.log_work[0])
+        near = np.asarray(np.isfinite(log_costs).any(axis=1))
+        if itself is not None:
+            near[itself] = False
+        places = np.flatnonzero(near)
+        moves = _moves(series, log_costs[near], np.broadcast_to(apart, near.shape)[near])
+        least = np.partition(moves[:, 2], MOST - 1)[MOST - 1] if len(moves) > MOST else np.inf
+        alike = moves[:, 2] <= least
+        found = [Kin(self.members[place], *move) for place, move in zip(places[alike], moves[alike].tolist(), strict=True)]
+        return tuple(sorted(found, key=_order)[:MOST])
+
+    @cached_property
+    def _rows(self) -> tuple[Array, Array, npt.NDArray[np.int_], npt.NDArray[np.int_]]:
+        """The logs of all sizes and of the work there, of one member after the other, and the places of each one's first and last size."""
+        sizes = np.array([*chain.from_iterable(one.sizes for one in self.members)])
+        costs = np.array([*chain.from_iterable(one.costs for one in self.members)])
+        after = np.cumsum([len(one.sizes) for one in self.members])
+        return np.log(sizes), np.log(costs * sizes), np.concatenate([[0], after[:-1]]), after - 1
+
+    def _log_costs(self, log_sizes: Array) -> Array:
+        """Of each member at each size, as :func:`_log_cost` gives them: ``[member, size]``."""
+        if not self.members:
+            return np.empty((0, len(log_sizes)))
+        sizes, work, first, last = self._rows
+        up_to = np.column_stack([np.add.reduceat(sizes <= size, first, dtype=np.int_) for size in log_sizes])
+        here = first[:, None] + np.maximum(up_to - 1, 0)
+        there = np.minimum(here + 1, last[:, None])
+        gap = np.where(there > here, sizes[there] - sizes[here], 1.0)
+        line = (work[there] - work[here]) / gap * (log_sizes - sizes[here]) + work[here]
+        return np.where((log_sizes >= sizes[first, None]) & (log_sizes <= sizes[last, None]), line - log_sizes, np.nan)
+
+
+def compare(series: Series, relatives: Sequence[Series], others: Sequence[Series] = ()) -> tuple[Kin, ...]:
+    """The kin of ``series`` among ``relatives`` and ``others``; the latter are of other frameworks."""
+    return Family((*relatives, *others)).kin_of(series, np.repeat([0.0, OTHER_PROGRAM], [len(relatives), len(others)]))
 
 
 def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
@@ -116,16 +157,13 @@ def _error(forecast: Forecast) -> Array:
     return np.where(np.isnan(forecast.error.ravel()), UNKNOWN_ERROR, forecast.error.ravel())
 
 
-def _near(series: Series, relatives: Sequence[Series], apart: float) -> list[Kin]:
-    """The relatives whose measured range contains a size of ``series``; ``apart`` is added to their unlikeness in quadrature."""
-    log_sizes = series.log_work[0]
-    log_costs = np.array([_log_cost(one, log_sizes) for one in relatives]).reshape(-1, len(log_sizes))
-    near = np.isfinite(log_costs).any(axis=1)
-    return moved(series, list(compress(relatives, near)), log_costs[near], apart)
+def moved(series: Series, relatives: Sequence[Series], log_costs: Array) -> list[Kin]:
+    """The ``relatives`` moved to ``series``, at whose sizes they have these ``log_costs [relative, size]``."""
+    return [Kin(relative, *move) for relative, move in zip(relatives, _moves(series, log_costs).tolist(), strict=True)]
 
 
-def moved(series: Series, relatives: Sequence[Series], log_costs: Array, apart: float = 0.0) -> list[Kin]:
-    """The ``relatives`` moved to ``series``, at whose sizes they have these ``log_costs [relative, size]``.
+def _moves(series: Series, log_costs: Array, apart: npt.ArrayLike = 0.0) -> Array:
+    """Level, slope and unlikeness (:class:`Kin`) of relatives with these ``log_costs [relative, size]`` at the sizes of ``series``.
 
     Costs at a size are NaN where unknown; those that are known are of neighbouring sizes, and at least one is. ``apart`` is added to the
     unlikeness in quadrature.
@@ -139,8 +177,7 @@ def moved(series: Series, relatives: Sequence[Series], log_costs: Array, apart: 
     beside = doublings - ((weight * doublings).sum(axis=1) / total)[:, None]
     slope = (weight * beside * ratio).sum(axis=1) / ((weight * beside**2).sum(axis=1) + RIDGE)
     level = (weight * (ratio - slope[:, None] * doublings)).sum(axis=1) / total
-    moves = np.column_stack([level, slope, np.hypot(_unlikeness(doublings, ratio, weight), apart)])
-    return [Kin(relative, *move) for relative, move in zip(relatives, moves.tolist(), strict=True)]
+    return np.column_stack([level, slope, np.hypot(_unlikeness(doublings, ratio, weight), apart)])
 
 
 def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> Array:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
+
+from modak.recipes.forms import BETWEEN, Form
 
 FOLDER: Final = "/opt/modak-sources"
 """Their folder in the image while it is built."""
@@ -84,8 +86,8 @@ def listed(sums: str) -> Mapping[str, str]:
     return {name: digest for digest, name in re.findall(r"^([0-9a-f]{64}) [ *](\S+)$", sums, re.MULTILINE)}
 
 
-def replaced(text: str, archives: Mapping[str, Archive], join: Literal["\n    ", " && \\\n    "]) -> str:
-    """The text with copies in place of downloads; ``join`` separates two commands of the text."""
+def replaced(text: str, archives: Mapping[str, Archive], form: Form) -> str:
+    """The text with copies in place of downloads."""
     for each in downloads(text):
         archive = archives.get(each.address)
         if archive is None:
@@ -94,7 +96,7 @@ def replaced(text: str, archives: Mapping[str, Archive], join: Literal["\n    ",
         if archive.sha256:
             said = f"echo '{archive.sha256}  {each.target}' | sha256sum --check"
             text = re.sub(_comparison(each.target), said, text)
-            copy += "" if each.sha256 else f"{join}{said} --strict -"
+            copy += "" if each.sha256 else f"{BETWEEN[form]}{said} --strict -"
         text = text.replace(each.command, copy)
         # tar sees for itself how a file is packed
         text = re.sub(rf"(tar -x -f {re.escape(each.target)} -C \S+) -[jzJ]\b", r"\1", text)

@@ -140,16 +140,12 @@ def _run(line: str) -> str:
 
 def dockerfile(stage: Stage) -> str:
     """A Dockerfile for a definition file. ``%post`` becomes one script, run by ``sh -e`` as Apptainer does."""
-    files = [f"COPY {source} {target}" for source, target in (_pair(each) for each in stage.files)]
+    files = [f"COPY {source} {target}" for source, target in stage.files]
     variables = [f"ENV {each}" for each in stage.environment]
     labels = [f"LABEL {name}={value}" for name, value in (_label(each).split(" ", 1) for each in stage.labels)]
     script = " ".join(shlex.quote(line) for line in stage.commands)
     run = [f"RUN printf '%s\\n' {script} | /bin/sh -e"] if stage.commands else []
     return "\n".join((f"FROM {stage.base}", *files, *run, *variables, *labels)) + "\n"
-
-
-def _pair(line: str | Sequence[str]) -> Sequence[str]:
-    return line.split() if isinstance(line, str) else line
 
 
 def _label(text: str) -> str:
@@ -168,7 +164,7 @@ def stage_of(found: Mapping[str, Any]) -> Stage:
     """The one stage that spython found."""
     return Stage(
         base=str(found.get("fromHeader", "")).strip(),
-        files=tuple(_pair(each) for each in found.get("files", ())),
+        files=tuple(each.split() if isinstance(each, str) else each for each in found.get("files", ())),
         environment=tuple(map(str, found.get("environ", ()))),
         commands=tuple(map(str, found.get("install", ()))),
         labels=tuple(each if isinstance(each, str) else " ".join(each) for each in found.get("labels", ())),

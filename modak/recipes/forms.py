@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 Form = Literal["definition", "dockerfile"]
 """A Singularity (or Apptainer) definition file, or a Dockerfile."""
+BETWEEN: Final[Mapping[Form, str]] = {"definition": "\n    ", "dockerfile": " && \\\n    "}
+"""What separates two commands of a step."""
 
 
 def form_of(runtime: str) -> Form:

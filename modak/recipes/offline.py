@@ -108,7 +108,7 @@ def _definition(text: str, mirrors: Mirrors) -> str:
     files = "".join(f"    {file} {target}\n" for file, target in mirrors.copied.items())
     sections = (f"%files\n{files}\n" if files else "", f"%post\n{begin}\n" if begin else "")
     end = f"\n%post\n    {mirrors.clean}\n" if mirrors.clean else ""
-    head, rest = _after_header(archives.replaced(text, mirrors.sources, "\n    "))
+    head, rest = _after_header(archives.replaced(text, mirrors.sources, "definition"))
     notes = archives.notes(mirrors.sources.values())
     return f"{head.rstrip()}\n{notes}\n{''.join(sections)}{_own_index(rest, mirrors)}{end}"
 
@@ -129,7 +129,7 @@ def _dockerfile(text: str, mirrors: Mirrors) -> str:
     at = next(_COMMENTS.finditer(text, stages[-1].end())).end()
     end = f"\nRUN {mirrors.clean}\n" if mirrors.clean else ""
     notes = archives.notes(mirrors.sources.values())
-    rest = archives.replaced(text[at:], mirrors.sources, " && \\\n    ")
+    rest = archives.replaced(text[at:], mirrors.sources, "dockerfile")
     return f"{text[:at]}{notes}\n{lines}{copies}{_own_index(rest, mirrors)}{end}"
 
 

@@ -19,7 +19,7 @@ from packaging.version import Version
 
 from modak.errors import RequestError
 from modak.recipes.base import base_of
-from modak.recipes.forms import Form
+from modak.recipes.forms import BETWEEN, Form
 from modak.recipes.linux import HPCCM, LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import DIGESTS, checked
@@ -117,11 +117,9 @@ def _body(made: Recipe, form: Form) -> str:
 def _compared(text: str, form: Form) -> str:
     """The text with a check of its checksum after each download of an MPI library's sources."""
     known = {address: sha for library in LIBRARIES.values() for address, sha in library.sources().items()}
-    join = "\n    " if form == "definition" else " && \\\n    "
-    for address in re.findall(r"wget -q -nc -P /var/tmp (\S+)", text):
-        file = f"/var/tmp/{address.rsplit('/', 1)[-1]}"  # noqa: S108 (inside the image that is built)
-        get = f"wget -q -nc -P /var/tmp {address}"
-        text = text.replace(get, get + (f"{join}{checked(address, file, known)}" if address in known else ""))
+    for get, address, name in re.findall(r"(wget -q -nc -P /var/tmp (\S+/(\S+)))", text):
+        if address in known:
+            text = text.replace(get, f"{get}{BETWEEN[form]}{checked(address, f'/var/tmp/{name}', known)}")  # noqa: S108 (in the image)
     return text
 
 

@@ -235,8 +235,8 @@ _COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
     **dict.fromkeys(("sample", "image", "img", "imgs", "sequence", "seq", "sentence", "example"), ("samples", "sample")),
     **dict.fromkeys(("step", "timestep", "iteration", "iter", "it", "batch", "batche"), ("steps", "step")),
     "epoch": ("epochs", "epoch"),
-    "token": ("tokens", None),
-    "request": ("requests", None),
+    **dict.fromkeys(("token", "tok"), ("tokens", None)),
+    **dict.fromkeys(("request", "req"), ("requests", None)),
     "operation": ("operations", None),
     "op": ("operations", None),
     "item": ("items", None),
@@ -247,7 +247,8 @@ _COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
     **{word: (f"{word}s", None) for word in ("cell", "zone", "point", "element", "particle", "photon", "atom", "lookup", "edge")},
     **{word: (f"{word}s", None) for word in ("site", "voxel", "ray", "molecule", "ligand", "frame", "event", "file", "record", "job")},
     **{f"{word}-step": (f"{word}-steps", None) for word in ("cell", "particle", "atom")},
-    **dict.fromkeys(("DOF", "dof"), ("DOF", None)),
+    "zone-cycle": ("zone-cycles", None),
+    **dict.fromkeys(("DOF", "DoF", "dof"), ("DOF", None)),
     "1": ("1", None),
 }
 _UNITS: Final[Mapping[str, Unit]] = MappingProxyType(

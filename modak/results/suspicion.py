@@ -27,21 +27,23 @@ DIGITS: Final = 5
 """Equal values of two cells with at least this many digits are a copy; with fewer digits, coincidence."""
 REACH: Final = 2
 """Neighbours on each side that a cell is compared with."""
+_CONVERTED: Final = (1.0, *(60.0**power for power in (1, 2, -1, -2)), 86_400.0, 1 / 86_400, *(1024.0**-power for power in (1, 2, 3, 4)))
+"""Factors, other than powers of ten, that undo the conversion of a value into its base unit."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one layout: their middle value as a cost (seconds, or seconds per unit), and their common value if all are equal."""
+    """The runs of one layout: their middle value as a cost (seconds, or seconds per unit), and their least and greatest value."""
 
     layout: Layout
     cost: float
-    value: float | None = None
-    settled: bool = False
-    """Whether it was stored before, and is not suspect."""
+    extent: tuple[float, float] | None = None
+    confirmed: bool = False
+    """Whether somebody said that one of them is right: then nothing is wrong with the layout."""
 
 
 def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mapping[int, str]:
-    """The cells of a series that look wrong, as index in ``cells`` -> reason.
+    """The cells of a series that look wrong, as index in ``cells`` -> reason. Their order in ``cells`` does not matter.
 
     ``scales``: whether more hardware reduces the cost. ``rate``: whether users see the inverse of the cost.
 
@@ -54,12 +56,14 @@ def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mappin
         costs = [cells[place].cost for place in group]
         wide = max(costs) > FACTOR * min(costs)
         if wide:
-            slips = ((group[at], _slip(cells, group, at, rate)) for at in range(len(group)))
+            slips = ((group[at], _slip(cells, group, at, rate)) for at in range(len(group)) if not cells[group[at]].confirmed)
             found.update((place, reason) for place, reason in slips if reason)
             found.update(_shifted(cells, [place for place in group if place not in found], rate))
         sound = [place for place in group if place not in found]  # a value in another unit says nothing about its neighbours
         for at, place in enumerate(sound):
-            reason = (_above_linear(cells, sound, at) if scales else None) or _copied(cells, sound, at)
+            if cells[place].confirmed:
+                continue
+            reason = (_above_linear(cells, sound, at) or _copied(cells, sound, at)) if scales else None
             if reason:
                 found[place] = reason
     return found
@@ -90,7 +94,12 @@ def _groups(cells: Sequence[Cell]) -> list[list[int]]:
         lay = cell.layout
         gpus = bool(lay.gpus_per_node)
         found[(lay.threads_per_rank if not gpus else None, gpus, lay.batch_size)].append(place)
-    return [sorted(group, key=lambda place: size(cells[place].layout)) for group in found.values()]
+    return [sorted(group, key=lambda place: _order(cells[place].layout)) for group in found.values()]
+
+
+def _order(layout: Layout) -> tuple[float, ...]:
+    """Layouts of one size have an order, too, lest their doubts depend on how they were read."""
+    return size(layout), *((count or 0) for count in layout.model_dump().values())
 
 
 def _slip(cells: Sequence[Cell], group: Sequence[int], at: int, rate: bool) -> str | None:
@@ -104,24 +113,25 @@ def _slip(cells: Sequence[Cell], group: Sequence[int], at: int, rate: bool) -> s
     nearest = min(off, key=abs)
     if not all(map(_far, off)) or off[0] * off[1] < 0:
         return None
-    return _in_another_unit(nearest, "the neighbouring sizes suggest", rate)
+    told = 2 * nearest if len(near) == 2 else nearest  # the middle of two is half-way between them
+    return _in_another_unit(told, "the neighbouring sizes suggest", rate)
 
 
 def _shifted(cells: Sequence[Cell], group: Sequence[int], rate: bool) -> Iterator[tuple[int, str]]:
-    """The part of the sizes that is separated from the others by a break: the new part if the other is settled, else the smaller part.
+    """The part of the sizes that is separated from the others by a break, which is the smaller part; if both are equally large, both.
 
-    If both are equally large, both.
+    A part with a confirmed size is right, however small it is.
     """
     breaks = [_break(cells[one], cells[next_one]) for one, next_one in pairwise(group)]
     levels = list(accumulate((0 if off == 0 else math.copysign(1, off) for off in breaks), initial=0.0))
     if not any(breaks):
         return
-    votes = Counter(level for level, place in zip(levels, group, strict=True) if cells[place].settled) or Counter(levels)
-    (right, most), *others = votes.most_common()
-    trusted = None if any(count == most for _, count in others) else right
+    (largest, most), *others = Counter(levels).most_common()
+    right = {level for level, place in zip(levels, group, strict=True) if cells[place].confirmed}
+    right |= {largest} if all(count < most for _, count in others) else set()
     for level, place in zip(levels, group, strict=True):
-        if level != trusted:
-            above = level > (min(levels) if trusted is None else trusted)
+        if level not in right:
+            above = level > min(sorted(right), key=lambda other: abs(level - other), default=min(levels))
             size_of_break = median(abs(off) for off in breaks if off)
             yield place, _in_another_unit(size_of_break if above else -size_of_break, "the other sizes suggest", rate)
 
@@ -150,13 +160,18 @@ def _in_line(one: Layout, other: Layout) -> bool:
 
 
 def _copied(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
-    """The reason, if a cell has exactly the value of the next smaller size."""
+    """The reason, if a cell has exactly the values of the next smaller size."""
     if at == 0 or size(cells[group[at]].layout) == size(cells[group[at - 1]].layout):
         return None
-    value, other = cells[group[at]].value, cells[group[at - 1]].value
-    if value is None or value != other or len(f"{value:.15g}".replace(".", "").strip("0").partition("e")[0]) < DIGITS:
+    extent = cells[group[at]].extent
+    if extent is None or extent != cells[group[at - 1]].extent or max(map(_digits, extent)) < DIGITS:
         return None
     return "the same value as at the next smaller size: copied?"
+
+
+def _digits(value: float) -> int:
+    """Digits of a value as it was measured: 12.5 images a minute are stored as 0.208333333333333 a second."""
+    return min(len(f"{value * factor:.12e}".partition("e")[0].replace(".", "").rstrip("0")) for factor in _CONVERTED)
 
 
 def _far(log_ratio: float) -> bool:

@@ -8,7 +8,20 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.runtimes import hostmpi
-from modak.runtimes.image import IMAGE, bind_paths, container, fetch, genuine, how_to_get, image_present, locate, places, runtime_present
+from modak.runtimes.image import (
+    IMAGE,
+    PART,
+    bind_paths,
+    container,
+    fetch,
+    genuine,
+    how_to_get,
+    image_present,
+    locate,
+    part,
+    places,
+    runtime_present,
+)
 from modak.script.bash import Line, quiet, run, variable, word
 from modak.text.words import Word
 
@@ -57,11 +70,11 @@ class Apptainer:
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """An unprivileged build. The image gets its name when it is complete, and then replaces an existing one."""
-        part = word(IMAGE, ".part")
         return (
             runtime_present(self.name),
-            run(self.name, "build", "--fakeroot", "--force", part, definition),
-            run("mv", "-f", "--", part, word(IMAGE)),
+            part(),
+            run(self.name, "build", "--fakeroot", PART, definition),
+            run("mv", "-f", "--", PART, word(IMAGE)),
         )
 
     def _present(self, job: JobSpec) -> tuple[Line, ...]:

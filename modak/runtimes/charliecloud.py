@@ -137,8 +137,8 @@ class Charliecloud:
         tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower())
         made = (runtime_present("ch-image"), run("ch-image", "build", "--force", "-t", tag, "-f", definition, context))
         if _squashed(job):
-            half = word(IMAGE, ".part")
-            return (*made, run("ch-convert", "-i", "ch-image", "-o", "squash", tag, half), run("mv", "-f", "--", half, word(IMAGE)))
+            convert = run("ch-convert", "-i", "ch-image", "-o", "squash", tag, PART)
+            return (*made, part(), convert, run("mv", "-f", "--", PART, word(IMAGE)))
         convert = run("ch-convert", "-i", "ch-image", "-o", "dir", tag, PART)
         return (*made, part(), convert, run("mv", "-f", "-T", "--backup=numbered", "--", PART, word(IMAGE)))
 

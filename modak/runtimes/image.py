@@ -89,7 +89,7 @@ def locate(job: JobSpec, folder: str, name: str) -> Line:
 
 
 def part() -> Line:
-    """``MODAK_PART``, a new name next to the image's, for tools that refuse an existing one, which a killed job may have left."""
+    """``MODAK_PART``, a new name next to the image's: two builds may run at once, and a killed one may have left a file."""
     return ours('MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"')
 
 

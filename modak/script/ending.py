@@ -49,38 +49,57 @@ _MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt
 """
 _UNFINISHED: Final = r"""    elif test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
-    fi
+%s    fi
 """
 """Says which run a later job of a chain may continue."""
 _EARLIER: Final = r"""
-modak_earlier() { # milliseconds of this run in the jobs before, which did not finish it; each has counted those before itself
-    local job jobs file text pattern own before most=0
-    read -r -a jobs <<<"${MODAK_BEFORE}"
-    for job in "${jobs[@]}"; do
-        pattern="\"job\": \"${job}[.\"].*\"seconds\": (null|([0-9]+)[.]([0-9]{3}))(, \"earlier\": ([0-9]+)[.]([0-9]{3}))?, \"results\""
-        for file in %s; do
-            test -f "${file}" || continue
-            text="$(<"${file}")"
-            [[ ${text} == *", \"unfinished\": {${MODAK_RECORD}}}" && ${text} =~ ${pattern} ]] || continue
-            own="0${BASH_REMATCH[2]}${BASH_REMATCH[3]}" before="0${BASH_REMATCH[5]}${BASH_REMATCH[6]}"
-            own="$((10#${own} + 10#${before}))"
-            test "${own}" -le "${most}" || most="${own}"
+modak_earlier() { # milliseconds of this run in the jobs before, each with those before itself; fails if not known
+    local part parts job jobs file text own before known=1 most=0
+    local times='"seconds": (null|([0-9]+)[.]([0-9]{3}))(, "earlier": ([0-9]+)[.]([0-9]{3}))?, "results"'
+    read -r -a parts <<<"${MODAK_BEFORE//[,?]/ }" || return 1
+    for part in "${parts[@]}"; do
+        IFS=: read -r -a jobs <<<"${part}" || return 1
+        test "${jobs[0]}" != singleton || return 1 # it names no job
+        [[ ${jobs[0]} =~ ^after(any|ok|notok)$ ]] || continue
+        for job in "${jobs[@]:1}"; do
+            test "${jobs[0]}" = afterok || known='' # one that succeeded may have been no part of the run
+            for file in %s; do
+                test -f "${file}" || continue
+                text="$(<"${file}")"
+                [[ ${text} == *"\"job\": \"${job}"[.\"]* ]] || continue
+                [[ ${text} != *', "unfinished": null}' ]] || return 1
+                known=1
+                [[ ${text} == *", \"unfinished\": {${MODAK_RECORD}}}" && ${text} =~ ${times} ]] || continue
+                own="0${BASH_REMATCH[2]}${BASH_REMATCH[3]}" before="0${BASH_REMATCH[5]}${BASH_REMATCH[6]}"
+                own="$((10#${own} + 10#${before}))"
+                test "${own}" -le "${most}" || most="${own}"
+            done
         done
     done
-    printf '%%d' "${most}"
+    test -n "${known}" && printf '%%d' "${most}"
 }
 """
 _OWN_FILES: Final = '"${MODAK_HERE}/modak-result-${job}".*json'
 """``4711.json``, and ``4711.server.json`` where requests may leave out the server."""
-_WHOLE: Final = r"""    local earlier whole
-    earlier="$(modak_earlier)"
-    printf -v whole '%d.%03d' "$(((took + earlier) / 1000))" "$(((took + earlier) % 1000))"
-    printf -v earlier '%d.%03d' "$((earlier / 1000))" "$((earlier % 1000))"
+_WHOLE: Final = r"""    local before earlier=null whole=''
+    if before="$(modak_earlier)"; then
+        printf -v whole '%d.%03d' "$(((took + before) / 1000))" "$(((took + before) % 1000))"
+        printf -v earlier '%d.%03d' "$((before / 1000))" "$((before % 1000))"
+    else
+        lost=1
+    fi
 """
 _NOT_STOPPED: Final = ' && test -z "${MODAK_STOPPED:-}"'
 """Otherwise the run may not have done the whole workload."""
-_FIRST: Final = ' && test "${SLURM_RESTART_COUNT:-0}" -eq 0'
-"""A requeued job may have continued from a checkpoint."""
+_LOST: Final = """    local lost=''
+"""
+_RESTARTS: Final = {"slurm": "SLURM_RESTART_COUNT", "gridengine": "RESTARTED", "lsf": "LSB_RESTART"}
+"""Variables that are set, and not 0, if a job starts again. PBS has none."""
+_FIRST: Final = """    test "${%s:-0}" = 0 || lost=1 # the start before may have done a part
+"""
+_KNOWN: Final = ' && test -z "${lost}"'
+_UNKNOWN: Final = """        test -z "${lost}" || unfinished=', "unfinished": null'
+"""
 _PRINTED: Final = """        results+="$(modak_metric)"
 """
 _FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
@@ -95,7 +114,7 @@ _WRITTEN: Final = r"""    {
 _METRIC: Final = """
 modak_metric() {
     local LC_ALL=C line number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
-    line="$(grep -a -E -e "${MODAK_PATTERN}" -- "${MODAK_OUTPUT}" | tail -n 1)"
+    line="$(<"${MODAK_OUTPUT}")"
     [[ ${line} =~ ${MODAK_PATTERN} ]] && [[ ${BASH_REMATCH[1]} =~ ${number} ]] || return
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
 }
@@ -111,6 +130,8 @@ modak_send() {
             -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
 }
 """
+_SENT: Final = r"""modak_send 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+        printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2"""
 
 
 _HERE: Final = assign("MODAK_HERE", Expansion("PWD"))
@@ -124,16 +145,16 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     report, reports = job.report, reported(job)
     steps = (
         *(("modak_untimed",) if timed else ()),
-        *(("{ modak_report && modak_send; } 2>/dev/null",) if reports else ()),
+        *(("modak_report 2>/dev/null",) if reports else ()),
         *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
         *(('rm -rf -- "${MODAK_NOTES:-}"',) if reports and report and report.pattern else ()),
+        *((_SENT,) if reports else ()),
     )
     if not steps:
         return ()
     number = _number(scheduler.job_id) if scheduler.job_id else ours('MODAK_JOB="$$"')
     told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
-    whole = (_NOT_STOPPED if told else "") + (_FIRST if job.attributes.requeue and scheduler.name == "slurm" else "")
-    written = _written(job, report, scheduler, whole) if reports and report else ()
+    written = _written(job, report, scheduler, told) if reports and report else ()
     where = (_HERE, number) if reports or job.staging else ()
     title = "at exit, however the job ends"
     if reports and report:
@@ -168,23 +189,28 @@ def is_array(job: JobSpec, scheduler: Scheduler) -> bool:
     return bool(job.attributes.array and scheduler.array_index and scheduler.array(job.attributes.array))
 
 
-def _before(job: JobSpec, scheduler: Scheduler) -> tuple[str, ...]:
-    """Numbers of the jobs whose end the job waits for: it may continue their run."""
-    parts = re.split("[,?]", job.attributes.dependency or "") if not is_array(job, scheduler) else ()
-    named = (part.split(":")[1:] for part in parts if part.split(":")[0] in ("afterany", "afterok", "afternotok"))
-    return tuple(number for numbers in named for number in numbers if re.fullmatch(r"[A-Za-z0-9._-]+", number))
+def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
+    """What the job waits for, if it may continue the run of earlier jobs. sbatch may be told more than the request says."""
+    asked = job.attributes.dependency or ""
+    waits = re.search("after(any|ok|notok):", asked)
+    if scheduler.name == "slurm" and (waits or job.attributes.signal):
+        return (Expansion(f"SLURM_JOB_DEPENDENCY:-{asked}"),)
+    return (asked,) if waits else ()
 
 
-def _written(job: JobSpec, report: Report, scheduler: Scheduler, whole: str) -> tuple[Line, ...]:
-    """Variables and functions of the report. ``whole``: further conditions under which the run has done the whole workload."""
+def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> tuple[Line, ...]:
+    """Variables and functions of the report. ``told``: whether a signal may stop the run early."""
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
     pattern = report.pattern if named else None
     before = _before(job, scheduler) if named else ()
-    measured = (_WHOLE if before else "") + _MEASURED % (whole, "whole" if before else "seconds")
-    outcome = measured + (_PRINTED if pattern else "") + _UNFINISHED if named else ""
+    restarts = _RESTARTS.get(scheduler.name) if job.attributes.requeue is not False else None
+    lost = (_FIRST % restarts if restarts else "") + (_WHOLE if before else "")
+    whole = (_NOT_STOPPED if told else "") + (_KNOWN if lost else "")
+    measured = (_LOST + lost if lost else "") + _MEASURED % (whole, "whole" if before else "seconds")
+    outcome = measured + (_PRINTED if pattern else "") + _UNFINISHED % (_UNKNOWN if lost else "") if named else ""
     files = '"${MODAK_RESULT}"' if report.file else _OWN_FILES
-    chain = (assign("MODAK_BEFORE", " ".join(before)), ours(_EARLIER % files)) if before else ()
+    chain = (assign("MODAK_BEFORE", *before), ours(_EARLIER % files)) if before else ()
     written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if before else _WRITTEN
     folder = _FOLDER if report.file and "/" in report.file else ""
     printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), ours(_METRIC)) if pattern else ()

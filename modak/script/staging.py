@@ -61,13 +61,18 @@ _UNPACK_EVERYWHERE: Final = _UNPACK % {
     "tidy": f' && {_EACH}rm -f -- "${{packed}}"',
 }
 _OUT: Final = """
-modak_copy_out() {
-    local from="${MODAK_SCRATCH:?}/$1"
-    if test -d "${from}"; then # the directory may exist from an earlier job
-        mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
-    else
-        mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
-    fi
+modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
+    local from failed=0
+    while test "$#" -gt 1; do
+        from="${MODAK_SCRATCH:?}/$1"
+        if test -d "${from}"; then # the directory may exist from an earlier job
+            mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
+        else
+            mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
+        fi || failed=1
+        shift 2
+    done
+    return "${failed}"
 }
 """
 _STRIPE: Final = """
@@ -80,13 +85,15 @@ _ADVICE: Final = "the job could not create its directory on the storage: check f
 _TIDY: Final = """
 modak_tidy() {
     cd -- "${MODAK_HERE}" || return 0
-    if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
+    if test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
         printf 'modak: not everything could be copied from %%s on %%s: the directory is kept\\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
-    %srm -rf -- "${MODAK_SCRATCH:?}"
+    %s
 }
 """
+_REMOVED: Final = 'rm -rf -- "${MODAK_SCRATCH:?}"'
+_REMOVED_EVERYWHERE: Final = f"{_EACH}{_REMOVED} || {_REMOVED} # Slurm starts nothing more in a job that it ends"
 
 
 def writable(job: JobSpec) -> tuple[Line, ...]:
@@ -106,7 +113,8 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
     if has is None:
         return ()
     each = _on_each(job, has, scheduler)
-    outwards = [command_line(("modak_copy_out", copy.inside, copy.outside)) for copy in has.out]
+    paths = [path for copy in has.out for path in (copy.inside, copy.outside)]
+    outwards = command_line(("modak_copy_out", *paths), range(3, len(paths), 2)) if paths else run(":")
     stripes = (
         (comment("on Lustre: how the files that are written from here on are striped"), ours(_STRIPE % has.stripes)) if has.stripes else ()
     )
@@ -118,9 +126,9 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
                 "MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?"), *task(job, scheduler), "-", Expansion("MODAK_SINCE:?")
             ),
             *(ours(text) for text in _functions(has, each)),
-            named("modak_stage_out", *(outwards or [run(":")])),
-            ours(_TIDY % (_EACH if each else "")),
-            need(_made(each), NO_SCRATCH, _ADVICE),
+            named("modak_stage_out", outwards),
+            ours(_TIDY % (_REMOVED_EVERYWHERE if each else _REMOVED)),
+            need(_made(each), NO_SCRATCH, _ADVICE + (", and that each node has its own storage there" if each else "")),
             ours("MODAK_MADE=1"),
             *stripes,
         ),

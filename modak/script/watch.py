@@ -1,4 +1,4 @@
-"""The run: in the foreground, or in the background if a signal must reach the script. Its output is copied if a metric is read from it."""
+"""The run: in the foreground, or in the background if a signal must reach the script. A metric is read from its output as it passes."""
 
 from __future__ import annotations
 
@@ -46,11 +46,16 @@ _RUN: Final = "MODAK_RUN=$!"
 _NOTES: Final = """
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
-modak_keep() {
-    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # an incomplete copy is of no use
+modak_keep() { # passes the output on, and keeps the last line with the metric
+    {
+        tee -- /dev/fd/5 5>&1 >&4 |
+            { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } |
+            { tail -n 1 >"${MODAK_OUTPUT:?}" || cat >/dev/null; }
+    } 4>&1 || :
 }
 """
-"""The node's temporary directory may be full or missing: the run must not fail because its output cannot be copied."""
+"""The node's temporary directory may be full or missing, or be the application's own: the run must not fail for want of room, and no part
+of the pipe ends before the output does."""
 _KEPT: Final = run("modak_keep")
 
 
@@ -76,7 +81,7 @@ def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ..
     signal = job.attributes.signal if scheduler.signals(job) or timed(job, scheduler) else None
     kept = reported(job) and job.report is not None and job.report.pattern is not None
     lines = (
-        *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) else ()),
+        *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) or (job.staging and job.staging.out) else ()),
         *((ours(_NOTES),) if kept else ()),
         *(_signalled(job, signal, command, kept) if signal else (piped(command, _KEPT),) if kept else (command,)),
         *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),

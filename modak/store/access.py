@@ -12,6 +12,8 @@ from datetime import datetime
 from sqlalchemy import Connection, Engine
 
 from modak.errors import Unauthorised
+from modak.facts import Fact
+from modak.packaged import kind_of, name_of
 from modak.store import audit, keys
 from modak.store.audit import Actor, Entry
 from modak.store.engine import reading, writing
@@ -31,9 +33,7 @@ class Access:
 
     # --- API keys
 
-    def create(
-        self, digest: str, name: str, principal: str, scopes: tuple[str, ...], expires_at: datetime | None, actor: Actor
-    ) -> Key:  # one parameter a column
+    def create(self, digest: str, name: str, principal: str, scopes: tuple[str, ...], expires_at: datetime | None, actor: Actor) -> Key:
         """Keep a new key, whose writes are attributed to ``principal``."""
         with writing(self.engine, shared=True) as connection:
             key = keys.create(connection, digest, name, principal, scopes, expires_at, actor.principal)
@@ -106,6 +106,6 @@ class UsedToken:
             raise Unauthorised("the token was used")
 
 
-def names(values: Sequence[object]) -> list[str]:
+def names(values: Sequence[Fact]) -> list[str]:
     """The names of entries in the audit trail: kind, and name or reference."""
-    return [f"{type(value).__name__.lower()} {getattr(value, 'reference', None) or getattr(value, 'name', '')}" for value in values]
+    return [f"{kind_of(value)} {name_of(value)}" for value in values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, TypeVar
 
 from pydantic import ValidationError
@@ -10,7 +11,7 @@ from sqlalchemy import Connection, Table, delete, insert, select
 
 from modak.errors import Conflict, Unavailable
 from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
-from modak.packaged import PRINCIPAL, Held, name_of
+from modak.packaged import PRINCIPAL, Held, kind_of, name_of
 from modak.store import schema
 from modak.store.times import instant, now, stored
 from modak.text.faults import faults_of
@@ -30,7 +31,8 @@ def read(connection: Connection, kind: type[Value], *, sound: bool = False) -> t
     """All values of one kind in the order of their names; ``sound``: without those that no longer pass its checks."""
     table = TABLES[kind]
     rows = connection.execute(select(table.c.name, table.c.body).order_by(table.c.name)).all()
-    found = (_sound(kind, body) if sound else _value(kind, name, body) for name, body in rows)
+    read_one = _sound if sound else _value
+    found = (read_one(kind, name, body) for name, body in rows)
     return tuple(value for value in found if value is not None)
 
 
@@ -38,24 +40,8 @@ def held(connection: Connection) -> Iterator[Held]:
     """All values of all kinds, with who added them and when; without those of an older package that no longer pass the checks."""
     for kind, table in TABLES.items():
         for row in connection.execute(select(table).order_by(table.c.name)):
-            if row.added_by != PRINCIPAL or _sound(kind, row.body):
+            if row.added_by != PRINCIPAL or _sound(kind, row.name, row.body):
                 yield Held(_value(kind, row.name, row.body), row.added_by, instant(row.added_at))
-
-
-def _value(kind: type[Value], name: str, body: str) -> Value:
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as wrong:
-        raise Unavailable(_refused(kind, name, wrong)) from None
-
-
-def _refused(kind: type[Fact], name: str, wrong: ValidationError) -> str:
-    single = kind.__name__.lower()
-    mended = f"'modak {single}s add FILE --replace' in any case, 'modak {single}s remove {name}' removes it"
-    if kind in (Processor, Accelerator):
-        mended = f"'modak systems add SYSTEM --{single}s FILE --replace' in any case"
-    replaced = f"'modak db refresh' replaces it if it came with MODAK, {mended}"
-    return f"this version does not take the {single} {name!r} of the database: {faults_of(wrong)[0]}; {replaced}"
 
 
 def refused(connection: Connection) -> Iterator[str]:
@@ -63,17 +49,30 @@ def refused(connection: Connection) -> Iterator[str]:
     for kind, table in TABLES.items():
         for name, body in connection.execute(select(table.c.name, table.c.body).order_by(table.c.name)):
             try:
-                kind.model_validate_json(body)
-            except ValidationError as wrong:
-                yield _refused(kind, name, wrong)
+                _value(kind, name, body)
+            except Unavailable as wrong:
+                yield str(wrong)
 
 
-def _sound(kind: type[Value], body: str) -> Value | None:
-    """The value; ``None`` where the checks of its kind refuse it: those of an older MODAK let it pass, or somebody edited the row."""
+def _value(kind: type[Value], name: str, body: str) -> Value:
+    """The value in a row. The checks of its kind may refuse it: those of an older MODAK let it pass, or somebody edited the row."""
     try:
         return kind.model_validate_json(body)
-    except ValidationError:
-        return None
+    except ValidationError as wrong:
+        fault = faults_of(wrong)[0]
+    single = kind.__name__.lower()
+    mended = f"'modak {single}s add FILE --replace' in any case, 'modak {single}s remove {name}' removes it"
+    if kind in (Processor, Accelerator):
+        mended = f"'modak systems add SYSTEM --{single}s FILE --replace' in any case"
+    replaced = f"'modak db refresh' replaces it if it came with MODAK, {mended}"
+    raise Unavailable(f"this version does not take the {single} {name!r} of the database: {fault}; {replaced}")
+
+
+def _sound(kind: type[Value], name: str, body: str) -> Value | None:
+    """The value in a row; ``None`` where the checks of its kind refuse it."""
+    with suppress(Unavailable):
+        return _value(kind, name, body)
+    return None
 
 
 def add(connection: Connection, values: Iterable[Fact], principal: str, *, replace: bool = False) -> int:
@@ -85,12 +84,11 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
     for value in values:
         table, name, body = TABLES[type(value)], name_of(value), value.model_dump_json(exclude_unset=True)
         there = connection.execute(select(table.c.body).where(table.c.name == name)).scalar()
-        if there is not None and (there == body or _sound(type(value), there) == value):
+        if there is not None and (there == body or _sound(type(value), name, there) == value):
             continue
         if there is not None and not replace:
-            kind = type(value).__name__.lower()
             how = "--replace (over HTTP: replace=true at POST /systems, /images or /rules) replaces it"
-            raise Conflict(f"the {kind} {name!r} exists with other content; {how}", field="name")
+            raise Conflict(f"the {kind_of(value)} {name!r} exists with other content; {how}", field="name")
         connection.execute(delete(table).where(table.c.name == name))
         connection.execute(insert(table).values(name=name, body=body, added_at=stored(now()), added_by=principal))
         changed += 1

@@ -9,8 +9,8 @@ from typing import Final
 
 from sqlalchemy import Connection, and_, select
 
-from modak.facts import Layout, SeriesKey
-from modak.ingest.table import LAYOUT, UNKNOWN
+from modak.facts import SeriesKey
+from modak.ingest.table import LAYOUT, layout
 from modak.perfmodel.curves import Cell
 from modak.store.chunks import chunks
 from modak.store.schema import results
@@ -37,8 +37,3 @@ def cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Cel
                 found[at].ids.append(identity)
                 found[at].values.append(value)
             yield from found.values()
-
-
-def layout(counts: Sequence[int]) -> Layout:
-    """The layout that a row's columns say, in the order of :data:`modak.ingest.table.LAYOUT`."""
-    return Layout(**{name: count for name, count in zip(LAYOUT, counts, strict=True) if count != UNKNOWN})

@@ -19,7 +19,7 @@ from modak.perfmodel.forms import FORMS, fingerprint
 from modak.store.cells import cells
 from modak.store.chunks import chunks
 from modak.store.schema import models, series
-from modak.store.series import COLUMNS, from_row, key_hash, of_same_runs
+from modak.store.series import NUMBERED, from_row, key_hash, of_same_runs
 
 FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint(FORMS)}"
 """The version of the code that fitted a curve, and its forms; curves of another version are fitted again."""
@@ -59,8 +59,7 @@ def read_from(connection: Connection, first: int, most: int) -> tuple[Found, fro
 
     Of the series that are behind, only those are included that are among these or may tell of the same runs as one of them.
     """
-    columns = (series.c.id, *(series.c[name] for name in COLUMNS))
-    chosen = select(*columns).where(series.c.id >= first).order_by(series.c.id).limit(most)
+    chosen = select(*NUMBERED).where(series.c.id >= first).order_by(series.c.id).limit(most)
     keys = {row.id: from_row(row) for row in connection.execute(chosen)}
     behind = _stale_among(connection, keys.values())
     return _found(connection, _bodies().where(models.c.series_id.in_(keys)), behind), frozenset(keys)
@@ -86,16 +85,16 @@ def newest(found: Found) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:
     return tuple(sorted(curves, key=itemgetter(0))), fitted
 
 
-_BEHIND: Final = or_(series.c.fitted.is_(None), series.c.fitted != series.c.changed, series.c.fitted_by != FITTED_BY)
+BEHIND: Final = or_(series.c.fitted.is_(None), series.c.fitted != series.c.changed, series.c.fitted_by != FITTED_BY)
+"""Series whose results changed since they were fitted, or that another version fitted."""
 
 
 def stale(connection: Connection, application: str | None = None) -> dict[int, tuple[SeriesKey, int]]:
-    """Series whose results changed since they were fitted, or that another version fitted, with their count of changes.
+    """Series that are :data:`BEHIND`, with their count of changes.
 
     Series that may tell of the same runs are included: which of them are fitted together may have changed, too.
     """
-    columns = (series.c.id, series.c.changed, *(series.c[name] for name in COLUMNS))
-    chosen = select(*columns).where(_BEHIND)
+    chosen = select(*NUMBERED).add_columns(series.c.changed).where(BEHIND)
     chosen = chosen if application is None else chosen.where(series.c.application == application)
     changed = {row.id: (from_row(row), row.changed) for row in connection.execute(chosen)}
     if not changed:
@@ -106,7 +105,7 @@ def stale(connection: Connection, application: str | None = None) -> dict[int, t
 def _stale_among(connection: Connection, keys: Collection[SeriesKey]) -> dict[int, tuple[SeriesKey, int]]:
     """The same for one of :func:`chunks` of series and those of the same runs: few are read, also if tens of thousands are behind."""
     names = {key.application for key in keys}
-    behind = set(connection.scalars(select(series.c.id).where(_BEHIND, series.c.application.in_(names))))
+    behind = set(connection.scalars(select(series.c.id).where(BEHIND, series.c.application.in_(names))))
     if not behind:
         return {}
     related = of_same_runs(connection, keys)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, and_, case, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, case, insert, select, update
 
 from modak.errors import NotFound
+from modak.store.plans import unexpired
 from modak.store.schema import api_keys, plans, result_tokens
 from modak.store.times import instant, now, stored
 
@@ -70,7 +71,7 @@ def revoke(connection: Connection, identity: str) -> bool:
     if connection.execute(living.values(revoked_at=stored(now()))).rowcount:
         return True
     if connection.execute(select(api_keys.c.id).where(api_keys.c.id == identity)).first() is None:
-        raise NotFound(f"no key {identity[:40]!a}", field="id")
+        raise NotFound(f"no token has the id {identity[:40]!a}", field="id")
     return False
 
 
@@ -81,9 +82,8 @@ def allow_result(connection: Connection, digest: str, plan_id: str, principal: s
     """
     moment = now()
     until = moment + timedelta(days=RESULT_DAYS)
-    living = and_(plans.c.id == plan_id, or_(plans.c.expires_at.is_(None), plans.c.expires_at >= stored(moment)))
     kept = case((plans.c.expires_at < stored(until), stored(until)), else_=plans.c.expires_at)
-    if not connection.execute(update(plans).where(living).values(expires_at=kept)).rowcount:
+    if not connection.execute(update(plans).where(plans.c.id == plan_id, unexpired()).values(expires_at=kept)).rowcount:
         raise NotFound(f"no plan {plan_id[:80]!a}; plans expire", field="id")
     times = {"created_at": stored(moment), "expires_at": stored(until)}
     connection.execute(insert(result_tokens).values(hash=digest, plan_id=plan_id, principal=principal, **times))

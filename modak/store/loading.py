@@ -26,10 +26,11 @@ from modak.results.metrics import misnamed
 from modak.store import catalogue, replacing, suspects, versions
 from modak.store.chunks import chunks
 from modak.store.schema import ONCE, loads, models, results, series, texts
-from modak.store.series import COLUMNS, from_row, ids, label, of_same_runs
+from modak.store.series import by_number, ids, label, of_same_runs
 from modak.store.staging import Staged
 from modak.store.times import instant, now, stored
 from modak.store.values import FileReport, LoadReport
+from modak.text.amounts import counted
 
 SHOWN: Final = 100
 """Most suspicious rows, and most series, that a report lists."""
@@ -93,7 +94,10 @@ def load(
         else:
             _load_file(connection, each, each.batches, principal, found, replace=replace)
     touched = _mark_touched(connection, found) if found.new or found.replaced else {}
-    found.suspicious += suspects.note(connection, touched, found.highest, found.load_ids) if found.new else []
+    reviewed = suspects.review(connection, touched)
+    found.suspicious += reviewed.doubted
+    if reviewed.lifted:
+        found.notes.append(f"no longer suspicious beside the new results, and used by the models: {counted(reviewed.lifted, 'result')}")
     known_systems = catalogue.read(connection, System, sound=True)  # for notes only
     return LoadReport(
         version=found.version,
@@ -268,8 +272,7 @@ def _mark_touched(connection: Connection, done: _Done) -> dict[int, SeriesKey]:
     got = select(results.c.series_id).where(results.c.id > done.highest, results.c.load_id.in_(done.load_ids)).distinct()
     for here in (series.c.id.in_(got), *(series.c.id.in_(part) for part in chunks(sorted(done.changed)))):
         connection.execute(update(series).where(here).values(changed=done.number))
-    chosen = select(series.c.id, *(series.c[name] for name in COLUMNS)).where(series.c.changed == done.number).order_by(series.c.id)
-    return {row.id: from_row(row) for row in connection.execute(chosen)}
+    return by_number(connection, series.c.changed == done.number)
 
 
 def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -13,7 +14,7 @@ from modak.store.engine import OUT_OF_REACH, connect, reading, shown, supported,
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD: Final = "0005"
+HEAD: Final = "0006"
 """The newest migration, so that opening a database need not read the folder; a test compares it."""
 
 State = Literal["empty", "current", "older", "foreign"]
@@ -43,14 +44,15 @@ def state(connection: Connection) -> State:
 
 def refuse(found: State, name: str) -> None:
     """Raise :class:`modak.errors.Unavailable` unless the database can be used as it is."""
-    if found == "empty":
-        raise Unavailable(f"the database {name} is empty; 'modak db upgrade' creates the tables", told=OUT_OF_REACH)
-    if found == "older":
-        why = "was made by an older MODAK; 'modak db upgrade' brings it up to date (make a backup first)"
-        raise Unavailable(f"the database {name} {why}", told=OUT_OF_REACH)
-    if found == "foreign":
-        why = "was made by a newer MODAK or by another program; nothing was changed"
-        raise Unavailable(f"the database {name} {why}", told=OUT_OF_REACH)
+    if found != "current":
+        raise Unavailable(f"the database {name} {_REFUSED[found]}", told=OUT_OF_REACH)
+
+
+_REFUSED: Final[Mapping[State, str]] = {
+    "empty": "is empty; 'modak db upgrade' creates the tables",
+    "older": "was made by an older MODAK; 'modak db upgrade' brings it up to date (make a backup first)",
+    "foreign": "was made by a newer MODAK or by another program; nothing was changed",
+}
 
 
 def upgrade(url: str, *, fill: bool = True) -> bool:

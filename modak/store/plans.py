@@ -78,7 +78,7 @@ class Plans:
         if waiting := self.spool.find(plan_id):
             return _plan(waiting)
         with reading(self.engine) as connection:
-            row = connection.execute(select(plans).where(plans.c.id == plan_id, _living())).first()
+            row = connection.execute(select(plans).where(plans.c.id == plan_id, unexpired())).first()
         if row is None:
             raise NotFound(f"no plan {plan_id[:80]!a}; plans expire", field="id")
         return _plan(row._mapping)
@@ -86,7 +86,7 @@ class Plans:
     def newest(self, limit: int) -> tuple[StoredPlan, ...]:
         """The newest plans, the newest first, those that have expired left out."""
         waiting = {row["id"]: _plan(row) for row in self.spool.every()}
-        ids = select(plans.c.id).where(_living()).order_by(plans.c.created_at.desc(), plans.c.id).limit(limit)
+        ids = select(plans.c.id).where(unexpired()).order_by(plans.c.created_at.desc(), plans.c.id).limit(limit)
         chosen = select(plans).where(plans.c.id.in_(ids))  # only their texts are read: those of all plans may be gigabytes
         with reading(self.engine) as connection:
             found = {row.id: _plan(row._mapping) for row in connection.execute(chosen)} | waiting
@@ -111,7 +111,8 @@ def _upsert(dialect: str) -> Executable:
     return upsert
 
 
-def _living() -> ColumnElement[bool]:
+def unexpired() -> ColumnElement[bool]:
+    """Plans that have not expired."""
     return or_(plans.c.expires_at.is_(None), plans.c.expires_at >= stored(now()))
 
 

@@ -12,11 +12,11 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, or_, select
 from modak.errors import RequestError
 from modak.facts import Result, SeriesKey
 from modak.ingest.columns import header
-from modak.ingest.table import LAYOUT, UNKNOWN
+from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
-from modak.store.cells import SERIES_AT_ONCE, layout
+from modak.store.cells import SERIES_AT_ONCE
 from modak.store.schema import REPLACED, loads, results, series, texts
-from modak.store.series import from_row, has_params, matching
+from modak.store.series import by_number, from_row, has_params, matching
 from modak.store.times import instant
 from modak.store.values import Export, Page, Replaced
 from modak.text.numbering import Numbers, spelt_out
@@ -124,7 +124,7 @@ def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit
         raise RequestError(_NO_CURSOR, field="cursor")
     wanted = list(islice(spelt_out(numbers, after=int(cursor or 0)), limit + 1))
     rows = connection.execute(_rows().where(results.c.id.in_(wanted[:limit])).order_by(results.c.id)).all()
-    keys = _keys(connection, {row.series_id for row in rows})
+    keys = by_number(connection, series.c.id.in_({row.series_id for row in rows}))
     return Page(tuple(_value(keys[row.series_id], row) for row in rows), str(wanted[limit - 1]) if len(wanted) > limit else None)
 
 
@@ -140,13 +140,9 @@ def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | N
     with connection.execute(chosen.execution_options(yield_per=PAGE)) as found:
         rows = list(islice((row for row in found if numbers is None or row.series_id in numbers), limit + 1))
     shown = rows[:limit]
-    keys = _keys(connection, {row.series_id for row in shown})
+    keys = by_number(connection, series.c.id.in_({row.series_id for row in shown}))
     items = tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in shown)
     return Page(items, f"{shown[-1].replaced_by}-{shown[-1].id}" if len(rows) > limit else None)
-
-
-def _keys(connection: Connection, numbers: set[int]) -> dict[int, SeriesKey]:
-    return {row.id: from_row(row) for row in connection.execute(matching({}).where(series.c.id.in_(numbers)))}
 
 
 def values(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Result]:

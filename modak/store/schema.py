@@ -136,6 +136,7 @@ results: Final = Table(
     Column("source_id", Integer, ForeignKey("texts.id"), nullable=False),
     Column("suspect_id", Integer, ForeignKey("texts.id"), nullable=False, doc="why its file keeps the row out of fits; 0: it does not"),
     Column("doubt_id", Integer, nullable=False, server_default="0", doc="why loading or somebody doubts it; 0: nobody does (any more)"),
+    Column("by_hand", SmallInteger, nullable=False, server_default="0", doc="1: somebody doubted or confirmed it, and loading does not"),
     Column("replaced_by", Integer, nullable=False, server_default="0", doc="the load whose row took its place; 0: it stands"),
     CheckConstraint("value > 0 AND value < 1e300", name="value"),
 )

@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, insert, select
 
 from modak.facts import SeriesKey
 from modak.perfmodel import merging
@@ -16,6 +16,8 @@ from modak.store.chunks import chunks
 from modak.store.schema import series
 
 COLUMNS: Final = tuple(SeriesKey.model_fields)
+NUMBERED: Final = (series.c.id, *(series.c[name] for name in COLUMNS))
+"""The columns of a series' number and key."""
 
 
 def key_hash(key: SeriesKey) -> str:
@@ -71,8 +73,8 @@ def of_same_runs(connection: Connection, keys: Collection[SeriesKey], skip: Cont
         rows = connection.execute(chosen).all()
         alike = [row.id for row in rows if row.id not in skip and merging.problem(json.loads(row.params)) in problems]
         for numbers in chunks(alike):
-            whole = select(series.c.id, series.c.changed, *(series.c[name] for name in COLUMNS)).where(series.c.id.in_(numbers))
-            known = ((row.id, from_row(row), row.changed) for row in connection.execute(whole.order_by(series.c.id)))
+            whole = select(*NUMBERED).add_columns(series.c.changed).where(series.c.id.in_(numbers)).order_by(series.c.id)
+            known = ((row.id, from_row(row), row.changed) for row in connection.execute(whole))
             found |= {number: (key, changed) for number, key, changed in known if merging.run_key(key) in runs}
     return found
 
@@ -84,8 +86,13 @@ def matching(filters: Mapping[str, str]) -> Select[Any]:
     with :func:`has_params`: databases differ in how they look into JSON.
     """
     check(filters)
-    chosen = select(series.c.id, *(series.c[name] for name in COLUMNS)).order_by(series.c.id)
+    chosen = select(*NUMBERED).order_by(series.c.id)
     return chosen.where(*(series.c[name] == text for name, text in filters.items() if not name.startswith(PARAMETER)))
+
+
+def by_number(connection: Connection, where: ColumnElement[bool]) -> dict[int, SeriesKey]:
+    """The series under a condition, in the order of their numbers."""
+    return {row.id: from_row(row) for row in connection.execute(matching({}).where(where))}
 
 
 def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Select, func, select
 
-from modak.store.curves import FITTED_BY
+from modak.store.curves import BEHIND
 from modak.store.schema import builds, loads, models, series
 from modak.store.times import instant
 
@@ -31,12 +31,11 @@ def state(connection: Connection) -> State:
     def count(query: Select[int]) -> int:
         return connection.execute(query).scalar_one()
 
-    fresh = select(func.count()).select_from(series).where(series.c.fitted == series.c.changed, series.c.fitted_by == FITTED_BY)
-    every = count(select(func.count()).select_from(series))
+    every = select(func.count()).select_from(series)
     newest = connection.execute(select(func.max(loads.c.loaded_at))).scalar()
     return State(
-        series=every,
-        stale_series=every - count(fresh),
+        series=count(every),
+        stale_series=count(every.where(BEHIND)),
         models=count(select(func.count()).select_from(models)),
         newest_load=None if newest is None else instant(newest).timestamp(),
         builds={row[0]: row[1] for row in connection.execute(select(builds.c.state, func.count()).group_by(builds.c.state))},

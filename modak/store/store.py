@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -125,15 +125,10 @@ class Store:
             found = curves.read(connection, application)
         return version, self._newest(found)
 
-    def snapshot(self, application: str | None = None) -> Facts:
-        """All knowledge, and the curves of ``application``, in one consistent view.
-
-        Series that changed since they were fitted are fitted now, and the curves stored for the next time.
-        """
+    def snapshot(self) -> Facts:
+        """All knowledge, without curves, in one consistent view."""
         with reading(self.engine) as connection:
-            found = curves.read(connection, application) if application is not None else None
-            facts = _knowledge(connection)
-        return dataclasses.replace(facts, models=self._newest(found)) if found else facts
+            return _knowledge(connection)
 
     def add(
         self,
@@ -259,11 +254,13 @@ class Store:
 
     def _settle_doubt(self, chosen: Selection, why: str | None, actor: Actor) -> int:
         with writing(self.engine) as connection:
-            count = suspects.settle(connection, chosen, why, lambda: versions.bump(connection, knowledge=False)[0])
-            if count:
+
+            def version() -> int:
                 targets = [f"file {chosen}"] if isinstance(chosen, str) else [str(number) for number in sorted(chosen)]
                 audit.note(connection, actor, "doubt results" if why else "confirm results", targets)
-            return count
+                return versions.bump(connection, knowledge=False)[0]
+
+            return suspects.settle(connection, chosen, why, version)
 
     def results(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page[Result]:
         """A page of results. ``filters`` are exact texts of columns (``application``, ``system``, ``metric``, ``params.NAME``, …)."""
@@ -310,7 +307,7 @@ class Store:
     # --- models
 
     def models(self, application: str | None = None) -> tuple[Curve, ...]:
-        """Curves of one application, or of all, fitted where their results changed."""
+        """Curves of one application, or of all, fitted where their results changed, and stored for the next time."""
         with reading(self.engine) as connection:
             found = curves.read(connection, application)
         return self._newest(found)
@@ -358,11 +355,8 @@ class Store:
         """Store new curves, if that is possible now; otherwise they are fitted again the next time."""
         if not fitted:
             return
-        try:
-            with writing(self.quick_engine, wait=False) as connection:
-                curves.keep(connection, fitted)
-        except Unavailable:
-            return
+        with suppress(Unavailable), writing(self.quick_engine, wait=False) as connection:
+            curves.keep(connection, fitted)
 
     # --- plans and builds
 

@@ -12,7 +12,7 @@ from modak.facts import Result
 from modak.perfmodel.precisions import PRECISIONS
 from modak.store.results import values
 from modak.store.schema import series
-from modak.store.series import COLUMNS, from_row
+from modak.store.series import NUMBERED, from_row
 
 MOST_SERIES: Final = 2_000
 MOST_RESULTS: Final = 10_000
@@ -28,6 +28,6 @@ def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence
         *(series.c.params.like(f'%"build": "{name}"%') for name in builds),
     )
     applications = select(series.c.application).where(with_one).distinct()
-    chosen = select(series.c.id, *(series.c[name] for name in COLUMNS)).where(series.c.application.in_(applications))
-    rows = connection.execute(chosen.order_by(series.c.id.desc()).limit(MOST_SERIES)).all()
+    chosen = select(*NUMBERED).where(series.c.application.in_(applications)).order_by(series.c.id.desc())
+    rows = connection.execute(chosen.limit(MOST_SERIES)).all()
     return tuple(islice(values(connection, {row.id: from_row(row) for row in rows}), MOST_RESULTS)) if rows else ()

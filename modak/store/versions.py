@@ -47,17 +47,17 @@ class VersionWatch:
 
     def version(self) -> str:
         """The version of the data; a change by another process is seen after :data:`FRESH_S`."""
-        now = time.monotonic()
-        if now - self._asked > FRESH_S:
+        moment = time.monotonic()
+        if moment - self._asked > FRESH_S:
             with translated(self._engine):
-                self._known = self._now()
-            self._asked = now
+                self._known = self._newest()
+            self._asked = moment
         return self._known
 
     def _forget(self) -> None:
         self._asked = float("-inf")
 
-    def _now(self) -> str:
+    def _newest(self) -> str:
         if not self.local:
             with self._engine.connect() as connection:
                 return current(connection)

@@ -23,6 +23,8 @@ PATIENCE_S: Final = 900.0
 PAUSE_S: Final = 10.0
 _HERE: Final = re.compile(r"(?P<pid>[0-9]+)(?:@(?P<until>[0-9]+))?:(?P<script>.*)", re.DOTALL)
 """A job on this machine: its process, the time when it is ended (seconds since the epoch), and its script."""
+_OF_THE_ALLOCATION: Final = frozenset({"SLURM_RESTART_COUNT", "SLURM_JOB_DEPENDENCY", "RESTARTED", "LSB_RESTART"})
+"""What these say of the job in which a search runs, the script of a trial would take for itself, and report no result."""
 
 
 class Runner(Protocol):
@@ -66,7 +68,7 @@ class Submitted:
         """Run a command, with retries while the scheduler is out of reach, and after messages that match ``again``."""
         until = time.monotonic() + self.patience_s
         while True:
-            told = _asked(*words)
+            told = _ran(*words)
             if not told.returncode or not any(_says(told, pattern) for pattern in (self.commands.away, again) if pattern):
                 return told
             if time.monotonic() > until:
@@ -96,7 +98,8 @@ class Here:
 
     def start(self, script: Path, limit_s: float | None) -> str:
         """Start it in a process group of its own. The job's identity contains the end of its limit, which a later process needs."""
-        environment = {**os.environ, **({self.submit_dir: str(Path.cwd())} if self.submit_dir else {})}
+        own = {name: value for name, value in os.environ.items() if name not in _OF_THE_ALLOCATION}
+        environment = {**own, **({self.submit_dir: str(Path.cwd())} if self.submit_dir else {})}
         with (script.parent / "output").open("ab") as output:
             child = subprocess.Popen(  # noqa: S603 - our own script
                 ["bash", str(script)],  # noqa: S607 - the shell that is found first is the user's own
@@ -138,7 +141,7 @@ def runner_for(scheduler: str, *, here: bool) -> Runner:
     return Submitted(commands)
 
 
-def _asked(*words: str) -> subprocess.CompletedProcess[str]:
+def _ran(*words: str) -> subprocess.CompletedProcess[str]:
     """Run a command; a file after ``<`` is its standard input. One that does not answer in time fails and says so."""
     command = words[:-2] if "<" in words else words
     try:

@@ -288,7 +288,7 @@ class Search:
     def _left(self, active: Sequence[Trial]) -> float:
         """Node-hours left for further trials, after those that run and the comparison of best and default."""
         trials = self.study.trials()
-        running = sum(Run.read(self.study.place(one.number)).nodes * (one.run.limit_s or 0.0) for one in active) / 3600
+        running = sum(one.run.nodes * (one.run.limit_s or 0.0) for one in active) / 3600
         begun = len([*self.study.folder.glob("confirm-*")])
         kept = max(0, 2 * self.options.confirm - begun) * self._price(trials) / 3600
         return (self.options.budget_node_hours or 0.0) - self.used() - running - kept

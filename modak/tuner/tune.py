@@ -20,7 +20,7 @@ from modak.target import resolve
 from modak.text.grammar import InsidePath
 from modak.tuner.runners import runner_for
 from modak.tuner.search import Search, SearchOptions
-from modak.tuner.study import Study, Trial, opened, put
+from modak.tuner.study import Trial, opened, put
 from modak.tuning.request import aim_of, grid_of, with_space
 from modak.tuning.setting import setting_of
 from modak.tuning.start import starts
@@ -53,23 +53,23 @@ def tune(
     with opened(place, space, identity(base), first) as study:
         search = Search(service, base, facts, space, aim, study, runner, options, say)
         stopped = search.run_trials()
-        return _report(search, study, stopped, [warning.model_dump() for warning in read.warnings])
+        return _report(search, stopped, [warning.model_dump() for warning in read.warnings])
 
 
-def _report(search: Search, study: Study, stopped: str, warnings: list[dict[str, str]]) -> dict[str, Any]:
+def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dict[str, Any]:
     """The report, after best and default setting were run again where they differ."""
-    trials = study.trials()
+    folder, trials = search.study.folder, search.study.trials()
     good = [trial for trial in trials if trial.cost is not None]
     if not good:
-        raise RequestError(f"no trial gave a measurement ({stopped}); their output is in {study.folder}", field=str(study.folder))
+        raise RequestError(f"no trial gave a measurement ({stopped}); their output is in {folder}", field=str(folder))
     best = min(good, key=lambda trial: (trial.cost, trial.number))
     before, after = search.confirmed(best.point) if best.point != search.space.default else ([], [])
     search.stored()
     factor = gain(before, after)
     setting = set_to(search.base, search.space, best.point)
-    (study.folder / "job.sh").write_text(optimise(setting, search.facts).texts.job_script, encoding="utf-8")
+    (folder / "job.sh").write_text(optimise(setting, search.facts).texts.job_script, encoding="utf-8")
     return {
-        "folder": str(study.folder),
+        "folder": str(folder),
         "metric": search.aim.metric,
         "unit": search.aim.unit,
         "better": search.aim.better,
@@ -81,7 +81,7 @@ def _report(search: Search, study: Study, stopped: str, warnings: list[dict[str,
         "gain": asdict(factor) if factor else None,
         "setting": setting_of(setting).model_dump(mode="json"),
         "layout": search.space.of_kind("layout", best.point),
-        "script": str(study.folder / "job.sh"),
+        "script": str(folder / "job.sh"),
         "notes": search.notes,
         "warnings": warnings,
     }

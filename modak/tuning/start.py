@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,6 @@ from modak.dsl import Request
 from modak.errors import ModakError
 from modak.facts import Facts, Result, same_name
 from modak.optimise import decide
-from modak.results.metrics import metric
 from modak.text.amounts import counted
 from modak.tuning.request import Aim
 from modak.tuning.setting import column, shown
@@ -72,9 +71,8 @@ def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) 
     if not known:
         return []
     cost, point = min(known)
-    value = aim.cost(cost)
-    unit = metric(aim.metric, aim.unit).unit
-    return [Start(point, f"the best of {len(known)} earlier results: {aim.metric} {value:.4g} {unit} (basis: measured)")]
+    value = aim.cost(cost)  # the inverse of an inverse
+    return [Start(point, f"the best of {len(known)} earlier results: {aim.metric} {value:.4g} {aim.unit} (basis: measured)")]
 
 
 def _same_place(base: Request, result: Result) -> bool:
@@ -90,12 +88,8 @@ def _point(space: Space, result: Result) -> Point | None:
             if parameter.kind == "layout"
             else result.series.params.get(column(parameter.name))
         )
-        at = _index([shown(value) for value in parameter.values], None if told is None else str(told))
-        if at is None:
+        values = [shown(value) for value in parameter.values]
+        if told is None or str(told) not in values:
             return None
-        indices.append(at)
+        indices.append(values.index(str(told)))
     return tuple(indices)
-
-
-def _index(values: Sequence[str], told: str | None) -> int | None:
-    return values.index(told) if told in values else None

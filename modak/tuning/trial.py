@@ -94,9 +94,9 @@ def identity(base: Request) -> str:
     return json.dumps(parts, sort_keys=True)
 
 
-def limit_of(best_s: float | None) -> float | None:
-    """Seconds after which a trial is ended, from the best time so far; ``None``: the plan's own limit applies."""
-    return None if best_s is None else max(LEAST_LIMIT_S, PATIENCE * best_s)
+def limit_of(best_s: float) -> float:
+    """Seconds after which a trial is ended, from the best time so far."""
+    return max(LEAST_LIMIT_S, PATIENCE * best_s)
 
 
 def _limit(options: JobOptions, limit_s: float | None) -> dict[str, int]:

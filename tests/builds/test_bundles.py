@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from modak.builds.bundle import is_bundle, unpack
-from modak.errors import DataError
+from modak.builds.bundle import is_bundle, pack, unpack
+from modak.errors import DataError, RequestError
+from modak.facts import Image
 
 IMAGE = b"x" * 1000
 ENTRY = {
@@ -44,6 +45,14 @@ def bring(file: Path, folder: Path) -> str:
     image, settle = unpack(file, folder)
     with settle:
         return image.reference
+
+
+def test_a_bundle_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    """Also where not even its folder is one."""
+    image = tmp_path / "x.sif"
+    image.write_bytes(IMAGE)
+    with pytest.raises(RequestError, match=r"cannot be written: Not a directory"):
+        pack(Image.model_validate(ENTRY), image, "", image / "x.tar")
 
 
 def packed(file: Path) -> None:

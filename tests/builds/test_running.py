@@ -17,6 +17,7 @@ from modak.builds.apptainer import Apptainer
 from modak.builds.charliecloud import Charliecloud
 from modak.builds.log import FIRST, LAST, LONGEST_LINE, Log
 from modak.builds.tools import environment
+from modak.builds.verify import place
 
 
 class Stop(Exception):
@@ -29,6 +30,14 @@ def run(folder: Path, script: str, **more: Any) -> tuple[int, str]:
     values = {"heard": told.extend, "watch": lambda: None, "begun": lambda group: None, "limit_s": 60.0, **more}
     status = process.run(["/bin/sh", "-c", script], environment=environment("/bin/sh", folder), folder=folder, **values)
     return status, told.decode()
+
+
+def test_the_place_of_a_run_names_no_other_runtimes_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Singularity's version says nothing about Charliecloud."""
+    (tmp_path / "singularity").write_text("#!/bin/sh\necho singularity version 3.8.7\n")
+    (tmp_path / "singularity").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert ("3.8.7" in place(Apptainer()), "3.8.7" in place(Charliecloud())) == (True, False)
 
 
 def test_both_streams_and_the_status_come_through(tmp_path: Path) -> None:

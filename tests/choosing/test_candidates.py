@@ -25,6 +25,7 @@ TRAINING = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
 SPREAD = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
 
 OPENMP = {"app_type": "hpc", "hpc": {"config": {"parallelisation": "openmp"}, "openmp": {"number_of_threads": 12}}}
+OPENACC = {"app_type": "hpc", "hpc": {"openacc": {}}}
 
 
 def candidates(known: Known, system: str | None = "supermuc-ng", application: str = "nobody-ran-this", **job: Any) -> Candidates:
@@ -361,6 +362,7 @@ def test_the_queue_that_the_request_names_limits_its_nodes(known: Known) -> None
         ("skylake-bronze-1080ti", {"optimisation": SPREAD, "job_options__request_gpus": 2}, (2, 3, 2)),
         ("skylake-bronze-1080ti", {"optimisation": TRAINING}, (1, 3, 1)),
         ("skylake-bronze-1080ti", {"optimisation": TRAINING, "job_options__node_exclusive": True}, (1, 12, 1)),
+        ("skylake-bronze-1080ti", {"application__app_type": "hpc", "optimisation": OPENACC}, (1, 3, 1)),
         (None, {"application__app_type": "mpi", "application__mpi_ranks": 8}, (8, 1, 0)),
     ],
 )

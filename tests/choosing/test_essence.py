@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def known(packaged_database: Path) -> Facts:
     from modak.store import open_store
 
     with open_store(f"sqlite:///{packaged_database}") as store:
-        return prepared(store.snapshot("3dgan"))
+        return prepared(replace(store.snapshot(), models=store.models("3dgan")))
 
 
 def request(path: Path, **application: Any) -> Request:

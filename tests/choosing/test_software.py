@@ -223,7 +223,7 @@ def test_a_version_without_its_last_zero_is_that_version(known: Known) -> None:
         "python3 -m torch.distributed.run --nnodes=1 train.py --lr 1",
         "deepspeed --num_gpus 2 --no_ssh train.py --lr 1",
         "accelerate launch --multi_gpu --num_processes 2 train.py --lr 1",
-        "/opt/python3/bin/torchrun --standalone --nproc_per_node 4 train.py --lr 1",
+        "/usr/local/bin/torchrun --standalone --nproc_per_node 4 train.py --lr 1",
         "torchrun --nnodes=1 -- train.py --lr 1",
         "torchrun --nproc_per_node=${SLURM_GPUS_ON_NODE} train.py --lr 1",
         "torchrun --a-flag-of-tomorrow train.py --lr 1",

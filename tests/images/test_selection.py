@@ -321,6 +321,12 @@ def test_the_runner_up_is_explained() -> None:
     assert all("\n" not in line for line in lines)
 
 
+def test_a_verified_image_is_told_with_its_day() -> None:
+    """Since then it may have changed."""
+    lines = pick([image("docker://a/z:1", verified=date(2026, 1, 2))]).decisions
+    assert "image: verified on 2026-01-02: it ran, and contains what its labels say" in lines
+
+
 SOME = [
     image(f"docker://{source}/tf:{version}-{number}", version=version, source=source, accelerator=accelerator, mpi=mpi, compilers=compilers)
     for number, (version, source, accelerator, mpi, compilers) in enumerate(

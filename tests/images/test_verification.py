@@ -191,10 +191,10 @@ def test_the_version_of_an_mpi_library_is_the_one_that_it_tells() -> None:
 
 
 def test_labels_are_what_was_seen() -> None:
-    """Not what was asked for: another Python, a compiler that does not work, an MPI that nobody spoke of."""
+    """Not what was asked for: another processor, another Python, a compiler that does not work, an MPI that nobody spoke of."""
     checks = {"framework": FINE, "exercise": FINE, "compiler inductor": Check(1)}
-    made = measured({**CLAIMS, "mpi": None}, seen(python="3.11.2", checks=checks, mpi={"mpich": "4.0.2"}))
-    assert (made.python, made.compilers, made.mpi, made.mpi_version) == ("3.11", (), "mpich", "4.0.2")
+    made = measured({**CLAIMS, "mpi": None}, seen(architecture="aarch64", python="3.11.2", checks=checks, mpi={"mpich": "4.0.2"}))
+    assert (made.architecture, made.python, made.compilers, made.mpi, made.mpi_version) == ("aarch64", "3.11", (), "mpich", "4.0.2")
 
 
 def test_an_image_without_its_framework_gets_no_labels() -> None:

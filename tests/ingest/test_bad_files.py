@@ -196,6 +196,7 @@ def _allowed() -> str:
         ('[{"application": "a", "metric": "wall_time", "value": true}]', "r.json:1: column 'value': 'true'"),
         ('[{"application": "a", "metric": "wall_time", "value": [1]}]', "r.json:1: column 'value' contains a list"),
         ('[{"application": "a", "application": "b", "metric": "wall_time", "value": 1}]', "the key 'application' appears twice"),
+        ('[{"application": "a", "params": {"n": 1}, "params.n": 2, "metric": "wall_time", "value": 1}]', "'params.n' is given twice"),
         ('[{"application": "\\ud800", "metric": "wall_time", "value": 1}]', "an unprintable character"),
         ("[1]", "r.json:1: a record is an object"),
         ('[{}, {"value": }]', "r.json:2: not valid JSON"),

@@ -112,6 +112,14 @@ def test_a_performance_log_says_what_the_report_says() -> None:
     }
 
 
+def test_a_run_on_one_host_is_a_run_on_one_node() -> None:
+    """Whatever the host is called; a list of several, which the log abbreviates, is not counted."""
+    text = (DATA / "reframe-4.10.4-solver.log").read_text().replace("|2|null|2|null|", "|2|null|null|null|")
+    for hosts, nodes in (("nid-0001.cluster", 1), ("nid[1-2]", UNKNOWN), ("a1,b2", UNKNOWN)):
+        (batch,) = table(from_bytes(text.replace("|vm|", f"|{hosts}|").encode(), "r")).batches()
+        assert set(batch.numbers["nodes"]) == {nodes}, hosts
+
+
 def test_a_figure_that_missed_its_reference_is_left_out() -> None:
     """From 4.1 on a figure has an outcome of its own."""
     report = json.loads((DATA / "reframe-4.10.4.json").read_text())

@@ -171,9 +171,11 @@ def test_ranks_of_an_image_whose_library_is_not_listed_are_connected_by_its_usua
 INTEL, OPEN = HostMpi(family="intel-mpi", module="intel", pmi="pmi2"), HostMpi(family="openmpi", module="openmpi", pmi="pmix")
 
 
-def solved(libraries: tuple[HostMpi, ...], library: str | None = None, container: str | None = None, **measured: str) -> Answer:
+def solved(
+    libraries: tuple[HostMpi, ...], library: str | None = None, container: str | None = None, scheduler: str = "slurm", **measured: str
+) -> Answer:
     """An MPI program on a system with these libraries, measured there in one layout."""
-    system = GPUS.model_copy(update={"mpi": libraries, "runtimes": (RuntimePolicy(name="apptainer"),)})
+    system = GPUS.model_copy(update={"mpi": libraries, "runtimes": (RuntimePolicy(name="apptainer"),), "scheduler": scheduler})
     series = SeriesKey.model_validate({"application": "solver", "system": "here", "metric": "wall_time", "unit": "s", **measured})
     models = fit([Result(series=series, layout=Layout(nodes=2, ranks_per_node=56, threads_per_rank=1), value=9.0)])
     named = {"parallelisation-mpi": {"library": library} if library else {}}
@@ -220,6 +222,11 @@ def test_an_image_is_started_by_any_listed_library_that_can(library: str | None,
 def test_a_library_that_is_not_listed_is_told_once(measured: dict[str, str]) -> None:
     """Intel MPI runs programs of MPICH, which the request names, or the results as well."""
     assert len([one for one in solved((INTEL,), "mpich", **measured).plan.warnings if "mpich" in one.message]) == 1
+
+
+def test_where_no_library_is_listed_mpirun_is_that_of_the_results() -> None:
+    """Its options are MPICH's, not Open MPI's."""
+    assert "mpirun -n 112 -ppn 56 " in solved((), scheduler="pbspro", mpi="mpich 3.3").texts.job_script
 
 
 def test_a_library_that_is_not_listed_is_told_where_results_name_none() -> None:

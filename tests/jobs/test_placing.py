@@ -109,6 +109,13 @@ def test_a_class_without_a_path_is_not_among_the_known_ones() -> None:
     assert any(warning.message.endswith("known: default-common, default-high, default-ssd") for warning in plan.warnings)
 
 
+def test_a_place_that_each_user_has_in_a_variable_is_read_by_the_script() -> None:
+    """Where the script runs."""
+    scratch = FileSystem(name="scratch", kind="gpfs", storage_class="default-common", path_variable="SCRATCH")
+    _, texts = planned(places=(scratch,), executable="python3 train.py --data ${MODAK_STORAGE}")
+    assert storage_of(texts) == '"${SCRATCH:?}"'
+
+
 @pytest.mark.parametrize(
     ("wants", "place", "stripes"), [("default-high", "/work/modak-", "setstripe -c 4 "), ("default-ssd", "/disk/modak-", "")]
 )

@@ -21,3 +21,18 @@ def test_what_follows_the_options_of_a_launcher_is_the_program(command: str, pro
     found = without_starter(words.parse(command), "torchrun")
     assert found
     assert words.line(found[0]) == program
+
+
+@pytest.mark.parametrize(
+    ("command", "python"),
+    [
+        ("${HOME}/venv/bin/torchrun train.py", '"${HOME:?}"/venv/bin/python3'),
+        ("/opt/conda/bin/accelerate launch train.py", "/opt/conda/bin/python3"),
+        ("${HOME}/.local/bin/torchrun train.py", "python3"),
+    ],
+)
+def test_a_launcher_by_its_path_stands_for_the_python_beside_it(command: str, python: str) -> None:
+    """The torchrun of PATH may be that of another environment."""
+    found = without_starter(words.parse(command), "accelerate" if "accelerate" in command else "torchrun")
+    assert found
+    assert words.shell(found[0][0]) == python

@@ -61,6 +61,20 @@ def test_ranks_within_one_node_scale_over_ranks() -> None:
     assert (found.scale, found.sizes) == ("ranks", (1.0, 2.0, 4.0, 8.0))
 
 
+def test_threads_beyond_those_that_gained_nothing_gain_nothing() -> None:
+    """One rank on one node: from 4 threads on, more of them take as long."""
+    times = {1: 63.0, 2: 39.0, 4: 30.0, 8: 29.0, 16: 29.0}
+    found = fit([result(1, value, ranks_per_node=1, threads_per_rank=threads) for threads, value in times.items()])
+    assert predict(found, Question({}, Layout(ranks_per_node=1, threads_per_rank=32)), [1]).value[0] == pytest.approx(29, rel=0.1)
+
+
+def test_threads_of_a_run_on_several_nodes_are_layouts() -> None:
+    """Other threads on one of these nodes scale over nodes as the usual ones do."""
+    measured = ((1, 4), (2, 4), (1, 8), (1, 2))
+    found = fit([result(nodes, 80 / nodes / threads, ranks_per_node=2, threads_per_rank=threads) for nodes, threads in measured])
+    assert {curve.scale for curve in found} == {"nodes"}
+
+
 def test_throughput_becomes_seconds_a_sample() -> None:
     """Costs are time-like whatever was measured."""
     (found,) = fit([result(1, 200.0, metric="throughput", unit="samples/s")])

@@ -453,6 +453,13 @@ def test_a_row_of_another_length_is_scaled(epochs: str, reaches: str) -> None:
     assert [end for end, more in wider.items() if more > 1e-9] == [reaches]
 
 
+def test_whole_runs_of_unknown_length_are_of_another_run() -> None:
+    """They answer where there is nothing else, in doubt."""
+    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 4, "ranks_per_node": 4, "params.epochs": "20"}
+    (row,) = predict_rows([asked], {"app": curves()})
+    assert (row["basis"], row["predicted"]) == ("transferred", pytest.approx(25))
+
+
 def test_a_whole_run_of_epochs_that_were_measured_takes_these() -> None:
     """Whole runs join the times of their epochs, and are asked about as before."""
     epoch = curves(metric="epoch_time")

@@ -47,6 +47,13 @@ def test_an_unlike_series_has_little_say() -> None:
     assert moved[1] < moved[0]
 
 
+def test_relatives_do_not_mix() -> None:
+    """Relatives with other sizes, also with one, are the same kin together as each by itself."""
+    short = Series((1.0, 2.0, 3.0, 8.0), (1.0, 0.5, 0.4, 0.2))
+    several = [*(Series(SIZES[k:], KNEE[k:]) for k in range(4)), Series((2.0,), (0.7,)), Series((1.0, 6.0, 40.0), (1.0, 0.2, 0.1))]
+    assert set(compare(short, several)) == {kin for one in several for kin in compare(short, [one])}
+
+
 def test_without_relatives_nothing_changes() -> None:
     """No relatives, or none with a common size: the forecast is the series' own."""
     short = Series(SIZES[:3], KNEE[:3])

@@ -49,6 +49,10 @@ from modak.results.metrics import METRICS, metric, misnamed, parse_amount, parse
         ("link", 2.0, "MB/sec", 2e6),
         ("performance", 2.0, "GFlop/sec", 2e9),
         ("bfs", 2.0, "GTEPS", 2e9),
+        ("generation", 2.0, "ktok/s", 2e3),
+        ("serving", 2.0, "req/s", 2.0),
+        ("vibe", 2.0, "Mzone-cycles/s", 2e6),
+        ("solve", 2.0, "MDoF/s", 2e6),
     ],
 )
 def test_values_become_base_units(name: str, value: float, unit: str | None, base: float) -> None:

@@ -10,7 +10,7 @@ from modak.results.suspicion import Cell, doubts, middle, outlier
 
 def cells(costs: dict[int, float], **more: int) -> list[Cell]:
     """Cells by number of nodes, each with one value."""
-    return [Cell(Layout(nodes=nodes, **more), cost, cost) for nodes, cost in costs.items()]
+    return [Cell(Layout(nodes=nodes, **more), cost, (cost, cost)) for nodes, cost in costs.items()]
 
 
 @pytest.mark.parametrize("slip", [1000, 1e-3, 1e6, 3600])
@@ -43,10 +43,12 @@ def test_a_part_in_another_unit_is_doubted() -> None:
     assert list(doubts(cells({1: 97.3, 2: 48_650}), scales=True)) == [0, 1]
 
 
-def test_what_is_settled_is_believed() -> None:
-    """New sizes in another unit are doubted beside older ones, however many they are."""
-    old = [Cell(Layout(nodes=nodes), 97.3 / nodes, settled=True) for nodes in (1, 2)]
-    assert list(doubts([*old, *cells({nodes: 97_300 / nodes for nodes in (4, 8, 16)})], scales=True)) == [2, 3, 4]
+def test_what_is_confirmed_is_believed() -> None:
+    """It and the sizes on its side of a break, however few they are; the larger part is not doubted for that."""
+    costs = {nodes: 97.3 / nodes * (1000 if nodes > 4 else 1) for nodes in (1, 2, 4, 8, 16)}
+    said = Cell(Layout(nodes=16), costs.pop(16), confirmed=True)
+    assert list(doubts(cells(costs), scales=True)) == [3]
+    assert list(doubts([*cells(costs), said], scales=True)) == []
 
 
 @pytest.mark.parametrize("slip", [1000, 1e-3])
@@ -55,6 +57,11 @@ def test_a_doubt_is_of_the_value_that_people_see(slip: float) -> None:
     values = {nodes: 97.3 * nodes * (slip if nodes == 4 else 1) for nodes in (1, 2, 4, 8, 16)}
     (reason,) = doubts(cells({nodes: 1 / value for nodes, value in values.items()}), scales=True, rate=True).values()
     assert reason.startswith("1/500 of" if slip < 1 else "500 times")
+
+
+def test_two_sizes_are_told_by_the_factor_between_them() -> None:
+    """Not by that to the middle of both."""
+    assert [reason[:9] for reason in doubts(cells({1: 97.3, 2: 48_650}), scales=True).values()] == ["1/500 of ", "500 times"]
 
 
 def test_a_speed_up_that_the_next_size_loses_again_is_doubted() -> None:
@@ -74,6 +81,29 @@ def test_a_copied_value_is_doubted() -> None:
     """The same five digits or more at the next size; a round number may come twice."""
     assert list(doubts(cells({1: 100.125, 2: 51.375, 4: 51.375}), scales=True)) == [2]
     assert doubts(cells({1: 100, 2: 51.3, 4: 51.3}), scales=True) == {}
+
+
+def test_copied_repeats_are_doubted() -> None:
+    """Their middle alone could be the same by chance."""
+    runs = [Cell(Layout(nodes=nodes), 51.4, extent) for nodes, extent in ((1, (51.125, 51.675)), (2, (51.125, 51.675)), (4, (51.3, 51.5)))]
+    assert list(doubts(runs, scales=True)) == [1]
+
+
+@pytest.mark.parametrize("few", [12.5 / 3600, 0.7 / 86_400, 7 / 60, 16 * 2.0**30, 1.3 * 3600])
+def test_a_round_number_is_no_copy_whatever_its_unit_was(few: float) -> None:
+    """12.5 epochs an hour have many digits as epochs a second."""
+    assert doubts(cells({1: 2 * few, 2: few, 4: few}), scales=True) == {}
+
+
+def test_what_does_not_scale_may_be_the_same_at_every_size() -> None:
+    """The memory of a device, the accuracy of a training with a fixed seed."""
+    assert doubts(cells({1: 15_843_721_216, 2: 15_843_721_216}), scales=False) == {}
+
+
+def test_the_order_of_layouts_does_not_matter() -> None:
+    """Of two layouts of one size beside a size with the value of one of them."""
+    runs = [Cell(Layout(nodes=n, ranks_per_node=k), cost, (cost, cost)) for n, k, cost in ((1, 4, 9.1235), (2, 2, 8.7654), (8, 1, 9.1235))]
+    assert doubts(runs, scales=True) == doubts([runs[1], runs[0], runs[2]], scales=True)
 
 
 def test_layouts_of_another_kind_are_no_neighbours() -> None:

@@ -226,7 +226,11 @@ def test_without_a_container_there_is_the_command() -> None:
         (
             "apptainer",
             "y_1.sif",
-            ['apptainer build --fakeroot --force "${MODAK_IMAGE:?}".part d/recipe', 'mv -f -- "${MODAK_IMAGE:?}".part "${MODAK_IMAGE:?}"'],
+            [
+                'MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"',
+                'apptainer build --fakeroot "${MODAK_PART:?}" d/recipe',
+                'mv -f -- "${MODAK_PART:?}" "${MODAK_IMAGE:?}"',
+            ],
         ),
         (
             "charliecloud",
@@ -243,8 +247,9 @@ def test_without_a_container_there_is_the_command() -> None:
             "y_1.sqfs",
             [
                 "ch-image build --force -t y_1.sqfs -f d/recipe d",
-                'ch-convert -i ch-image -o squash y_1.sqfs "${MODAK_IMAGE:?}".part',
-                'mv -f -- "${MODAK_IMAGE:?}".part "${MODAK_IMAGE:?}"',
+                'MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"',
+                'ch-convert -i ch-image -o squash y_1.sqfs "${MODAK_PART:?}"',
+                'mv -f -- "${MODAK_PART:?}" "${MODAK_IMAGE:?}"',
             ],
         ),
     ],

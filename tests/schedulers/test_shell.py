@@ -28,6 +28,12 @@ def test_every_field_that_only_a_scheduler_could_honour_is_warned_about() -> Non
     assert len(fields) == len(set(fields)) == 19
 
 
+def test_a_job_on_several_nodes_is_told_that_none_is_reserved() -> None:
+    """Its launcher has to find them."""
+    (warning,) = Shell().directives(replace(BARE, resources=Resources(nodes=2))).warnings
+    assert warning.message == "a plain shell reserves no nodes: the launcher must find all 2 itself"
+
+
 def test_the_script_starts_where_it_is_started() -> None:
     """There is no submit directory to go to."""
     assert "\ncd " not in render(BARE, "shell").text

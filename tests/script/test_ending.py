@@ -112,7 +112,7 @@ def test_the_time_of_a_chain_of_jobs_is_that_of_all_its_parts(tmp_path: Path, fi
     [
         ("afterany:7", "true", RECORD),
         ("after:7", "exit 3", RECORD),
-        ("afterany:6", "exit 3", RECORD),
+        ("afterok:6", "exit 3", RECORD),
         ("afterany:7", "exit 3", RECORD | {"nodes": 2}),
         ("afterok:7", "true", {}),
     ],
@@ -121,11 +121,55 @@ def test_a_job_that_continues_no_run_has_its_own_time(tmp_path: Path, dependency
     """It waits for a run that finished, or for the start of one, or for another job, or for one of another program or layout."""
     signal = Signal("USR1", 120)
     for number, command, has in ((7, f"sleep 0.3; {first}", record), (8, "sleep 0.1", RECORD)):
-        attributes = replace(JOB.attributes, dependency=dependency, signal=signal)
+        attributes = replace(JOB.attributes, dependency=dependency if number == 8 else None, signal=signal)
         job = replace(JOB, command=("bash", "-c", command), attributes=attributes, report=Report(has))
         ran(render(job, "slurm").text, tmp_path, SLURM_JOB_ID=str(number), SLURM_SUBMIT_DIR=str(tmp_path))
     last = result(tmp_path, "modak-result-8.json")
     assert last["results"][0]["value"] == last["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("dependency", "more", "variables"),
+    [
+        ("afterany:6", {}, {}),
+        ("singleton", {"signal": Signal("USR1", 120)}, {}),
+        ("afterany:7", {}, {"SLURM_RESTART_COUNT": "1"}),
+        ("afterok:7", {}, {"SLURM_RESTART_COUNT": "1"}),
+        ("afterany:7", {"array": "1-2"}, {"SLURM_ARRAY_TASK_ID": "1"}),
+    ],
+)
+def test_a_chain_of_which_a_part_is_not_known_reports_no_time(
+    tmp_path: Path, dependency: str, more: dict[str, Any], variables: dict[str, str]
+) -> None:
+    """The job before was killed and left no file, or is not named, or was requeued, or was one of an array."""
+    job = replace(JOB, report=Report(RECORD), attributes=replace(JOB.attributes, **more))
+    for number, command, after, has in ((7, "exit 3", None, variables), (8, "sleep 0.1", dependency, {})):
+        each = replace(job, command=("bash", "-c", command), attributes=replace(job.attributes, dependency=after))
+        ran(render(each, "slurm").text, tmp_path, SLURM_JOB_ID=str(number), SLURM_SUBMIT_DIR=str(tmp_path), **has)
+    last = result(tmp_path, "modak-result-8*.json")
+    assert (last["exit_status"], last["earlier"], last["results"]) == (0, None, [])
+
+
+def test_a_chain_is_one_too_if_sbatch_is_told_of_it(tmp_path: Path) -> None:
+    """The same script, submitted again and again: the number of a job is known after its submission only."""
+    job = replace(JOB, command=("bash", "-c", "sleep 0.2; test -e done"), attributes=replace(JOB.attributes, signal=Signal("USR1", 120)))
+    text = render(job, "slurm").text
+    ran(text, tmp_path, SLURM_JOB_ID="7", SLURM_SUBMIT_DIR=str(tmp_path))
+    (tmp_path / "done").touch()
+    ran(text, tmp_path, SLURM_JOB_ID="8", SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_DEPENDENCY="afterany:7")
+    first, last = (result(tmp_path, f"modak-result-{number}.json") for number in (7, 8))
+    assert last["results"][0]["value"] == pytest.approx(first["seconds"] + last["seconds"])
+
+
+def test_a_part_that_ends_by_itself_is_none_of_the_whole_run_if_post_execution_fails(tmp_path: Path) -> None:
+    """Which may look for the mark of a finished run: the time is counted in the job that finishes it."""
+    job = replace(JOB, command=("sleep", "0.2"), post=("test", "-e", "done"), report=Report(RECORD))
+    for number, after in ((7, None), (8, "afternotok:7")):
+        part = replace(job, attributes=replace(job.attributes, dependency=after))
+        ran(render(part, "slurm").text, tmp_path, SLURM_JOB_ID=str(number), SLURM_SUBMIT_DIR=str(tmp_path))
+        (tmp_path / "done").touch()
+    first, last = (result(tmp_path, f"modak-result-{number}.json") for number in (7, 8))
+    assert (first["results"], last["earlier"]) == ([], first["seconds"])
 
 
 def test_a_signal_that_comes_again_does_not_cut_the_report_short(tmp_path: Path) -> None:
@@ -140,13 +184,23 @@ def test_a_signal_that_comes_again_does_not_cut_the_report_short(tmp_path: Path)
 
 @pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
 def test_a_node_without_room_costs_the_metric_and_not_the_job(tmp_path: Path, signal: Signal | None) -> None:
-    """The copy of the output that the metric is read from cannot be finished: what half of it says is no result."""
-    stub(tmp_path, "tee", '/usr/bin/tee "$@"; exit 1')
-    job = replace(JOB, attributes=replace(JOB.attributes, signal=signal), post=parse("touch after"))
+    """The line that the metric is read from cannot be kept: the run's output goes on, however much it is."""
+    stub(tmp_path, "tail", "exit 1")
+    command = ("bash", "-c", "set -o pipefail; seq -f 'rate: %g' 100000")
+    job = replace(JOB, command=command, attributes=replace(JOB.attributes, signal=signal), post=parse("touch after"))
     done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
-    assert (done.returncode, done.stdout) == (0, "rate: 5\nrate: 1.5e2 cells\n"), done.stderr
+    assert (done.returncode, done.stdout[-13:]) == (0, "rate: 100000\n"), done.stderr
     assert (tmp_path / "after").exists()
     assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time"]
+
+
+def test_the_output_takes_no_room_on_the_node(tmp_path: Path) -> None:
+    """Its temporary directory may be memory of the job, and holds the job's own data."""
+    (tmp_path / "node").mkdir()
+    job = replace(JOB, command=("bash", "-c", "seq 200000; sleep 0.3; echo rate: $(du -sk node | cut -f 1)"))
+    done = ran(render(job, "shell").text, tmp_path, TMPDIR=f"{tmp_path}/node")
+    assert (done.returncode, list((tmp_path / "node").iterdir())) == (0, []), done.stderr
+    assert result(tmp_path)["results"][1]["value"] < 100
 
 
 def test_where_the_node_has_no_place_the_copy_lies_with_the_job(tmp_path: Path) -> None:
@@ -197,11 +251,19 @@ def test_an_array_that_is_left_out_leaves_no_index_in_the_name(tmp_path: Path) -
     assert result(tmp_path, "modak-result-77.json")["job"] == "77"
 
 
-@pytest.mark.parametrize(("restarts", "metrics"), [({}, ["wall_time"]), ({"SLURM_RESTART_COUNT": "1"}, [])])
-def test_a_requeued_job_reports_no_time(tmp_path: Path, restarts: dict[str, str], metrics: list[str]) -> None:
-    """It may have continued from a checkpoint: the time of a part is not that of the run."""
-    text = render(replace(JOB, attributes=replace(JOB.attributes, requeue=True)), "slurm").text
-    assert ran(text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="77", **restarts).returncode == 0
+@pytest.mark.parametrize(
+    ("scheduler", "restarts", "metrics"),
+    [
+        ("slurm", {}, ["wall_time"]),
+        ("slurm", {"SLURM_RESTART_COUNT": "1"}, []),
+        ("gridengine", {"RESTARTED": "1"}, []),
+        ("lsf", {"LSB_RESTART": "Y"}, []),
+    ],
+)
+def test_a_requeued_job_reports_no_time(tmp_path: Path, scheduler: str, restarts: dict[str, str], metrics: list[str]) -> None:
+    """It may have continued from a checkpoint: the time of a part is not that of the run. Slurm requeues jobs unasked."""
+    here = {"SLURM_SUBMIT_DIR": str(tmp_path), "SGE_O_WORKDIR": str(tmp_path), "LS_SUBCWD": str(tmp_path), "SLURM_JOB_ID": "77"}
+    assert ran(render(JOB, scheduler).text, tmp_path, **here, **restarts).returncode == 0
     assert [row["metric"] for row in result(tmp_path)["results"]][:1] == metrics
 
 
@@ -265,9 +327,10 @@ def test_the_result_is_sent_with_a_token_from_the_environment_or_a_file(tmp_path
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1", "file:///etc/passwd", "nonsense", ""])
 def test_a_server_that_cannot_be_reached_fails_nothing(tmp_path: Path, address: str) -> None:
-    """Nor does one that is none."""
+    """Nor does one that is none. A line says where the result is."""
     done = ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address)
-    assert (done.returncode, done.stderr) == (0, "")
+    (file,) = tmp_path.glob("modak-result-*")
+    assert (done.returncode, done.stderr) == (0, f"modak: the result could not be sent; it is in {file.name}\n" if address else "")
 
 
 def test_a_server_that_refuses_fails_nothing(tmp_path: Path) -> None:
@@ -506,6 +569,39 @@ def test_a_failed_run_leaves_its_results_too(tmp_path: Path) -> None:
     job, disk = staged(tmp_path, "bash -c 'echo 2 >\"$1/b\"; exit 4' - ${MODAK_SCRATCH}")
     done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
     assert (done.returncode, (tmp_path / "results/b").read_text(), list(disk.iterdir())) == (4, "2\n", [])
+
+
+def test_what_is_missing_keeps_no_other_result_back(tmp_path: Path) -> None:
+    """A run that was stopped may have written its checkpoint and not its model."""
+    job, disk = staged(tmp_path, "touch ${MODAK_SCRATCH}/b")
+    both = replace(job, staging=replace(job.staging or Staging(), out=(Copy("results/a", "a"), Copy("results/b", "b"))))
+    done = ran(render(both, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, (tmp_path / "results/b").exists(), len(list(disk.iterdir()))) == (80, True, 1)
+
+
+def test_data_that_cannot_be_copied_in_leave_nothing(tmp_path: Path) -> None:
+    """No run, no results: the copies that were made are removed, and nothing is said of results."""
+    job, disk = staged(tmp_path, "true", into=(Copy("my data", "in"), Copy("nowhere", "x")))
+    done = ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk))
+    assert (done.returncode, list(disk.iterdir()), "kept" in done.stderr) == (80, [], False)
+
+
+def test_results_are_copied_out_before_anything_is_sent(tmp_path: Path) -> None:
+    """A service that does not answer takes 20 seconds, and Slurm kills the script half a minute after the time limit."""
+    job, disk = staged(tmp_path, "bash -c 'echo 2 >\"$1/b\"; exit 4' - ${MODAK_SCRATCH}")
+    stub(tmp_path, "curl", "cp results/b sent")
+    job = replace(job, plan_id=JOB.plan_id, report=JOB.report)
+    assert ran(render(job, "shell").text, tmp_path, SCRATCH=str(disk), MODAK_SERVER="http://127.0.0.1:9").returncode == 4
+    assert (tmp_path / "sent").exists()
+
+
+def test_a_job_that_slurm_ends_removes_its_directory_on_the_first_node(tmp_path: Path) -> None:
+    """``srun`` reaches no node any more."""
+    job, disk = staged(tmp_path, "touch ${MODAK_SCRATCH}/b", shared=False)
+    stub(tmp_path, "srun", 'while [[ $1 == -* ]]; do shift; done; test "$1" != rm && exec "$@"')
+    text = render(replace(job, resources=Resources(nodes=2), launcher="srun", preflight=False), "slurm").text
+    done = ran(text, tmp_path, SCRATCH=str(disk), SLURM_JOB_NUM_NODES="2", SLURM_SUBMIT_DIR=str(tmp_path))
+    assert (done.returncode, list(disk.iterdir())) == (0, []), done.stderr
 
 
 def test_what_cannot_be_copied_out_is_not_removed(tmp_path: Path) -> None:

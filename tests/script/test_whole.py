@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from modak import plugins
 from modak.dsl import JobOptions
 from modak.errors import Conflict, RequestError, UnknownName
-from modak.jobs.spec import Attributes, BuildSpec, JobSpec, Resources, RuleText, Signal
+from modak.jobs.spec import Attributes, BuildSpec, Copy, JobSpec, Resources, RuleText, Signal, Staging
 from modak.schedulers.header import FIELDS
 from modak.script import bash, surroundings
 from modak.script import gate as scriptgate
@@ -506,10 +506,11 @@ def test_the_storage_is_known_to_ranks_on_every_node() -> None:
     assert " -x MODAK_STORAGE " in render(job, "torque").text
 
 
-@pytest.mark.parametrize("field", ["command", "checkpoint"])
+@pytest.mark.parametrize("field", ["command", "checkpoint", "staging"])
 def test_a_variable_that_the_site_keeps_out_of_jobs_is_warned_about(field: str) -> None:
-    """A command uses it, the site starts jobs with an empty environment, and nobody asked for it."""
-    changes: dict[str, Any] = {field: words.parse("python3 ${WORKSPACE_DIR}/x.py")}
+    """A command or a path uses it, the site starts jobs with an empty environment, and nobody asked for it."""
+    used = words.parse("python3 ${WORKSPACE_DIR}/x.py")
+    changes: dict[str, Any] = {field: Staging(into=(Copy(used[1], "x"),)) if field == "staging" else used}
     job = replace(GAN, **changes)
     assert [w.field for w in render(job, "slurm").warnings] == ["job_options.copy_environment_variable"]
     asked = replace(job, attributes=replace(job.attributes, copy_variables=("WORKSPACE_DIR",)))
@@ -554,10 +555,18 @@ def test_a_build_on_nodes_without_internet_is_warned_about() -> None:
 )
 def test_a_recipe_reaches_its_file_as_it_is(tmp_path: Path, text: str) -> None:
     """Nothing in it means anything to the shell."""
-    stub(tmp_path, "apptainer", 'touch "$4"')
+    stub(tmp_path, "apptainer", 'touch "$3"')
     done = ran(render_build(replace(TORCH, system=None), BuildSpec(definition=text), "shell").text, tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "modak-build/recipe").read_text() == (text if text.endswith("\n") else text + "\n")
+
+
+def test_two_builds_at_once_write_to_two_files(tmp_path: Path) -> None:
+    """One would otherwise give the other's half-written file the image's name."""
+    stub(tmp_path, "apptainer", 'touch "$3"; echo "$3" >>names')
+    text = render_build(replace(TORCH, system=None), BuildSpec(definition="FROM x"), "shell").text
+    assert [ran(text, tmp_path).returncode for _ in range(2)] == [0, 0]
+    assert len(set((tmp_path / "names").read_text().split())) == 2
 
 
 def test_a_build_command_runs_in_the_sources_with_the_number_of_processes(tmp_path: Path) -> None:

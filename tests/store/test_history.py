@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from sqlalchemy import text
 
@@ -10,10 +12,15 @@ from modak.errors import NotFound, RequestError
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import connect, supported, writing
-from modak.text.numbering import shortened
+from modak.text.numbering import Selection, shortened
 from tests.store.tables import HEADER, ME, ROWS, csv_table
 
 LINE = "3dgan,clic,supermuc-ng,4,4,12,epoch_time,{},s,1,2025-03-01T12:00:00+01:00,table 1,\n"
+
+
+def line(value: float, nodes: int = 4, repeat: int = 1) -> str:
+    """A row of the same series."""
+    return LINE.format(value).replace(",4,4,12,", f",{nodes},4,12,").replace("s,1,", f"s,{repeat},")
 
 
 def values(store: Store) -> list[float]:
@@ -138,6 +145,49 @@ def test_numbers_that_no_result_has_change_nothing(store: Store) -> None:
     assert not any(result.suspect for result in store.results_of("3dgan"))
 
 
+def test_doubts_do_not_depend_on_how_the_rows_came(store: Store) -> None:
+    """A slip of one run, of a whole size, of half a table, a spike and a copy: at once, or in any order and any parts."""
+    runs = [(nodes, repeat) for nodes in (1, 2, 4, 8, 16, 32) for repeat in (1, 2)]
+    slips, part = {(8, 1): 1000.0, (16, 1): 1000.0, (16, 2): 1000.0}, dict.fromkeys(runs[6:], 1000.0)
+    spike, copy = {(8, 1): 0.2, (8, 2): 0.2}, {(16, 1): 2.0, (16, 2): 2.0}
+    chance = random.Random(3)  # noqa: S311 - data, not secrets
+    for number, wrong in enumerate((slips, part, spike, copy)):
+        lines = [line(97.125 / run[0] * wrong.get(run, 1), *run) for run in runs]
+        seen = []
+        for parts in (1, 12, 4, 2):
+            name = f"a{number}-{parts}"
+            order = [each.replace("3dgan", name) for each in chance.sample(lines, len(lines))]
+            for first in range(parts):
+                store.load([csv_table(HEADER + "".join(order[first::parts]))], ME)
+            found = store.results_of(name)
+            assert len(found) == len(lines)
+            seen.append({(result.layout.nodes, result.repeat, result.suspect) for result in found if result.suspect})
+        assert seen[0]
+        assert all(each == seen[0] for each in seen)
+
+
+def test_a_doubt_is_lifted_when_the_other_runs_agree(store: Store) -> None:
+    """Of two sizes either may be the one in the wrong unit; the third tells, and the report says what changed."""
+    assert store.load([csv_table(HEADER + line(97_000, 1), "one.csv")], ME).suspicious_count == 0
+    assert [told[:7] for told in store.load([csv_table(HEADER + line(48.5, 2), "two.csv")], ME).suspicious] == ["one.csv", "two.csv"]
+    report = store.load([csv_table(HEADER + line(24.5, 4))], ME)
+    assert (report.suspicious, report.notes[0][:20], report.notes[0][-8:]) == ((), "no longer suspicious", "1 result")
+    assert [result.value for result in store.results_of("3dgan") if result.suspect] == [97_000]
+
+
+def test_what_somebody_said_of_a_row_stays(store: Store) -> None:
+    """A confirmed slip stays in the models, a row that was doubted by hand stays out of them, whatever is loaded beside them."""
+    store.load([csv_table(ROWS)], ME)
+    report = store.load([csv_table(HEADER + line(940_000, 64))], ME)
+    assert report.suspicious_count == 1
+    assert (store.confirm([9], ME), store.doubt([1], "throttled", ME), store.confirm([2], ME)) == (1, 1, 0)
+    store.load([csv_table(HEADER + line(3806.5 / 128, 128))], ME)
+    for repeat in (3, 4, 5):
+        store.load([csv_table(HEADER + line(3806.5 / 4 * 1000 + repeat, 4, repeat))], ME)
+    doubted = {result.id: result.suspect or "" for result in store.results_of("3dgan")}
+    assert (doubted[1], doubted[2], doubted[9]) == ("throttled", "", "")
+
+
 def test_a_whole_size_in_the_wrong_unit_is_flagged(store: Store) -> None:
     """All repeats of a size a thousand times too large, in the same file as the others: they, and no others."""
     slipped = "".join(LINE.format(3806.5 / 64 * 1000 + k).replace(",4,4,12", ",64,4,12").replace(",1,2025", f",{k},2025") for k in (1, 2))
@@ -175,6 +225,25 @@ def test_the_rows_behind_a_plan_come_in_pages(store: Store) -> None:
     assert seen == [[1, 2], [3, 5], [7, 8]]
     with pytest.raises(RequestError, match="cursor"):
         store.numbered((1,), "1-2")
+
+
+@pytest.mark.parametrize("chosen", [[600], range(1, 601), "many.csv"])
+def test_an_upgrade_knows_what_people_said(url: str, chosen: Selection) -> None:
+    """Of a database that did not record it: confirmations from the trail, where long lists are cut off; doubts by their reasons."""
+    upgrade(url, fill=False)
+    rows = [line(900_000 if repeat == 599 else 900 + repeat / 10, 4, repeat) for repeat in range(600)]
+    with open_store(url, fill=False) as store:
+        store.load([csv_table(HEADER + LINE.format(1).replace("3dgan", "other"))], ME)
+        store.load([csv_table(HEADER + "".join(rows), "many.csv")], ME)
+        (slip,) = [result.id or 0 for result in store.results_of("3dgan") if result.suspect]
+        assert store.confirm([number + slip - 600 for number in chosen] if not isinstance(chosen, str) else chosen, ME) == 1
+        assert store.doubt([slip - 1], "throttled", ME) == 1
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0005")
+    assert upgrade(url)
+    with open_store(url, fill=False) as store:
+        assert store.load([csv_table(HEADER + line(900, 4, 7000))], ME).suspicious_count == 0
+        assert {result.id: result.suspect for result in store.results_of("3dgan") if result.suspect} == {slip - 1: "throttled"}
 
 
 def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:

@@ -181,9 +181,9 @@ def test_opening_a_filled_database_imports_nothing_heavy(tmp_path: Path) -> None
     """Where the schema is current and the models are fitted, no migration, table or fitting library is imported."""
     url = f"sqlite:///{tmp_path / 'modak.db'}"
     with open_store(url) as store:
-        assert store.snapshot("3dgan").models
+        assert store.models("3dgan")
     code = (
-        "import sys; from modak.store import open_store; s = open_store(sys.argv[1]); s.snapshot('3dgan'); s.close(); "
+        "import sys; from modak.store import open_store; s = open_store(sys.argv[1]); s.snapshot(); s.models('3dgan'); s.close(); "
         "print([name for name in ('alembic', 'pandas', 'sklearn', 'scipy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True, timeout=60)

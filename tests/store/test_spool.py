@@ -152,9 +152,9 @@ def test_models_are_fitted_while_somebody_loads(url: str) -> None:
 
         def ask(done: float, _rows: int) -> None:
             if done > 0.5:
-                assert other.snapshot("3dgan").models
+                assert other.models("3dgan")
                 assert other.state().models == 0
 
         store.load([csv_table(ROWS.replace("3dgan", "other"))], ME, progress=ask)
-        assert other.snapshot("3dgan").models
+        assert other.models("3dgan")
         assert other.state().models

@@ -125,7 +125,7 @@ def test_suspicious_rows_are_stored_and_kept_out_of_fits(store: Store) -> None:
     store.load([csv_table(ROWS + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,1,s,,,,contradicts itself\n")], ME)
     report = store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,128,4,12,epoch_time,1,s,,,,odd\n", "odd.csv")], ME)
     assert report.suspicious == ("odd.csv:2: odd",)
-    assert {64.0, 128.0}.isdisjoint(size for curve in store.snapshot("3dgan").models for size in curve.sizes)
+    assert {64.0, 128.0}.isdisjoint(size for curve in store.models("3dgan") for size in curve.sizes)
 
 
 def test_unknown_systems_are_noted(store: Store, known: knowledge.Knowledge) -> None:
@@ -257,20 +257,20 @@ def test_a_plan_comes_back_until_it_expires(store: Store) -> None:
 def test_models_follow_the_data(store: Store) -> None:
     """Curves are fitted at the first use, come from the store after that, and follow a load into their series."""
     store.load([csv_table(ROWS)], ME)
-    first = store.snapshot("3dgan").models
-    assert store.snapshot("3dgan").models == first
+    first = store.models("3dgan")
+    assert store.models("3dgan") == first
     assert first[0].sizes == (4, 8, 16, 32)
     store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], ME)
-    assert store.snapshot("3dgan").models[0].sizes == (4, 8, 16, 32, 64)
-    assert store.models() == store.snapshot("3dgan").models
-    assert store.snapshot("other").models == ()
+    assert store.models("3dgan")[0].sizes == (4, 8, 16, 32, 64)
+    assert store.models() == store.models("3dgan")
+    assert store.models("other") == ()
 
 
 def test_curves_of_other_forms_are_fitted_again(tmp_path: Path) -> None:
     """Coefficients mean nothing to forms that they were not fitted with: a new form needs no other version number."""
     url = f"sqlite:///{tmp_path / 'modak.db'}"
     with open_store(url) as store:
-        known = len(store.snapshot("3dgan").models[0].mixture.coefficients)
+        known = len(store.models("3dgan")[0].mixture.coefficients)
     code = """
 import sys
 from modak.perfmodel import forms
@@ -278,7 +278,7 @@ for module in [each for name, each in sys.modules.items() if name.startswith("mo
     module.FORMS = (*module.FORMS, forms.Line("another", recency=0.3))
 from modak.store import open_store
 with open_store(sys.argv[1]) as store:
-    print({len(curve.mixture.coefficients) for curve in store.snapshot("3dgan").models})
+    print({len(curve.mixture.coefficients) for curve in store.models("3dgan")})
 """
     done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == f"{{{known + 1}}}\n"

@@ -113,8 +113,7 @@ def test_loads_requests_and_fits_at_once(store: Store) -> None:
 
     def ask(number: int) -> int:
         store.plans.save(f"p{number}", {}, "{}", Texts("x"), data_version="1")
-        facts = store.snapshot(f"app{number % 3}")
-        return int(sum(curve.results_used for curve in facts.models)) % 8
+        return int(sum(curve.results_used for curve in store.models(f"app{number % 3}"))) % 8
 
     with ThreadPoolExecutor(8) as pool:
         loaded = [pool.submit(load, number) for number in range(12)]
@@ -205,11 +204,11 @@ def test_curves_are_fitted_without_a_connection(store: Store, monkeypatch: pytes
         return fit_cells(cells)
 
     monkeypatch.setattr("modak.store.curves.fit_cells", fitted)
-    asks: tuple[Callable[[], object], ...] = (store.models, lambda: store.snapshot("3dgan"), lambda: store.fitted("3dgan"))
+    asks: tuple[Callable[[], object], ...] = (store.models, lambda: store.fitted("3dgan"))
     for repeat, ask in enumerate(asks):
         store.load([csv_table(ROWS + f"3dgan,clic,supermuc-ng,64,4,12,epoch_time,{60 + repeat},s,,,,\n")], ME)
         ask()
-    assert held == [0, 0, 0]
+    assert held == [0, 0]
 
 
 def test_a_locked_database_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

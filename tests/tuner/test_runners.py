@@ -103,3 +103,17 @@ def test_a_job_keeps_its_limit_when_another_process_goes_on_with_the_search(tmp_
     finally:
         with suppress(ProcessLookupError):
             os.killpg(int(job.partition("@")[0].partition(":")[0]), signal.SIGKILL)
+
+
+def test_a_trial_in_a_requeued_job_starts_for_the_first_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its script would otherwise report no time, as a job that may have continued from a checkpoint."""
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    script = tmp_path / "job.sh"
+    script.write_text('echo "starts: ${SLURM_RESTART_COUNT:-0}"\n')
+    here = Here()
+    job = here.start(script, None)
+    deadline = time.monotonic() + 20
+    while here.state(job) != "over":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert (tmp_path / "output").read_text() == "starts: 0\n"

@@ -31,5 +31,6 @@ From: ubuntu:24.04
 MODAK_7409c52773266818
 command -v apptainer >/dev/null 2>&1 ||
     modak_stop 71 "apptainer is not on this node: load the module that provides it, or ask the site which container runtime to use"
-apptainer build --fakeroot --force "${MODAK_IMAGE:?}".part modak-build/recipe
-mv -f -- "${MODAK_IMAGE:?}".part "${MODAK_IMAGE:?}"
+MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"
+apptainer build --fakeroot "${MODAK_PART:?}" modak-build/recipe
+mv -f -- "${MODAK_PART:?}" "${MODAK_IMAGE:?}"

@@ -31,7 +31,7 @@ MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() {
     local LC_ALL=C line number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
-    line="$(grep -a -E -e "${MODAK_PATTERN}" -- "${MODAK_OUTPUT}" | tail -n 1)"
+    line="$(<"${MODAK_OUTPUT}")"
     [[ ${line} =~ ${MODAK_PATTERN} ]] && [[ ${BASH_REMATCH[1]} =~ ${number} ]] || return
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
 }
@@ -76,8 +76,10 @@ modak_end() {
     trap - EXIT
     set +e
     modak_untimed
-    { modak_report && modak_send; } 2>/dev/null
+    modak_report 2>/dev/null
     rm -rf -- "${MODAK_NOTES:-}"
+    modak_send 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+        printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
     exit "${MODAK_STATUS}"
 }
 trap modak_end EXIT
@@ -126,8 +128,12 @@ mkdir -p results
 MODAK_STARTED="$(date +%s%3N)"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
-modak_keep() {
-    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # an incomplete copy is of no use
+modak_keep() { # passes the output on, and keeps the last line with the metric
+    {
+        tee -- /dev/fd/5 5>&1 >&4 |
+            { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } |
+            { tail -n 1 >"${MODAK_OUTPUT:?}" || cat >/dev/null; }
+    } 4>&1 || :
 }
 modak_checkpoint() {
     touch 'stop now'

@@ -31,7 +31,7 @@ MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() {
     local LC_ALL=C line number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
-    line="$(grep -a -E -e "${MODAK_PATTERN}" -- "${MODAK_OUTPUT}" | tail -n 1)"
+    line="$(<"${MODAK_OUTPUT}")"
     [[ ${line} =~ ${MODAK_PATTERN} ]] && [[ ${BASH_REMATCH[1]} =~ ${number} ]] || return
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
 }
@@ -48,12 +48,15 @@ modak_report() {
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
-    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0; then
+    local lost=''
+    test "${SLURM_RESTART_COUNT:-0}" = 0 || lost=1 # the start before may have done a part
+    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${lost}"; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
         results+="$(modak_metric)"
     elif test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
+        test -z "${lost}" || unfinished=', "unfinished": null'
     fi
     {
         printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
@@ -75,9 +78,11 @@ modak_end() {
     trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
-    { modak_report && modak_send; } 2>/dev/null
+    modak_report 2>/dev/null
     test -z "${MODAK_MADE:-}" || modak_tidy
     rm -rf -- "${MODAK_NOTES:-}"
+    modak_send 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+        printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
     exit "${MODAK_STATUS}"
 }
 trap modak_end EXIT
@@ -121,27 +126,32 @@ modak_copy_in() {
         sbcast --force "$1" "${MODAK_SCRATCH:?}/$2"
     fi
 }
-modak_copy_out() {
-    local from="${MODAK_SCRATCH:?}/$1"
-    if test -d "${from}"; then # the directory may exist from an earlier job
-        mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
-    else
-        mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
-    fi
+modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
+    local from failed=0
+    while test "$#" -gt 1; do
+        from="${MODAK_SCRATCH:?}/$1"
+        if test -d "${from}"; then # the directory may exist from an earlier job
+            mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
+        else
+            mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
+        fi || failed=1
+        shift 2
+    done
+    return "${failed}"
 }
 modak_stage_out() {
     modak_copy_out out results
 }
 modak_tidy() {
     cd -- "${MODAK_HERE}" || return 0
-    if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
+    if test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
         printf 'modak: not everything could be copied from %s on %s: the directory is kept\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
-    modak_each rm -rf -- "${MODAK_SCRATCH:?}"
+    modak_each rm -rf -- "${MODAK_SCRATCH:?}" || rm -rf -- "${MODAK_SCRATCH:?}" # Slurm starts nothing more in a job that it ends
 }
 modak_each mkdir -m 700 -- "${MODAK_SCRATCH:?}" ||
-    modak_stop 79 "the job could not create its directory on the storage: check free space and write permission"
+    modak_stop 79 "the job could not create its directory on the storage: check free space and write permission, and that each node has its own storage there"
 MODAK_MADE=1
 
 # stage in
@@ -157,8 +167,12 @@ mkdir -p results
 MODAK_STARTED="$(date +%s%3N)"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
-modak_keep() {
-    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # an incomplete copy is of no use
+modak_keep() { # passes the output on, and keeps the last line with the metric
+    {
+        tee -- /dev/fd/5 5>&1 >&4 |
+            { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } |
+            { tail -n 1 >"${MODAK_OUTPUT:?}" || cat >/dev/null; }
+    } 4>&1 || :
 }
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
         --kill-on-bad-exit=1 \

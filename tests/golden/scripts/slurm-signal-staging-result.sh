@@ -34,9 +34,35 @@ MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() {
     local LC_ALL=C line number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
-    line="$(grep -a -E -e "${MODAK_PATTERN}" -- "${MODAK_OUTPUT}" | tail -n 1)"
+    line="$(<"${MODAK_OUTPUT}")"
     [[ ${line} =~ ${MODAK_PATTERN} ]] && [[ ${BASH_REMATCH[1]} =~ ${number} ]] || return
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
+}
+MODAK_BEFORE="${SLURM_JOB_DEPENDENCY:-}"
+modak_earlier() { # milliseconds of this run in the jobs before, each with those before itself; fails if not known
+    local part parts job jobs file text own before known=1 most=0
+    local times='"seconds": (null|([0-9]+)[.]([0-9]{3}))(, "earlier": ([0-9]+)[.]([0-9]{3}))?, "results"'
+    read -r -a parts <<<"${MODAK_BEFORE//[,?]/ }" || return 1
+    for part in "${parts[@]}"; do
+        IFS=: read -r -a jobs <<<"${part}" || return 1
+        test "${jobs[0]}" != singleton || return 1 # it names no job
+        [[ ${jobs[0]} =~ ^after(any|ok|notok)$ ]] || continue
+        for job in "${jobs[@]:1}"; do
+            test "${jobs[0]}" = afterok || known='' # one that succeeded may have been no part of the run
+            for file in "${MODAK_HERE}/modak-result-${job}".*json; do
+                test -f "${file}" || continue
+                text="$(<"${file}")"
+                [[ ${text} == *"\"job\": \"${job}"[.\"]* ]] || continue
+                [[ ${text} != *', "unfinished": null}' ]] || return 1
+                known=1
+                [[ ${text} == *", \"unfinished\": {${MODAK_RECORD}}}" && ${text} =~ ${times} ]] || continue
+                own="0${BASH_REMATCH[2]}${BASH_REMATCH[3]}" before="0${BASH_REMATCH[5]}${BASH_REMATCH[6]}"
+                own="$((10#${own} + 10#${before}))"
+                test "${own}" -le "${most}" || most="${own}"
+            done
+        done
+    done
+    test -n "${known}" && printf '%d' "${most}"
 }
 modak_report() {
     local took=0 seconds=null results='' unfinished='' ended host
@@ -51,17 +77,27 @@ modak_report() {
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
-    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}" && test "${SLURM_RESTART_COUNT:-0}" -eq 0; then
+    local lost=''
+    test "${SLURM_RESTART_COUNT:-0}" = 0 || lost=1 # the start before may have done a part
+    local before earlier=null whole=''
+    if before="$(modak_earlier)"; then
+        printf -v whole '%d.%03d' "$(((took + before) / 1000))" "$(((took + before) % 1000))"
+        printf -v earlier '%d.%03d' "$((before / 1000))" "$((before % 1000))"
+    else
+        lost=1
+    fi
+    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}" && test -z "${lost}"; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
-        results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
+        results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${whole}}"
         results+="$(modak_metric)"
     elif test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
+        test -z "${lost}" || unfinished=', "unfinished": null'
     fi
     {
         printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
         printf ' "host": "%s", "ended": "%s",\n' "${host//[!A-Za-z0-9._-]/}" "${ended}"
-        printf ' "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}"
+        printf ' "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_STATUS}" "${seconds}, \"earlier\": ${earlier}" "${results}" "${unfinished}"
     } >"${MODAK_RESULT}"
 }
 modak_send() {
@@ -78,9 +114,11 @@ modak_end() {
     trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
-    { modak_report && modak_send; } 2>/dev/null
+    modak_report 2>/dev/null
     test -z "${MODAK_MADE:-}" || modak_tidy
     rm -rf -- "${MODAK_NOTES:-}"
+    modak_send 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+        printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
     exit "${MODAK_STATUS}"
 }
 trap modak_end EXIT
@@ -116,20 +154,25 @@ export MODAK_SCRATCH="${SCRATCH:?}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
 modak_copy_in() {
     mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -H -- "$1" "${MODAK_SCRATCH:?}/$2"
 }
-modak_copy_out() {
-    local from="${MODAK_SCRATCH:?}/$1"
-    if test -d "${from}"; then # the directory may exist from an earlier job
-        mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
-    else
-        mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
-    fi
+modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
+    local from failed=0
+    while test "$#" -gt 1; do
+        from="${MODAK_SCRATCH:?}/$1"
+        if test -d "${from}"; then # the directory may exist from an earlier job
+            mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
+        else
+            mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
+        fi || failed=1
+        shift 2
+    done
+    return "${failed}"
 }
 modak_stage_out() {
     modak_copy_out out results
 }
 modak_tidy() {
     cd -- "${MODAK_HERE}" || return 0
-    if test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
+    if test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
         printf 'modak: not everything could be copied from %s on %s: the directory is kept\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
@@ -156,8 +199,12 @@ mkdir -p results
 MODAK_STARTED="$(date +%s%3N)"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
-modak_keep() {
-    tee -- "${MODAK_OUTPUT:?}" || rm -f -- "${MODAK_OUTPUT:?}" # an incomplete copy is of no use
+modak_keep() { # passes the output on, and keeps the last line with the metric
+    {
+        tee -- /dev/fd/5 5>&1 >&4 |
+            { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } |
+            { tail -n 1 >"${MODAK_OUTPUT:?}" || cat >/dev/null; }
+    } 4>&1 || :
 }
 modak_checkpoint() {
     touch 'stop now'
