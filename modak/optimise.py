@@ -226,7 +226,7 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     ranking, relaxed = _ranking(request, scored, ranked)
     missing = () if evidence.known else amounts_needed(request, known.needing_more)
     measured_on = () if evidence.known else known.measured_on
-    return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing, measured_on, relaxed)
+    return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing, measured_on, relaxed, known.doubted)
 
 
 def _ranking(
@@ -299,7 +299,7 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
     needs_amount = bool(decision.amounts_needed)
     image, version = (software.reference, software.framework_version) if software else (None, None)
     chosen = (request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike)
-    return Chosen(*chosen, image, version, needs_amount, decision.measured_on)
+    return Chosen(*chosen, image, version, needs_amount, decision.measured_on, decision.doubted)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:

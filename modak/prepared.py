@@ -109,9 +109,9 @@ class Prepared(Facts):
         """What the jobs of a configuration have in common."""
         return Cache(1024)
 
-    def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = ()) -> Prepared:
+    def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = (), doubted: int = 0) -> Prepared:
         """The same knowledge with other results and models (as in :class:`Facts`); the indexes are shared."""
-        return self._with({"models": tuple(models), "tried": tuple(tried)})
+        return self._with({"models": tuple(models), "tried": tuple(tried), "doubted": doubted})
 
     def as_of(self, version: str) -> Prepared:
         """The same knowledge, without results and models, for a later version of the data in which it has not changed."""

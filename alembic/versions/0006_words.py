@@ -1,7 +1,7 @@
 """Which doubts and confirmations are a person's: loading judges all other results again when more of their series arrive.
 
 Doubts whose reason loading does not give are a person's; confirmations are in the audit trail. Where the trail does not tell (the rows of
-a load before its first line, and those after the first number of a list that it cut off), what is not doubted counts as confirmed.
+loads before that of its first line, and those from the first number of a list that it cut off), what is not doubted counts as confirmed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ down_revision = "0005"
 branch_labels = None
 depends_on = None
 
-OF_LOADING = ("%; wrong unit?", "%: copied?", "faster than linear by a factor of % against both neighbouring sizes")
+OF_LOADING = (
+    *("%; wrong unit?", "%: copied?", "faster than linear by a factor of % against both neighbouring sizes"),
+    *("%; a slip in the unit?", "%; a copy?"),  # the words of older versions
+)
 AT_ONCE = 500
 
 
@@ -34,9 +37,9 @@ def upgrade() -> None:
 
     of_people = sa.select(texts.c.id).where(texts.c.id != 0, *(texts.c.text.not_like(reason) for reason in OF_LOADING))
     settled(results.c.doubt_id.in_(of_people))
-    began = sa.select(sa.func.min(audit.c.at)).scalar_subquery()
-    earlier = sa.select(loads.c.id).where(sa.or_(began.is_(None), loads.c.loaded_at < began))
-    settled(results.c.doubt_id == 0, results.c.load_id.in_(earlier))
+    first = connection.execute(sa.select(audit.c.at, audit.c.target).order_by(audit.c.at).limit(1)).first()
+    since = sa.false() if first is None else sa.or_(loads.c.loaded_at >= first.at, sa.literal(first.target).contains(loads.c.file + " ("))
+    settled(results.c.doubt_id == 0, results.c.load_id.in_(sa.select(loads.c.id).where(~since)))
     for target in connection.scalars(sa.select(audit.c.target).where(audit.c.action == "confirm results")).all():
         if target.startswith("file "):
             of_file = sa.select(loads.c.id).where(loads.c.file == target.removeprefix("file "))
@@ -44,8 +47,9 @@ def upgrade() -> None:
             continue
         listed, cut_off, _ = target.partition("…")
         numbers = [int(number) for number in re.findall(r"\d+", listed)]
-        if cut_off:
-            settled(results.c.doubt_id == 0, results.c.id > numbers[0])
+        if cut_off:  # perhaps within its last number
+            settled(results.c.doubt_id == 0, results.c.id >= numbers[0])
+            continue
         for start in range(0, len(numbers), AT_ONCE):
             settled(results.c.doubt_id == 0, results.c.id.in_(numbers[start : start + AT_ONCE]))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -103,6 +104,9 @@ def _pilot(chosen: Chosen) -> str | None:
     if place is not None and None in chosen.measured_on:
         again = f"if they are of {place}, load them again with 'modak load --set system={place}'"
         return f"results of {name!r} name no system: {again}"
+    if chosen.doubted:
+        how = f"'modak results list --application {shlex.quote(name)}' shows why, and 'modak results confirm' accepts right ones"
+        return f"no model rests on the doubted results of {name!r} ({chosen.doubted}): {how}"
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
     loaded = "then load the modak-result-….json that it writes with 'modak load'"

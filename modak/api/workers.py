@@ -1,4 +1,4 @@
-"""Worker processes whose end is noticed at once, whatever their supervisor is doing."""
+"""Worker processes whose end is noticed at once, whatever their supervisor is doing, and that may take their time to start."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from uvicorn.supervisors import multiprocess
 
 class Worker(multiprocess.Process):
     """uvicorn's worker, whose supervisor asks it twice a second whether it answers, through a pipe."""
+
+    _answered = False
+
+    def ping(self, timeout: float = 5) -> bool:
+        """Whether the worker answers in time. One that still starts cannot, and starting another on a busy machine takes longer still."""
+        answers = super().ping(timeout)
+        self._answered = self._answered or answers
+        return answers or not self._answered
 
     def start(self) -> None:
         """Start the worker, and leave its end of the pipe to it: the answer of a worker that ends would be waited for in vain."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from modak import plugins
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts
-from modak.choosing.measured import evidence_shapes
+from modak.choosing.measured import evidence_shapes, measured_on
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.shapes import ASSUMED, RAISED, Shape
 from modak.choosing.topology import topology_shapes
@@ -81,7 +81,12 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     grids = tuple(_grid(shape, request, target, counts, curves, distributed) for shape in fitting)
     notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in fitting) else ()), *warnings, *notes)
     why_gpus = ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",) if changed else ()
-    why = (*_why(fitting, target), *why_gpus, *_why_one_node(request, target, counts, distributed), *_elsewhere(request, target, curves))
+    why = (
+        *_why(fitting, target, curves),
+        *why_gpus,
+        *_why_one_node(request, target, counts, distributed),
+        *_elsewhere(request, target, curves),
+    )
     return Candidates(fitting, grids, counts, why, notices, problem=problem, distributed=distributed)
 
 
@@ -109,7 +114,7 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     measured = [shape for shape in grids if shape.origin not in ("request", "topology")]
     shapes = tuple(measured or (shape for shape in grids if shape.ranks_per_node == fullest))
     nodes_of = tuple(np.array(grids[shape], dtype=np.int64) for shape in shapes)
-    why = (*_why(shapes, target), *first.decisions[1:])
+    why = (*_why(shapes, target, curves), *first.decisions[1:])
     return replace(first, shapes=shapes, nodes=nodes_of, given=stated_counts(request, target), decisions=why)
 
 
@@ -328,7 +333,7 @@ def _comparable(curve: Curve, target: Target) -> bool:
     return target.system is not None and len(set(curve.nodes)) > 1
 
 
-def _why(shapes: Sequence[Shape], target: Target) -> tuple[str, ...]:
+def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:
     origin = {shape.origin for shape in shapes}
     listed = ", ".join(sorted({f"{shape.ranks_per_node}x{shape.threads_per_rank}" for shape in shapes}))
     if origin == {"request"}:
@@ -337,10 +342,12 @@ def _why(shapes: Sequence[Shape], target: Target) -> tuple[str, ...]:
         spread = ", with the requested ranks spread evenly" if "request" in origin else ""
         spread += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if RAISED in origin else ""
         return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {target.title}{spread}",)
-    why = f"derived from the topology of {target.title} by a rule of thumb, because there are no measurements"
+    known = any(measured_on(curve, target) and curve.estimated is None for curve in curves)
+    because = "no layout that was measured there is as requested" if known else "nothing was measured there"
+    why = f"derived from the topology of {target.title} by a rule of thumb, because {because}"
     if ASSUMED in origin:
-        known = not origin.isdisjoint({"evidence", RAISED})
-        part = "some results" if known else "the results"
+        some = not origin.isdisjoint({"evidence", RAISED})
+        part = "some results" if some else "the results"
         why = f"derived by a rule of thumb, because {part} on {target.title} do not state ranks_per_node"
-        why = f"the ones measured there, and others {why}" if known else why
+        why = f"the ones measured there, and others {why}" if some else why
     return (f"layouts considered (ranks per node x threads per rank): {listed}; {why}",)

@@ -31,6 +31,8 @@ class Chosen:
     """Whether results would give a time if the request stated its amount of work."""
     measured_on: tuple[str | None, ...] = ()
     """As in :class:`modak.choosing.decision.Decision`."""
+    doubted: int = 0
+    """As in :class:`modak.facts.Facts`."""
 
     @property
     def workers(self) -> int:

@@ -37,6 +37,8 @@ class Decision:
     """If no time is predicted: the systems of the application's results; ``None``: some name no system."""
     relaxed: tuple[Notice, ...] = ()
     """Constraints that the counts of the request do not meet, and that do not bind it."""
+    doubted: int = 0
+    """As in :class:`modak.facts.Facts`."""
 
     @property
     def best(self) -> int:

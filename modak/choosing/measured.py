@@ -35,7 +35,7 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     Shapes of origin :data:`ASSUMED` have 0 for counts that the results do not give.
     """
     allowed, found = allowed_compilers(request), carrier(request)
-    here = [curve for curve in curves if _measured_on(curve, target)]
+    here = [curve for curve in curves if measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (may_have(curve.series.compiler, allowed) or None not in allowed)]
     same = [curve for curve in own if _agrees(curve, request, allowed)]
     spelt = _spelt(own)
@@ -54,7 +54,7 @@ def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:
     return {same_name(name): name for name in sorted((name for name in names if name), reverse=True)}
 
 
-def _measured_on(curve: Curve, target: Target) -> bool:
+def measured_on(curve: Curve, target: Target) -> bool:
     """Whether a curve was measured on the target's system, on the same kind of nodes."""
     return same_name(curve.series.system) in target.names and curve.series.partition not in target.other_nodes(bool(curve.on_gpus))
 

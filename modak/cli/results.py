@@ -81,7 +81,10 @@ def load(
     for note in (*report["notes"], *report["suspicious"]):
         show.note(note)
     if report["suspicious_count"]:
-        show.note("no model rests on suspicious results until 'modak results confirm NUMBER' says that they are right")
+        show.note(
+            "no model rests on suspicious results until 'modak results confirm NUMBER' says that they are right; those that their own file "
+            "marks in 'suspect' stay out until it is loaded without the mark, with --replace"
+        )
 
 
 def _changed(report: Mapping[str, Any]) -> None:
@@ -153,7 +156,7 @@ File = Annotated[
 def confirm(numbers: Numbers = None, file: File = None) -> None:
     """Mark doubted results as right. The models use them from now on."""
     chosen = _chosen(numbers, file)
-    typer.echo(_told(common.client().confirm(chosen), chosen, "had been doubted and are used from now on"))
+    typer.echo(_told(common.client().confirm(chosen), chosen, "had been doubted and are used from now on", "no load doubts the rest"))
 
 
 @app.command()
@@ -164,7 +167,7 @@ def doubt(
 ) -> None:
     """Mark results as wrong. The models do not use them until they are confirmed."""
     chosen = _chosen(numbers, file)
-    typer.echo(_told(common.client().doubt(chosen, why), chosen, "are not used from now on"))
+    typer.echo(_told(common.client().doubt(chosen, why), chosen, "are not used from now on", "the rest was not used before"))
 
 
 def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
@@ -175,12 +178,12 @@ def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
     return numbers or named(file or "")
 
 
-def _told(count: int, chosen: Selection, what: str) -> str:
-    """A line that says how many of the chosen results were changed."""
+def _told(count: int, chosen: Selection, what: str, rest: str) -> str:
+    """A line that says how many of the chosen results were changed, and what is true of the others."""
     if isinstance(chosen, str):
         return f"{counted(count, 'result')} of {chosen} {what}"
     several = len(set(chosen))
-    return f"{count} of {several} results {what}" + ("; the rest stays as it was" if count < several else "")
+    return f"{count} of {several} results {what}" + (f"; {rest}" if count < several else "")
 
 
 @app.command()

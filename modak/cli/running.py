@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from modak.settings import Settings
     from modak.store import Store
 
+ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Settings of numpy's libraries. Their threads wait for one another: on a busy machine two take several times as long as one."""
+
 db = typer.Typer(help="Maintain the database.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -31,6 +34,8 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes.")] = 1,
 ) -> None:
     """Run the REST service."""
+    for name in ONE_THREAD:  # the libraries read them on import
+        os.environ.setdefault(name, "1")
     if os.geteuid() == 0:
         typer.echo("warning: the service runs as root and needs no rights at all; run it as a user of its own", err=True)
     now = common.settings()

@@ -27,3 +27,5 @@ class Facts:
     """Fitted curves (:class:`modak.perfmodel.Curve`) of the application that is asked about."""
     tried: tuple[Result, ...] = ()
     """Results, of any application, that tell what switches do: where one is left to the evidence."""
+    doubted: int = 0
+    """Where the application has no models: how many results it has that would be used if they were not doubted."""

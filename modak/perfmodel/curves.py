@@ -75,7 +75,7 @@ class Table(NamedTuple):
     scatter: Scatter | None
 
 
-FIT_VERSION = 14
+FIT_VERSION = 15
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -308,8 +308,8 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
     GPU runs that first fill a node and then several nodes are one curve over GPUs; the models separate the step between nodes from the
     slope. Cells with the same ranks, threads, GPUs and batch size are a curve over nodes. The others have only one node count for their
     layout: with equal threads, GPU runs with as many ranks per node or per GPU become curves over GPUs, the rest curves over ranks; of
-    several ways to one size, all but one are curves of their own. Where nothing ran on several numbers of nodes, runs that differ only in
-    their threads become curves over threads.
+    several ways to one size, all but one are curves of their own. Where nothing ran on several numbers of nodes, and no run that leaves its
+    GPUs open is beside runs on GPUs, runs that differ only in their threads become curves over threads.
     """
     by_batch: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
     for cell in cells:
@@ -333,24 +333,25 @@ def _shapes(cells: Sequence[Cell]) -> list[Part]:
             parts.append(Part(group, lay.model_copy(update={"nodes": None}), "nodes"))
         else:
             rest[key[-1]].extend(group)
-    several = len({cell.layout.nodes for cell in cells}) > 1
-    for line in (line for number in sorted(rest) for line in _lines(rest[number], several)):
+    gpus = {cell.layout.gpus_per_node for cell in cells}
+    over_threads = len({cell.layout.nodes for cell in cells}) == 1 and not (None in gpus and any(gpus))
+    for line in (line for number in sorted(rest) for line in _lines(rest[number], over_threads)):
         group, others = _one_way(line)
         parts.append(_within_node(group))
         parts += [Part([cell], cell.layout.model_copy(update={"nodes": None}), "nodes") for cell in others]
     return parts
 
 
-def _lines(cells: Sequence[Cell], several: bool) -> list[list[Cell]]:
-    """Parts of the cells, each with as many threads throughout, or (not on GPUs, nor if some ran on ``several`` numbers of nodes) as many
-    ranks. The part with the most cells comes first, of equal ones that of equal threads; then those with the most cells that are in none
-    yet. A cell may be in two: one rank of one thread begins a line of ranks and one of threads.
+def _lines(cells: Sequence[Cell], over_threads: bool) -> list[list[Cell]]:
+    """Parts of the cells, each with as many threads throughout, or (if ``over_threads``, and not on GPUs) as many ranks. The part with the
+    most cells comes first, of equal ones that of equal threads; then those with the most cells that are in none yet. A cell may be in two:
+    one rank of one thread begins a line of ranks and one of threads.
     """
     lines: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
     for cell in cells:
         lay = cell.layout
         lines[_key(0, lay.threads_per_rank)].append(cell)
-        if lay.threads_per_rank and not (several or lay.gpus_per_node or _per_batch(cell)):
+        if over_threads and lay.threads_per_rank and not (lay.gpus_per_node or _per_batch(cell)):
             lines[_key(1, lay.ranks_per_node)].append(cell)
     left, found = {id(cell) for cell in cells}, []
     while left:
@@ -426,11 +427,12 @@ def _within_node(group: list[Cell]) -> Part:
         ranks, share = _ranks_over_gpus(group)
         threads = _common(group, "threads_per_rank")
         return Part(group, Layout(ranks_per_node=ranks, threads_per_rank=threads, batch_size=first.batch_size), "gpus", share)
+    gpus = _common(group, "gpus_per_node")
     if scale == "threads":
-        return Part(group, Layout(ranks_per_node=first.ranks_per_node, batch_size=first.batch_size), "threads")
+        return Part(group, Layout(ranks_per_node=first.ranks_per_node, gpus_per_node=gpus, batch_size=first.batch_size), "threads")
     if len({cell.layout.ranks_per_node for cell in group}) == 1:
         return Part(group, first.model_copy(update={"nodes": None}), "nodes")
-    return Part(group, Layout(threads_per_rank=first.threads_per_rank, batch_size=first.batch_size), "ranks")
+    return Part(group, Layout(threads_per_rank=first.threads_per_rank, gpus_per_node=gpus, batch_size=first.batch_size), "ranks")
 
 
 def _ranks_over_gpus(cells: Sequence[Cell]) -> tuple[int | None, float | None]:

@@ -111,7 +111,7 @@ def _tasks(observed: Sequence[Observed], holdout: str) -> tuple[Task, ...]:
 
 
 def _observed(curve: Curve) -> Observed:
-    """A curve as a series to judge; relatives are of the same application, scale (nodes, ranks, GPUs) and metric."""
+    """A curve as a series to judge; relatives are of the same application, scale (nodes, ranks, GPUs, threads) and metric."""
     return Observed(curve.measured, curve.series.application, f"{curve.scale} {curve.series.metric}")
 
 

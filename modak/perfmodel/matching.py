@@ -125,8 +125,9 @@ class Match:
 
 def best_match(found: Sequence[Match], question: Question) -> Match | None:
     """Of all matches the one with the least spread; ties go to rates, whose start-up is known or added, before times of whole runs, and of
-    these to the nearest length; then to results that name the counts of the layout asked for, to those with as many ranks or GPUs per node,
-    to those that name the threads, to more sizes, to more results, then to what says least that was not asked.
+    these to the nearest length; then to results that name the counts of the layout asked for, to those with as many ranks, GPUs or threads
+    per node, to those that name the threads, to those that say that threads beyond the cores are hyper-threads (if measured on the nodes of
+    those that do not), to more sizes, to more results, then to what says least that was not asked.
 
     Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
     """
@@ -135,14 +136,21 @@ def best_match(found: Sequence[Match], question: Question) -> Match | None:
     doubts = [round(one.doubt, 9) for one in found]
     least = min(doubts)
     near = [one for one, doubt in zip(found, doubts, strict=True) if doubt == least]
-    ranks = [_nearness(one, question) for one in near]
+    said = [set(one.curve.nodes) for one in near if question.crowded and _says_hyperthreads(one)]
+    unsaid = [not _says_hyperthreads(one) and any(nodes.issuperset(one.curve.nodes) for nodes in said) for one in near]
+    ranks = [_nearness(one, question, unclear) for one, unclear in zip(near, unsaid, strict=True)]
     nearest = min(ranks)
     equal = sorted((one for one, rank in zip(near, ranks, strict=True) if rank == nearest), key=seen)
     return equal[len(equal) // 2]
 
 
-def _nearness(match: Match, question: Question) -> tuple[int, float, tuple[int, bool, bool], int, int, int, str]:
-    """Sorts matches of one spread."""
+def _says_hyperthreads(match: Match) -> bool:
+    """Whether the results say that they used hyper-threads, and were measured in as many ranks, GPUs or threads as are asked for."""
+    return bool(match.curve.series.hyperthreads) and not _of_another_count(match.curve, match.question.layout)
+
+
+def _nearness(match: Match, question: Question, unclear: bool) -> tuple[int, float, tuple[int, bool, bool, bool], int, int, int, str]:
+    """Sorts matches of one spread. ``unclear``: other results say what these leave open."""
     curve, series, layout = match.curve, match.curve.series, question.layout
     told, other = _varying(curve), _of_another_count(curve, layout)
     named = (told, "ranks_per_node") if curve.ranks_per_gpu else (told,)
@@ -150,7 +158,7 @@ def _nearness(match: Match, question: Question) -> tuple[int, float, tuple[int, 
     threads = "threads_per_rank" in silent  # unsaid or of several numbers
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
-    said = (len(silent) - threads, other, threads)
+    said = (len(silent) - threads, other, threads, unclear)
     return whole, apart, said, -len(curve.sizes), -curve.results_used, unasked, series.metric
 
 
@@ -180,7 +188,7 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
     different, shape = _different(curve.series, question), _shape_differences(curve, question.layout)
     silent = curve.series.hyperthreads is None and (curve.scale == "threads" or curve.layout.threads_per_rank is not None)
-    if question.crowded and silent and not shape and not _of_another_count(curve, question.layout):
+    if question.crowded and silent and not shape and not _beyond(curve, question.layout):
         different = [name for name in different if name != "hyperthreads"]
     spreads = _spreads(different, curve, question)
     if shape:
@@ -305,6 +313,12 @@ def _of_another_count(curve: Curve, layout: Layout) -> bool:
     """Whether the ranks, GPUs or threads that vary along a curve were never as many as those of the layout."""
     told = _varying(curve)
     return told is not None and getattr(layout, told) not in (None, *per_node(curve))
+
+
+def _beyond(curve: Curve, layout: Layout) -> bool:
+    """Whether the ranks, GPUs or threads that vary along a curve were always fewer than those of the layout."""
+    told = _varying(curve)
+    return told is not None and (getattr(layout, told) or 0) > most_in_a_node(curve)
 
 
 def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:

@@ -77,6 +77,15 @@ def outlier(value: float, middle: float) -> str | None:
     return f"{side} the other runs of the same layout; wrong unit?"
 
 
+def right_half(halves: Sequence[Cell], others: Sequence[Cell], *, scales: bool, rate: bool = False) -> Cell | None:
+    """Of the runs of one layout that are all far from their middle, the half that is right: the one that somebody confirmed, else the one
+    that the other cells of the series suggest. ``None``: neither or both."""
+    right = [half for half in halves if half.confirmed] or [
+        half for half in halves if len(others) not in doubts([*others, half], scales=scales, rate=rate)
+    ]
+    return right[0] if len(right) == 1 else None
+
+
 def middle(values: Sequence[float]) -> float:
     """The median of positive values; for an even number, the geometric mean of the two middle ones."""
     return math.exp(median(map(math.log, values)))
@@ -99,7 +108,7 @@ def _groups(cells: Sequence[Cell]) -> list[list[int]]:
 
 def _order(layout: Layout) -> tuple[float, ...]:
     """Layouts of one size have an order, too, lest their doubts depend on how they were read."""
-    return size(layout), *((count or 0) for count in layout.model_dump().values())
+    return size(layout), *(-1 if count is None else count for count in layout.model_dump().values())
 
 
 def _slip(cells: Sequence[Cell], group: Sequence[int], at: int, rate: bool) -> str | None:

@@ -145,7 +145,7 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     report, reports = job.report, reported(job)
     steps = (
         *(("modak_untimed",) if timed else ()),
-        *(("modak_report 2>/dev/null",) if reports else ()),
+        *(("modak_report 2>/dev/null || MODAK_SERVER='' # nothing to send",) if reports else ()),
         *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
         *(('rm -rf -- "${MODAK_NOTES:-}"',) if reports and report and report.pattern else ()),
         *((_SENT,) if reports else ()),

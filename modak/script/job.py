@@ -20,7 +20,7 @@ from modak.script.build import render_build
 from modak.script.ending import ending
 from modak.script.parts import Script, finish, preamble, section
 from modak.script.shelltext import placeholders, rule_fault
-from modak.script.staging import one_target, scratch, stage_in, stage_out
+from modak.script.staging import one_target, scratch, stage_in, stage_out, targets
 from modak.script.surroundings import Surroundings, plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, watched
 from modak.text import words
@@ -54,6 +54,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         *stage_in(job),
         *rules(job, "staging"),
         *rules(job, "before"),
+        *targets(job),
         *_command("before the run, on the first node", job.pre, "application.pre-execution"),
         *watched(job, scheduler, _main(job, around, launcher, scheduler)),
         *stage_out(job),

@@ -12,7 +12,7 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, Part, command_line, comment, export, named, need, needed, parts, run, variable, word
+from modak.script.bash import Expansion, Line, Part, command_line, comment, export, named, need, needed, parts, require, run, variable, word
 from modak.script.ending import NOW, is_array, task
 from modak.script.parts import section
 from modak.script.shelltext import ours
@@ -139,6 +139,12 @@ def stage_in(job: JobSpec) -> tuple[Line, ...]:
     """Copies before the run."""
     copies = job.staging.into if job.staging else ()
     return section("stage in", [_copied(copy) for copy in copies]) if copies else ()
+
+
+def targets(job: JobSpec) -> tuple[Line, ...]:
+    """Stops before the run if a variable of a path to copy to is not set: after it, nothing could be copied."""
+    paths = tuple(copy.outside for copy in job.staging.out) if job.staging else ()
+    return tuple(require(name, "results are to be copied there, and it is not set") for name in variables(paths))
 
 
 def stage_out(job: JobSpec) -> tuple[Line, ...]:

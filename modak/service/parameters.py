@@ -48,7 +48,7 @@ def with_parameters(store: Store, request: Request, facts: Prepared, places: Seq
     metrics = sorted({result.series.metric for names in left for result in here[names]})
     results = [result for metric in metrics for result in having_parameters(store, {"metric": metric})]
     found = (*chain.from_iterable(told), *tell(frozenset().union(*left), results))
-    return facts.with_evidence((*facts.models, *found), facts.tried) if found else facts
+    return facts.with_evidence((*facts.models, *found), facts.tried, facts.doubted) if found else facts
 
 
 def for_rows(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:

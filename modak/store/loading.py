@@ -36,6 +36,8 @@ SHOWN: Final = 100
 """Most suspicious rows, and most series, that a report lists."""
 FRONT_ENDS: Final = ("keras", "horovod")
 """Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
+RATIOS: Final = ("speedup", "efficiency")
+"""Metrics that are computed from times of several runs."""
 AT_ONCE: Final = 50_000
 _KEY: Final = tuple(column.name for column in ONCE)
 _INSERTED: Final = ("load_id", *_KEY)
@@ -116,6 +118,7 @@ def load(
             *_without_partition(known_systems, touched.values()),
             *_misnamed(touched.values()),
             *_front_ends(touched.values()),
+            *_ratios(touched.values()),
         ),
         files=tuple(found.files),
     )
@@ -297,6 +300,12 @@ def _front_ends(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
     """A note for each framework that runs on another one, which may be one of several: requests for it look for results of the other."""
     said = dict.fromkeys(key.framework for key in touched if same_name(key.framework) in FRONT_ENDS)
     return tuple(f"framework {name!r}: requests for it use results of the framework that it runs on; give that one's name" for name in said)
+
+
+def _ratios(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
+    """A note for each metric that predicts nothing. A speed-up over a baseline that it names tells what a switch does."""
+    said = dict.fromkeys(key.metric for key in touched if key.metric in RATIOS and "baseline" not in key.params)
+    return tuple(f"metric {name!r}: nothing is predicted from it; load the times or rates that it was computed from" for name in said)
 
 
 def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:

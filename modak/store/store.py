@@ -125,6 +125,11 @@ class Store:
             found = curves.read(connection, application)
         return version, self._newest(found)
 
+    def doubted(self, application: str) -> int:
+        """How many results of one application no model uses until they are confirmed."""
+        with reading(self.engine) as connection:
+            return suspects.doubted(connection, application)
+
     def snapshot(self) -> Facts:
         """All knowledge, without curves, in one consistent view."""
         with reading(self.engine) as connection:

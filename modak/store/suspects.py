@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,6 +84,13 @@ def settle(connection: Connection, chosen: Selection, why: str | None, version: 
     return count
 
 
+def doubted(connection: Connection, application: str) -> int:
+    """How many results of an application are doubted, but not by their file."""
+    chosen = select(func.count()).select_from(results).join(series, series.c.id == results.c.series_id)
+    of_it = and_(series.c.application == application, results.c.replaced_by == 0)
+    return connection.execute(chosen.where(of_it, results.c.suspect_id == 0, results.c.doubt_id != 0)).scalar_one()
+
+
 def _parts(connection: Connection, chosen: Selection) -> list[Any]:
     """The chosen results as conditions, each short enough for every database."""
     if not isinstance(chosen, str):
@@ -116,21 +122,37 @@ def _cells(connection: Connection, numbers: Sequence[int]) -> Sequence[Row[Any]]
 def _judged(connection: Connection, key: SeriesKey, places: Sequence[Row[Any]]) -> Iterator[tuple[Row[Any], str]]:
     """The results of a series that look wrong, or did so before, each with the reason (empty: none any more)."""
     measured = _metric(key)
-    rate = measured is not None and measured.kind == "throughput"
+    rate, scales = measured is not None and measured.kind == "throughput", measured is not None and measured.kind != "other"
     wide = {at: _rows(connection, place) for at, place in enumerate(places) if place.most > suspicion.FACTOR * place.least}
     middles = {at: suspicion.middle([row.value for row in rows]) for at, rows in wide.items()}
-    cells = []
+    cells, halves = dict[int, Cell](), dict[int, list[Cell]]()
     for at, place in enumerate(places):
-        middle = middles.get(at) or math.sqrt(place.least * place.most)
-        where = layout([getattr(place, name) for name in LAYOUT])
-        cells.append(Cell(where, 1 / middle if rate else middle, (place.least, place.most), bool(place.confirmed)))
-    reasons = suspicion.doubts(cells, scales=measured is not None and measured.kind != "other", rate=rate)
+        rows = wide.get(at, ())
+        if rows and all(suspicion.outlier(row.value, middles[at]) for row in rows):  # as two runs are of which one slipped
+            sides = [[row for row in rows if (row.value > middles[at]) == above] for above in (False, True)]
+            halves[at] = [_cell(place, [row.value for row in side], any(row.by_hand for row in side), rate) for side in sides]
+        else:
+            cells[at] = _cell(place, [row.value for row in rows] or (place.least, place.most), bool(place.confirmed), rate)
+    right = {at: suspicion.right_half(sides, list(cells.values()), scales=scales, rate=rate) for at, sides in halves.items()}
+    for at, half in right.items():
+        if half:
+            cells[at], middles[at] = half, 1 / half.cost if rate else half.cost
+    numbers = list(cells)
+    found = suspicion.doubts(list(cells.values()), scales=scales, rate=rate)
+    reasons = {numbers[number]: reason for number, reason in found.items()}
     for at, place in enumerate(places):
         if at in wide or at in reasons or place.doubted:
             for row in wide.get(at) or _rows(connection, place):
                 outlying = suspicion.outlier(row.value, middles[at]) if at in middles else None
                 if not row.by_hand:
                     yield row, reasons.get(at) or outlying or ""
+
+
+def _cell(place: Row[Any], values: Sequence[float], confirmed: bool, rate: bool) -> Cell:
+    """These runs of a layout; ``rate``: whether their cost is the inverse of their values."""
+    middle = suspicion.middle(values)
+    where = layout([getattr(place, name) for name in LAYOUT])
+    return Cell(where, 1 / middle if rate else middle, (min(values), max(values)), confirmed)
 
 
 def _metric(key: SeriesKey) -> metrics.Metric | None:

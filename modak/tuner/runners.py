@@ -24,7 +24,8 @@ PAUSE_S: Final = 10.0
 _HERE: Final = re.compile(r"(?P<pid>[0-9]+)(?:@(?P<until>[0-9]+))?:(?P<script>.*)", re.DOTALL)
 """A job on this machine: its process, the time when it is ended (seconds since the epoch), and its script."""
 _OF_THE_ALLOCATION: Final = frozenset({"SLURM_RESTART_COUNT", "SLURM_JOB_DEPENDENCY", "RESTARTED", "LSB_RESTART"})
-"""What these say of the job in which a search runs, the script of a trial would take for itself, and report no result."""
+"""What these say of the job in which a search runs, the script of a trial would take for itself, and report no result: ``sbatch``, too,
+passes them on."""
 
 
 class Runner(Protocol):
@@ -98,8 +99,7 @@ class Here:
 
     def start(self, script: Path, limit_s: float | None) -> str:
         """Start it in a process group of its own. The job's identity contains the end of its limit, which a later process needs."""
-        own = {name: value for name, value in os.environ.items() if name not in _OF_THE_ALLOCATION}
-        environment = {**own, **({self.submit_dir: str(Path.cwd())} if self.submit_dir else {})}
+        environment = {**_for_trials(), **({self.submit_dir: str(Path.cwd())} if self.submit_dir else {})}
         with (script.parent / "output").open("ab") as output:
             child = subprocess.Popen(  # noqa: S603 - our own script
                 ["bash", str(script)],  # noqa: S607 - the shell that is found first is the user's own
@@ -147,12 +147,24 @@ def _ran(*words: str) -> subprocess.CompletedProcess[str]:
     try:
         with Path(words[-1] if "<" in words else os.devnull).open("rb") as given:
             return subprocess.run(  # noqa: S603 - fixed words
-                command, stdin=given, capture_output=True, encoding="utf-8", errors="replace", timeout=ANSWER_S, check=False
+                command,
+                env=_for_trials(),
+                stdin=given,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=ANSWER_S,
+                check=False,
             )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 1, "", f"{words[0]} timed out after {ANSWER_S} s")
     except OSError as error:
         raise Unavailable(f"{words[0]} does not answer: {error}", field=words[0]) from None
+
+
+def _for_trials() -> dict[str, str]:
+    """The environment without :data:`_OF_THE_ALLOCATION`."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_THE_ALLOCATION}
 
 
 def _runs(pid: int, script: str) -> bool:

@@ -123,6 +123,15 @@ def test_rows_that_tell_no_layout_beside_some_that_do_are_some(known: Known) -> 
     assert "the ones measured there, and others derived by a rule of thumb, because some results on" in found.decisions[0]
 
 
+def test_threads_that_were_not_measured_are_not_said_to_have_no_results(known: Known) -> None:
+    """Another number of threads was: what is asked for lies between the measured ones."""
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=n), value=10.0) for n in (8, 24)])
+    request = normalise({"job": {"application": {"app_tag": "solver"}, "target": {"name": "supermuc-ng"}, "optimisation": OPENMP}}).request
+    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), curves)
+    assert (layouts(found), "because no layout that was measured there is as requested" in found.decisions[0]) == ({(1, 12, 0)}, True)
+
+
 def test_a_measured_layout_is_not_assumed_as_well(known: Known) -> None:
     """A table without layouts is taken for a rank a core, and a job that ran so was loaded: one candidate, not two equal ones."""
     facts = known("nobody-ran-this")

@@ -146,7 +146,7 @@ def test_a_number_that_no_result_has_is_refused(run: Run) -> None:
         assert run("results", *words, "1", "99999999") == (
             1, "", "modak: results: no result has the number 99999999 ('modak results list' shows them as id)\n"
         )  # fmt: skip
-    assert run("results", "confirm", "1", "1")[1] == "0 of 1 results had been doubted and are used from now on; the rest stays as it was\n"
+    assert run("results", "confirm", "1", "1")[1] == "0 of 1 results had been doubted and are used from now on; no load doubts the rest\n"
 
 
 @pytest.mark.parametrize(

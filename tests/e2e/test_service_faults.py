@@ -16,7 +16,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from uvicorn import Config
 
+from modak.api.workers import Worker
 from modak.auth.ring import KeyRing
 from modak.store import check, open_store, upgrade
 from modak.store.audit import Actor
@@ -143,6 +145,24 @@ def test_a_worker_that_is_killed_while_it_is_asked_whether_it_answers_is_replace
         end = time.monotonic() + AT_ONCE_S
         until(lambda: len(served.workers() - {killed}) == 2)
         assert time.monotonic() < end
+
+
+def test_a_worker_that_still_starts_is_not_replaced() -> None:
+    """On a busy machine that takes longer than the supervisor waits for its first answer."""
+    worker = Worker(Config("modak.api:app_from_environment", factory=True, log_config=None), [])
+    worker.start()
+    try:
+        assert worker.is_alive(timeout=0.0)
+    finally:
+        worker.kill()
+        worker.join()
+
+
+def test_a_worker_fits_with_one_thread(sqlite_url: str) -> None:
+    """Where others need the cores, too, threads of numpy that wait for one another take many times as long."""
+    with serving(sqlite_url, "--workers", "2") as served:
+        (worker, *_) = until(served.workers)
+        assert b"OPENBLAS_NUM_THREADS=1" in Path(f"/proc/{worker}/environ").read_bytes().split(b"\0")
 
 
 def test_workers_are_replaced_on_sighup(sqlite_url: str) -> None:

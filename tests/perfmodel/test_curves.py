@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -73,6 +75,22 @@ def test_threads_of_a_run_on_several_nodes_are_layouts() -> None:
     measured = ((1, 4), (2, 4), (1, 8), (1, 2))
     found = fit([result(nodes, 80 / nodes / threads, ranks_per_node=2, threads_per_rank=threads) for nodes, threads in measured])
     assert {curve.scale for curve in found} == {"nodes"}
+
+
+@pytest.mark.parametrize("within", ["ranks_per_node", "threads_per_rank"])
+def test_runs_without_gpus_are_no_answer_for_runs_on_gpus(within: str) -> None:
+    """Also between their sizes, where the runs on a GPU have none."""
+    counts: dict[str, Any] = {"ranks_per_node": 1, "threads_per_rank": 1}
+    measured = ((0, 1, 400.0), (0, 4, 100.0), (0, 16, 25.0), (1, 4, 10.0), (1, 16, 10.0))
+    found = fit([result(1, value, gpus_per_node=gpus, **{**counts, within: count}) for gpus, count, value in measured])
+    assert predict(found, Question({}, Layout(**{**counts, within: 8}, gpus_per_node=1)), [1]).value[0] == pytest.approx(10, rel=0.5)
+
+
+def test_threads_of_runs_that_may_be_on_gpus_are_layouts() -> None:
+    """Where some runs of the series are on GPUs, those that leave it open may be, too."""
+    counts = ((None, 1), (None, 4), (None, 16), (1, 4))
+    found = fit([result(1, 9.0, ranks_per_node=1, threads_per_rank=threads, gpus_per_node=gpus) for gpus, threads in counts])
+    assert "threads" not in {curve.scale for curve in found}
 
 
 def test_throughput_becomes_seconds_a_sample() -> None:

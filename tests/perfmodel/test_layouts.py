@@ -83,6 +83,28 @@ def test_fewer_ranks_than_crowd_a_node_tell_nothing_of_its_hyper_threads() -> No
     assert predict(known, crowded, [1]).differences == ("hyperthreads",)
 
 
+def over_threads(*threads: int, hyperthreads: bool | None = None, value: float = 64.0) -> list[Result]:
+    """Runs of one rank on one node of 40 cores; ``value``: seconds of one thread."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s", hyperthreads=hyperthreads)
+    return [Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=n), value=value / n) for n in threads]
+
+
+def crowded_by(threads: int) -> Question:
+    """One rank with more threads than the node has cores."""
+    return Question({**HERE, "hyperthreads": True}, Layout(ranks_per_node=1, threads_per_rank=threads), crowded=True)
+
+
+def test_between_numbers_of_threads_hyper_threads_are_those_of_more() -> None:
+    """60 threads on 40 cores lie between 40 and 80, of which the latter can only have been hyper-threads."""
+    assert predict(fit(over_threads(10, 20, 40, 80)), crowded_by(60), [1]).basis == ("interpolated",)
+
+
+def test_a_run_that_says_that_it_used_hyper_threads_is_that_run() -> None:
+    """A table of all numbers of threads leaves it open; a job that ran since says so."""
+    found = predict(fit([*over_threads(10, 20, 40, 80), *over_threads(80, hyperthreads=True, value=160)]), crowded_by(80), [1])
+    assert (found.basis, found.value[0]) == (("measured",), pytest.approx(2))
+
+
 def test_threads_that_results_leave_unsaid_are_no_share() -> None:
     """Results with ranks alone do not become as many times as fast as there are threads in a rank that is asked for."""
     key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")

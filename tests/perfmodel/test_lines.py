@@ -41,6 +41,16 @@ def test_throughputs_rise_in_samples_a_second() -> None:
     assert all(low < value < high for low, value, high in zip(line.lower, line.y, line.upper, strict=True))
 
 
+def test_more_threads_are_on_the_same_nodes() -> None:
+    """Beyond the measured ones, the line is what is predicted for one node: another one would have another rank."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    times = {1: 630.0, 2: 320.0, 4: 165.0, 8: 86.0, 16: 47.0, 32: 27.0, 64: 18.0, 128: 19.5}
+    found = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=n), value=time) for n, time in times.items()])
+    (line,) = lines(found)
+    asked = Question({}, Layout(ranks_per_node=1, threads_per_rank=256))
+    assert (line.x[-1], line.y[-1]) == pytest.approx((256.0, predict(found, asked, [1]).value[0]))
+
+
 def test_the_interval_widens_with_its_level() -> None:
     """And beyond the measured sizes."""
     (half,), (most,) = lines(curves(), level=0.5), lines(curves(), level=0.95)

@@ -100,9 +100,13 @@ def test_what_does_not_scale_may_be_the_same_at_every_size() -> None:
     assert doubts(cells({1: 15_843_721_216, 2: 15_843_721_216}), scales=False) == {}
 
 
-def test_the_order_of_layouts_does_not_matter() -> None:
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [({"nodes": 1, "ranks_per_node": 4}, {"nodes": 2, "ranks_per_node": 2}), ({"nodes": 4}, {"nodes": 4, "gpus_per_node": 0})],
+)
+def test_the_order_of_layouts_does_not_matter(one: dict[str, int], other: dict[str, int]) -> None:
     """Of two layouts of one size beside a size with the value of one of them."""
-    runs = [Cell(Layout(nodes=n, ranks_per_node=k), cost, (cost, cost)) for n, k, cost in ((1, 4, 9.1235), (2, 2, 8.7654), (8, 1, 9.1235))]
+    runs = [Cell(Layout(**counts), cost, (cost, cost)) for counts, cost in ((one, 9.1235), (other, 8.7654), ({"nodes": 8}, 9.1235))]
     assert doubts(runs, scales=True) == doubts([runs[1], runs[0], runs[2]], scales=True)
 
 

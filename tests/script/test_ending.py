@@ -268,10 +268,12 @@ def test_a_requeued_job_reports_no_time(tmp_path: Path, scheduler: str, restarts
 
 
 def test_a_result_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
-    """The run's status stays."""
+    """The run's status stays, and nothing is sent: the file may be that of another job."""
     (tmp_path / "modak-result-77.json").mkdir()
-    done = ran(render(JOB, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="77")
-    assert (done.returncode, done.stderr) == (0, "")
+    stub(tmp_path, "curl", "touch sent")
+    here = {"SLURM_SUBMIT_DIR": str(tmp_path), "SLURM_JOB_ID": "77", "MODAK_SERVER": "http://127.0.0.1:9"}
+    done = ran(render(JOB, "slurm").text, tmp_path, **here)
+    assert (done.returncode, done.stderr, (tmp_path / "sent").exists()) == (0, "", False)
 
 
 def test_a_script_that_is_submitted_again_keeps_what_the_run_before_wrote(tmp_path: Path) -> None:
@@ -577,6 +579,14 @@ def test_what_is_missing_keeps_no_other_result_back(tmp_path: Path) -> None:
     both = replace(job, staging=replace(job.staging or Staging(), out=(Copy("results/a", "a"), Copy("results/b", "b"))))
     done = ran(render(both, "shell").text, tmp_path, SCRATCH=str(disk))
     assert (done.returncode, (tmp_path / "results/b").exists(), len(list(disk.iterdir()))) == (80, True, 1)
+
+
+def test_a_path_to_copy_to_is_known_before_the_run(tmp_path: Path) -> None:
+    """After hours of the run, a variable that is not set would keep all results back."""
+    job, disk = staged(tmp_path, "touch ran")
+    lost = replace(job.staging or Staging(), out=(Copy(Joined(parts=(Variable(variable="WORKSPACE"), "/b")), "b"),))
+    done = ran(render(replace(job, staging=lost), "shell").text, tmp_path, SCRATCH=str(disk))
+    assert ("WORKSPACE" in done.stderr, (tmp_path / "ran").exists(), list(disk.iterdir())) == (True, False, []), done.stderr
 
 
 def test_data_that_cannot_be_copied_in_leave_nothing(tmp_path: Path) -> None:

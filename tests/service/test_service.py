@@ -94,6 +94,15 @@ def test_facts_come_from_memory_until_the_data_changes(service: Service, load: C
     assert after.version != before.version
 
 
+def test_doubted_results_are_named_before_new_runs_are_asked_for(service: Service, load: Callable[[str], Any]) -> None:
+    """A pilot job is the advice only if no result is doubted, or its own file calls it wrong."""
+    load("application,metric,value,suspect\nown,wall_time,9,\nown,wall_time,8,\nown,wall_time,7,a broken node\n")
+    service.doubt("-", "another machine", Actor("you"))
+    request = {"job": {"optimisation": {"workload": {"application": "own"}}}}
+    first, *_ = service.recommend(request)["advice"]
+    assert first.startswith("no model rests on the doubted results of 'own' (2): 'modak results list --application own' shows why")
+
+
 def test_swapping_the_results_of_two_layouts_swaps_the_choice(service: Service, load: Callable[[str], Any]) -> None:
     """Nothing but the evidence decides."""
 

@@ -175,6 +175,16 @@ def test_a_doubt_is_lifted_when_the_other_runs_agree(store: Store) -> None:
     assert [result.value for result in store.results_of("3dgan") if result.suspect] == [97_000]
 
 
+def test_of_two_repeats_the_other_sizes_tell_which_is_wrong(store: Store) -> None:
+    """Also if they are torn in the same way; alone, both are doubted."""
+    slips = {(2, 1): 1000.0, (8, 2): 1e-3}
+    runs = [(nodes, repeat) for nodes in (1, 2, 4, 8) for repeat in (1, 2)]
+    store.load([csv_table(HEADER + "".join(line(97.125 / run[0] * slips.get(run, 1), *run) for run in runs))], ME)
+    assert {(result.layout.nodes, result.repeat) for result in store.results_of("3dgan") if result.suspect} == set(slips)
+    alone = "".join(line(value, 4, repeat).replace("3dgan", "alone") for repeat, value in ((1, 24.0), (2, 24_000.0)))
+    assert store.load([csv_table(HEADER + alone)], ME).suspicious_count == 2
+
+
 def test_what_somebody_said_of_a_row_stays(store: Store) -> None:
     """A confirmed slip stays in the models, a row that was doubted by hand stays out of them, whatever is loaded beside them."""
     store.load([csv_table(ROWS)], ME)
@@ -244,6 +254,34 @@ def test_an_upgrade_knows_what_people_said(url: str, chosen: Selection) -> None:
     with open_store(url, fill=False) as store:
         assert store.load([csv_table(HEADER + line(900, 4, 7000))], ME).suspicious_count == 0
         assert {result.id: result.suspect for result in store.results_of("3dgan") if result.suspect} == {slip - 1: "throttled"}
+
+
+def test_an_upgrade_confirms_nothing_of_the_first_load(url: str) -> None:
+    """The trail begins with its line."""
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        store.load([csv_table(HEADER + line(97_000, 1))], ME)
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0005")
+    upgrade(url)
+    with open_store(url, fill=False) as store:
+        store.load([csv_table(HEADER + "".join(line(97.125 / nodes, nodes) for nodes in (2, 4, 8)))], ME)
+        assert [result.value for result in store.results_of("3dgan") if result.suspect] == [97_000]
+
+
+@pytest.mark.parametrize("reason", ["250 times what the neighbouring sizes suggest; a slip in the unit?", "the same value; a copy?"])
+def test_a_doubt_in_the_words_of_an_older_version_is_no_persons(url: str, reason: str) -> None:
+    """It is judged again."""
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        store.load([csv_table(ROWS)], ME)
+        store.doubt([1], reason, ME)
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0005")
+    upgrade(url)
+    with open_store(url, fill=False) as store:
+        store.load([csv_table(HEADER + line(3806.5 / 128, 128))], ME)
+        assert not any(result.suspect for result in store.results_of("3dgan"))
 
 
 def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:

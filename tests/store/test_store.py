@@ -143,6 +143,13 @@ def test_frameworks_that_run_on_another_one_are_noted(store: Store) -> None:
     assert note.startswith("framework 'Keras': ")
 
 
+def test_ratios_that_predict_nothing_are_noted(store: Store) -> None:
+    """Once for each metric; a speed-up over a baseline that it names is used."""
+    rows = "a,efficiency,0.9,\nb,efficiency,0.8,\na,speedup,2,another run\n"
+    (note,) = store.load([csv_table(f"application,metric,value,params.baseline\n{rows}")], ME).notes
+    assert note.startswith("metric 'efficiency': nothing is predicted from it")
+
+
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
     """Loaded as it is, and the metric for it named: a request's epochs would not be counted."""
     (note,) = store.load([csv_table("application,metric,value,unit\na,seconds_per_epoch,9,s\n")], ME).notes

@@ -105,6 +105,13 @@ def test_a_job_keeps_its_limit_when_another_process_goes_on_with_the_search(tmp_
             os.killpg(int(job.partition("@")[0].partition(":")[0]), signal.SIGKILL)
 
 
+def test_a_trial_that_a_requeued_job_submits_starts_for_the_first_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``sbatch`` passes on what its own environment says of restarts."""
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    stub(tmp_path, monkeypatch, "sbatch", "#!/bin/sh\necho 7${SLURM_RESTART_COUNT}\n")
+    assert Submitted(slurm.COMMANDS).start(Path("job.sh"), None) == "7"
+
+
 def test_a_trial_in_a_requeued_job_starts_for_the_first_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its script would otherwise report no time, as a job that may have continued from a checkpoint."""
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")

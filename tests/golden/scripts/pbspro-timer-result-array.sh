@@ -76,7 +76,7 @@ modak_end() {
     trap - EXIT
     set +e
     modak_untimed
-    modak_report 2>/dev/null
+    modak_report 2>/dev/null || MODAK_SERVER='' # nothing to send
     rm -rf -- "${MODAK_NOTES:-}"
     modak_send 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2

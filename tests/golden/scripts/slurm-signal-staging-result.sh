@@ -114,7 +114,7 @@ modak_end() {
     trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
-    modak_report 2>/dev/null
+    modak_report 2>/dev/null || MODAK_SERVER='' # nothing to send
     test -z "${MODAK_MADE:-}" || modak_tidy
     rm -rf -- "${MODAK_NOTES:-}"
     modak_send 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
