@@ -267,6 +267,13 @@ def test_a_requeued_job_reports_no_time(tmp_path: Path, scheduler: str, restarts
     assert [row["metric"] for row in result(tmp_path)["results"]][:1] == metrics
 
 
+def test_a_job_that_is_never_requeued_has_its_time(tmp_path: Path) -> None:
+    """``SLURM_RESTART_COUNT`` may be that of the job from which it was submitted: sbatch passes it on."""
+    text = render(replace(JOB, attributes=replace(JOB.attributes, requeue=False)), "slurm").text
+    assert ran(text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="77", SLURM_RESTART_COUNT="1").returncode == 0
+    assert result(tmp_path)["results"]
+
+
 def test_a_result_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     """The run's status stays, and nothing is sent: the file may be that of another job."""
     (tmp_path / "modak-result-77.json").mkdir()
