@@ -97,7 +97,7 @@ def check_scheduler(scheduler: Scheduler) -> None:
     _claim(bool(scheduler.submit), "submit holds the command that takes a script")
     _claim(not scheduler.prefix or scheduler.prefix.startswith("#"), "a header line is a comment of the shell")
     _claim(all(scheduler.signals(job) in (True, False) for job in JOBS), "signals says yes or no")
-    for said in (scheduler.submit_dir, scheduler.job_id, scheduler.array_index, scheduler.host_file):
+    for said in (scheduler.submit_dir, scheduler.job_id, scheduler.array_index, scheduler.restarts, scheduler.host_file):
         _claim(said is None or bool(re.fullmatch(r"[A-Z][A-Z0-9_]*", said)), f"{said!r} is the name of a variable, or None")
     _claim(scheduler.array("1-3") is None or bool(scheduler.array_index), "what takes job arrays names the variable of the index")
     for job in (*JOBS, *(replace(job, attributes=SAID) for job in JOBS)):

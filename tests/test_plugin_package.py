@@ -46,6 +46,7 @@ class Oar:
     submit_dir: str | None = "OAR_WORKING_DIRECTORY"
     job_id: str | None = "OAR_JOB_ID"
     array_index: str | None = "OAR_ARRAY_INDEX"
+    restarts: str | None = None
     host_file: str | None = "OAR_NODEFILE"
 
     def directives(self, job):

@@ -52,6 +52,10 @@ class Scheduler(Protocol):
         """The variable that holds the index of a job in an array; ``None``: it has no arrays."""
 
     @property
+    def restarts(self) -> str | None:
+        """The variable that is set, and not 0, in a job that starts again; ``None``: there is none."""
+
+    @property
     def host_file(self) -> str | None:
         """The variable that holds the path of a file with the job's hosts; ``None``: there is none."""
 

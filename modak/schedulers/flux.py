@@ -42,6 +42,7 @@ class Flux:
     submit_dir: str | None = None
     job_id: str | None = "FLUX_ENCLOSING_ID"
     array_index: str | None = None
+    restarts: str | None = None
     host_file: str | None = None
     commands: Commands = COMMANDS
 

@@ -52,6 +52,7 @@ class GridEngine:
     submit_dir: str | None = "SGE_O_WORKDIR"
     job_id: str | None = "JOB_ID"
     array_index: str | None = "SGE_TASK_ID"
+    restarts: str | None = "RESTARTED"
     host_file: str | None = None
     commands: Commands = COMMANDS
 

@@ -51,6 +51,7 @@ class Lsf:
     submit_dir: str | None = "LS_SUBCWD"
     job_id: str | None = "LSB_JOBID"
     array_index: str | None = "LSB_JOBINDEX"
+    restarts: str | None = "LSB_RESTART"
     host_file: str | None = "LSB_DJOB_HOSTFILE"
     commands: Commands = COMMANDS
 

@@ -27,6 +27,7 @@ class PbsPro:
     submit_dir: str | None = "PBS_O_WORKDIR"
     job_id: str | None = "PBS_JOBID"
     array_index: str | None = "PBS_ARRAY_INDEX"
+    restarts: str | None = None
     host_file: str | None = "PBS_NODEFILE"
     commands: Commands = COMMANDS
 

@@ -26,6 +26,7 @@ class Shell:
     submit_dir: str | None = None
     job_id: str | None = None
     array_index: str | None = None
+    restarts: str | None = None
     host_file: str | None = None
     commands: None = None
 

@@ -57,6 +57,7 @@ class Slurm:
     submit_dir: str | None = "SLURM_SUBMIT_DIR"
     job_id: str | None = "SLURM_JOB_ID"
     array_index: str | None = "SLURM_ARRAY_TASK_ID"
+    restarts: str | None = "SLURM_RESTART_COUNT"
     host_file: str | None = None
     commands: Commands = COMMANDS
 

@@ -29,6 +29,7 @@ class Torque:
     submit_dir: str | None = "PBS_O_WORKDIR"
     job_id: str | None = "PBS_JOBID"
     array_index: str | None = "PBS_ARRAYID"
+    restarts: str | None = None
     host_file: str | None = "PBS_NODEFILE"
     commands: Commands = COMMANDS
 

@@ -93,8 +93,6 @@ _NOT_STOPPED: Final = ' && test -z "${MODAK_STOPPED:-}"'
 """Otherwise the run may not have done the whole workload."""
 _LOST: Final = """    local lost=''
 """
-_RESTARTS: Final = {"slurm": "SLURM_RESTART_COUNT", "gridengine": "RESTARTED", "lsf": "LSB_RESTART"}
-"""Variables that are set, and not 0, if a job starts again. PBS has none."""
 _FIRST: Final = """    test "${%s:-0}" = 0 || lost=1 # the start before may have done a part
 """
 _KNOWN: Final = ' && test -z "${lost}"'
@@ -204,7 +202,7 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> 
     named = bool(report.record.get("application"))
     pattern = report.pattern if named else None
     before = _before(job, scheduler) if named else ()
-    restarts = _RESTARTS.get(scheduler.name) if job.attributes.requeue is not False else None
+    restarts = scheduler.restarts if job.attributes.requeue is not False else None
     lost = (_FIRST % restarts if restarts else "") + (_WHOLE if before else "")
     whole = (_NOT_STOPPED if told else "") + (_KNOWN if lost else "")
     measured = (_LOST + lost if lost else "") + _MEASURED % (whole, "whole" if before else "seconds")

@@ -260,12 +260,13 @@ class Store:
     def _settle_doubt(self, chosen: Selection, why: str | None, actor: Actor) -> int:
         with writing(self.engine) as connection:
 
-            def version() -> int:
+            def changed() -> int:
+                """Note who says so, and count the change."""
                 targets = [f"file {chosen}"] if isinstance(chosen, str) else [str(number) for number in sorted(chosen)]
                 audit.note(connection, actor, "doubt results" if why else "confirm results", targets)
                 return versions.bump(connection, knowledge=False)[0]
 
-            return suspects.settle(connection, chosen, why, version)
+            return suspects.settle(connection, chosen, why, changed)
 
     def results(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page[Result]:
         """A page of results. ``filters`` are exact texts of columns (``application``, ``system``, ``metric``, ``params.NAME``, …)."""

@@ -62,10 +62,10 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
     return found
 
 
-def settle(connection: Connection, chosen: Selection, why: str | None, version: Callable[[], int]) -> int:
+def settle(connection: Connection, chosen: Selection, why: str | None, changed: Callable[[], int]) -> int:
     """Doubt the chosen results for a reason, or confirm them (``None``); returns how many that changes. Replaced ones stay as they are.
 
-    From now on loading judges the other results of their series only. ``version`` counts the change and returns its number, which marks
+    From now on loading judges the other results of their series only. ``changed`` counts the change and returns its number, which marks
     the series. Raises :class:`modak.errors.NotFound` for numbers that no result has, and for a file that nothing was loaded from.
     """
     opposite = results.c.doubt_id == 0 if why else results.c.doubt_id != 0
@@ -73,14 +73,14 @@ def settle(connection: Connection, chosen: Selection, why: str | None, version: 
     touched = sorted({number for part in parts for number in connection.scalars(select(results.c.series_id).where(part).distinct())})
     if not touched:
         return 0
-    changed = version()
+    number = changed()
     for numbers in chunks(touched):
-        connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=changed))
+        connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=number))
     count = sum(connection.execute(select(func.count()).where(part, opposite)).scalar_one() for part in parts)
     said = {"doubt_id": _text(connection, why) if why else 0, "by_hand": 1}
     for part in parts:
         connection.execute(update(results).where(part).values(said))
-    review(connection, by_number(connection, series.c.changed == changed))
+    review(connection, by_number(connection, series.c.changed == number))
     return count
 
 

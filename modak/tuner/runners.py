@@ -23,9 +23,6 @@ PATIENCE_S: Final = 900.0
 PAUSE_S: Final = 10.0
 _HERE: Final = re.compile(r"(?P<pid>[0-9]+)(?:@(?P<until>[0-9]+))?:(?P<script>.*)", re.DOTALL)
 """A job on this machine: its process, the time when it is ended (seconds since the epoch), and its script."""
-_OF_THE_ALLOCATION: Final = frozenset({"SLURM_RESTART_COUNT", "SLURM_JOB_DEPENDENCY", "RESTARTED", "LSB_RESTART"})
-"""What these say of the job in which a search runs, the script of a trial would take for itself, and report no result: ``sbatch``, too,
-passes them on."""
 
 
 class Runner(Protocol):
@@ -163,8 +160,10 @@ def _ran(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _for_trials() -> dict[str, str]:
-    """The environment without :data:`_OF_THE_ALLOCATION`."""
-    return {name: value for name, value in os.environ.items() if name not in _OF_THE_ALLOCATION}
+    """The environment without what it says of the starts of the job in which the search runs, and of the jobs before that. The script of a
+    trial would take it for itself, and report no result: ``sbatch``, too, passes it on."""
+    of_this_job = {"SLURM_JOB_DEPENDENCY", *(plugins.find("schedulers", name).restarts for name in plugins.names("schedulers"))}
+    return {name: value for name, value in os.environ.items() if name not in of_this_job}
 
 
 def _runs(pid: int, script: str) -> bool:
