@@ -21,6 +21,7 @@ COPY --from=build /opt/modak /opt/modak
 RUN useradd --system --create-home --uid 990 modak
 USER 990
 WORKDIR /home/modak
-ENV PATH=/opt/modak/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+# /tmp is what it may write in docker-compose.yml: there matplotlib keeps what it knows of fonts.
+ENV PATH=/opt/modak/bin:$PATH PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=/tmp/matplotlib
 EXPOSE 8000
 CMD ["modak", "serve", "--host", "0.0.0.0", "--port", "8000"]

@@ -32,7 +32,7 @@ format: .venv/dev ## put the code in shape
 	$(BIN)/ruff format .
 
 lock: .venv/dev ## resolve the dependencies of pyproject.toml anew into requirements/
-	$(LOCK) --extra postgres --extra oidc --output-file requirements/runtime.txt
+	$(LOCK) --extra postgres --extra oidc --extra plot --output-file requirements/runtime.txt
 	$(LOCK) --all-extras --output-file requirements/dev.txt
 LOCK = $(BIN)/uv --no-config pip compile pyproject.toml --quiet --upgrade --group build --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --no-header

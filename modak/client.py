@@ -9,10 +9,11 @@ import http.client
 import json
 import secrets
 import ssl
+from base64 import b64encode
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
-from urllib.parse import quote, urlencode, urlsplit
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 from modak.errors import Fault, Infeasible, ModakError, Unavailable
 from modak.progress import Progress, silent
@@ -23,89 +24,13 @@ from modak.text.numbering import Selection
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
     from modak.ingest.sources import Source
-    from modak.service import Known
+    from modak.service import Known, Service
 
 LONGEST_ANSWER: Final = 1 << 28
 
 
-class Client(Protocol):
-    """The use cases that the command line needs. Documents are JSON values; every method raises :class:`~modak.errors.ModakError`."""
-
-    def optimise(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
-        """The request's own document, filled in."""
-
-    def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> dict[str, Any]:
-        """``choices``, best first, ``decisions``, ``advice``, ``warnings``; with ``closest`` also where nothing meets the constraints."""
-
-    def predict(self, content: bytes, name: str, *, level: float = 0.9) -> dict[str, Any]:
-        """The rows of a result table without values, with their predictions: ``rows``, and ``warnings``."""
-
-    def size(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
-        """``platforms`` with what the goal needs of each, ``asked``, ``cautions`` and ``warnings``."""
-
-    def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
-        """A page of results: ``items``, and ``next`` where there are more."""
-
-    def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
-        """A page of the results that a plan's prediction rests on: ``items``, and ``next`` where there are more."""
-
-    def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
-        """A page of the results that were replaced, the last first: ``items``, each with when, by whom and from which file."""
-
-    def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:
-        """All results that match the filters: the columns, and rows of text."""
-
-    def listing(self, kind: str) -> list[dict[str, Any]]:
-        """Every item of ``systems``, ``images``, ``rules`` or ``models``."""
-
-    def item(self, kind: str, name: str) -> dict[str, Any]:
-        """One of them: a system or rule by its name, an image by its reference, a model by its id."""
-
-    def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> dict[str, Any]:
-        """Load the tables: all rows or none. Returns what changed."""
-
-    def confirm(self, chosen: Selection) -> int:
-        """Let models use results that were doubted, given by numbers or a file's name; returns how many of them were doubted."""
-
-    def doubt(self, chosen: Selection, why: str) -> int:
-        """Exclude these results from the models until they are confirmed; returns how many had not been doubted before."""
-
-    def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
-        """Add systems with their hardware, images or rules: all or none; returns whether anything changed."""
-
-    def remove(self, kind: str, name: str) -> None:
-        """Remove a system or rule by its name, or an image by its reference."""
-
-    def audit(self, cursor: str, limit: int) -> dict[str, Any]:
-        """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
-
-
-class Building(Protocol):
-    """The use cases for building images. Every method raises :class:`~modak.errors.ModakError`."""
-
-    def ask(self, document: Any) -> dict[str, Any]:
-        """Order an image: :class:`modak.builds.request.BuildRequest`; the state of its build."""
-
-    def state(self, build_id: str) -> dict[str, Any]:
-        """The state of a build."""
-
-    def log(self, build_id: str) -> str:
-        """The output of a build's tools."""
-
-    def cancel(self, build_id: str) -> dict[str, Any]:
-        """Stop a build; returns its state."""
-
-    def builds(self) -> list[dict[str, Any]]:
-        """The newest builds."""
-
-
-def client(settings: Settings) -> Client:
-    """The service that the settings name, or the use cases in this process."""
-    if settings.server:
-        return Remote(settings.server, settings.token.get_secret_value(), settings.timeout_s)
-    from modak.service import open_service
-
-    return open_service(settings)
+Client: TypeAlias = "Service | Remote"
+"""The use cases that the command line needs. Documents are JSON values; every method raises :class:`~modak.errors.ModakError`."""
 
 
 class RemoteError(ModakError):
@@ -123,11 +48,16 @@ class RemoteError(ModakError):
 
 @dataclass(frozen=True)
 class Remote:
-    """A MODAK service at an address."""
+    """A MODAK service at an address, with the methods of :class:`modak.service.Service` that commands need."""
 
     address: str
     token: str = ""
     timeout_s: float = 60.0
+
+    @classmethod
+    def of(cls, settings: Settings) -> Remote:
+        """The service that the settings name."""
+        return cls(settings.server, settings.token.get_secret_value(), settings.timeout_s)
 
     def optimise(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
         """``POST /optimise``."""
@@ -152,9 +82,9 @@ class Remote:
         """``POST /sizings``."""
         return self._post("/sizings", document, strict=strict)
 
-    def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
+    def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None, doubted: bool = False) -> dict[str, Any]:
         """``GET /results``."""
-        return self._call("GET", _path("/results", filters, limit=limit, cursor=cursor))
+        return self._call("GET", _path("/results", filters, limit=limit, cursor=cursor, doubted=doubted))
 
     def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> dict[str, Any]:
         """``GET /results?used_by=ID``."""
@@ -206,13 +136,17 @@ class Remote:
         report = self._call("POST", _path("/results", format=said.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
         return {**report, "notes": [*report["notes"], *found.notes]}
 
-    def confirm(self, chosen: Selection) -> int:
+    def confirm(self, chosen: Selection) -> dict[str, Any]:
         """``POST /results/confirmations``."""
-        return int(self._post("/results/confirmations", _chosen(chosen))["confirmed"])
+        return self._post("/results/confirmations", _chosen(chosen))
 
-    def doubt(self, chosen: Selection, why: str) -> int:
+    def doubt(self, chosen: Selection, why: str) -> dict[str, Any]:
         """``POST /results/doubts``."""
-        return int(self._post("/results/doubts", {**_chosen(chosen), "why": why})["doubted"])
+        return self._post("/results/doubts", {**_chosen(chosen), "why": why})
+
+    def unmark(self, chosen: Selection) -> dict[str, Any]:
+        """``POST /results/unmarkings``."""
+        return self._post("/results/unmarkings", _chosen(chosen))
 
     def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
         """``POST /systems``, ``/images`` or ``/rules``."""
@@ -251,17 +185,19 @@ class Remote:
         headers = {"Accept": "application/json", "Content-Type": kind}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
+        proxy = _proxy(parts)
         try:
-            connection = _connect(parts.scheme, parts.hostname or "", parts.port, self.timeout_s)
+            connection = _connect(parts, proxy, self.timeout_s)
             try:
                 connection.request(method, parts.path + path, body, headers)
                 response = connection.getresponse()
                 content = response.read(LONGEST_ANSWER)
             finally:
                 connection.close()
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:  # the last: a host or proxy that is none
+            via = f" through the proxy {proxy.netloc.rpartition('@')[2]}" if proxy else ""
             raise Unavailable(
-                f"no answer from {self.address}: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}"
+                f"no answer from {self.address}{via}: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}"
             ) from None
         return _answer(self.address, response.status, content)
 
@@ -286,10 +222,26 @@ def _label(name: str) -> str:
     return "".join(letter if letter.isprintable() and letter not in '"\\' else "_" for letter in name)
 
 
-def _connect(scheme: str, host: str, port: int | None, timeout: float) -> http.client.HTTPConnection:
-    if scheme == "https":
-        return http.client.HTTPSConnection(host, port, timeout=timeout, context=ssl.create_default_context())
-    return http.client.HTTPConnection(host, port, timeout=timeout)
+def _connect(parts: SplitResult, proxy: SplitResult | None, timeout: float) -> http.client.HTTPConnection:
+    if parts.scheme != "https":
+        return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
+    first = proxy or parts
+    connection = http.client.HTTPSConnection(first.hostname or "", first.port, timeout=timeout, context=ssl.create_default_context())
+    if proxy:
+        user = f"{unquote(proxy.username or '')}:{unquote(proxy.password or '')}".encode()
+        headers = {"Proxy-Authorization": f"Basic {b64encode(user).decode()}"} if proxy.username else None
+        connection.set_tunnel(parts.hostname or "", parts.port, headers)
+    return connection
+
+
+def _proxy(parts: SplitResult) -> SplitResult | None:
+    """The proxy for an address by ``HTTPS_PROXY`` and ``NO_PROXY``; none for this machine, which proxies cannot reach."""
+    if parts.scheme != "https" or parts.hostname in ("localhost", "127.0.0.1", "::1"):
+        return None
+    from urllib.request import getproxies, proxy_bypass
+
+    named = getproxies().get("https")
+    return urlsplit(named if "://" in named else f"http://{named}") if named and not proxy_bypass(parts.netloc) else None
 
 
 def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:

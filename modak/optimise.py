@@ -21,7 +21,7 @@ from modak.choosing.chosen import Chosen
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
 from modak.choosing.essence import OUTFIT, counts_key, essence, key_of_any_size, outfit_key, without_counts
 from modak.choosing.objective import Ranking, Scored, nearest, rank
-from modak.choosing.scoring import Columns, columns, score
+from modak.choosing.scoring import Columns, columns, question, score
 from modak.choosing.software import Software, choose_software
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import in_document, stated_nodes
@@ -34,7 +34,7 @@ from modak.jobs.assembly import Job, choose_launcher, configured, job_of
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
-from modak.perfmodel.matching import SPREAD
+from modak.perfmodel.matching import SPREAD, doubted_of
 from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
@@ -299,7 +299,9 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
     needs_amount = bool(decision.amounts_needed)
     image, version = (software.reference, software.framework_version) if software else (None, None)
     chosen = (request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike)
-    return Chosen(*chosen, image, version, needs_amount, decision.measured_on, decision.doubted)
+    unmeasured = decision.doubted and prediction.basis != "measured"
+    here = doubted_of(decision.doubted, question(request, decision.target, decision.shape), decision.nodes) if unmeasured else 0
+    return Chosen(*chosen, image, version, needs_amount, decision.measured_on, sum(one.count for one in decision.doubted), here)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from modak.cache import Cache
-from modak.facts import Facts, Result, same_name
+from modak.facts import Doubted, Facts, Result, same_name
 from modak.images.selection import Catalogue, catalogue
 from modak.perfmodel import Curve, startup
 from modak.results.metrics import Metric, counted, metric
@@ -109,9 +109,9 @@ class Prepared(Facts):
         """What the jobs of a configuration have in common."""
         return Cache(1024)
 
-    def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = (), doubted: int = 0) -> Prepared:
+    def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = (), doubted: Sequence[Doubted] = ()) -> Prepared:
         """The same knowledge with other results and models (as in :class:`Facts`); the indexes are shared."""
-        return self._with({"models": tuple(models), "tried": tuple(tried), "doubted": doubted})
+        return self._with({"models": tuple(models), "tried": tuple(tried), "doubted": tuple(doubted)})
 
     def as_of(self, version: str) -> Prepared:
         """The same knowledge, without results and models, for a later version of the data in which it has not changed."""

@@ -68,13 +68,16 @@ def job_of(document: Mapping[str, Any]) -> tuple[str, Json]:
     return (top, dict(document[top])) if top in document else ("job", dict(document))
 
 
+def section(given: Mapping[str, Any], name: str) -> Json:
+    """A copy of one section of a job, which may have been sent as text; empty where there is none."""
+    own = as_object(given.get(_key(given, name)), "").value
+    return dict(own) if isinstance(own, Mapping) else {}
+
+
 def _fill(job: Json, name: str, values: Mapping[str, Any]) -> None:
     """Put ``values`` into one section of ``job``, a copy; ``None`` leaves a value unchanged."""
-    key = _key(job, name)
-    own = as_object(job.get(key), "").value
-    section = dict(own) if isinstance(own, Mapping) else {}
-    section |= {_key(section, field): value for field, value in values.items() if value is not None}
-    job[key] = section
+    own = section(job, name)
+    job[_key(job, name)] = own | {_key(own, field): value for field, value in values.items() if value is not None}
 
 
 def _key(given: Mapping[str, Any], name: str) -> str:

@@ -148,9 +148,9 @@ def _nullable(part: Schema) -> Schema:
 
 
 def _or_null(field: Schema) -> Schema:
-    kept: Schema = {
-        name: field[name] for name in ("title", "description", "default") if name in field and not isinstance(field[name], dict)
-    }
+    kept: Schema = {name: field[name] for name in ("title", "description") if name in field}
+    if field.get("default") not in (None, []) and not isinstance(field["default"], dict):  # generators take fields with one as always there
+        kept["default"] = field["default"]
     value = {name: inner for name, inner in field.items() if name not in ("title", "description", "default")}
     ways = value["anyOf"] if value.keys() == {"anyOf"} else [value]
     return {"anyOf": [*(way for way in ways if way != _NULL), _NULL], **kept}

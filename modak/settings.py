@@ -63,6 +63,17 @@ def _networks(text: str) -> str:
     return text
 
 
+def listed(text: str) -> list[str]:
+    """The parts of a setting with commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _origins(text: str) -> str:
+    if not all(re.fullmatch(r"https?://[a-z0-9.:\[\]-]+", part) for part in listed(text)):
+        raise ValueError("web sites without a path, in small letters, separated by commas, such as https://ide.example.org")
+    return text
+
+
 Address = Annotated[str, AfterValidator(_address)]
 
 
@@ -109,6 +120,9 @@ class Settings(BaseModel):
     )
     trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
         "", description="addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For and -Proto are trusted"
+    )
+    browser_origins: Annotated[str, AfterValidator(_origins)] = Field(
+        "", description="web sites whose pages may call the service from a browser, separated by commas: https://ide.example.org"
     )
     oidc_issuer: Address = Field("", description="issuer of OpenID Connect tokens that the service accepts in addition to its own")
     oidc_audience: str = Field("", description="audience that these tokens must have: the issuer's name for this service")

@@ -1,4 +1,4 @@
-"""Contracts of the plug-ins, for authors of schedulers, launchers and runtimes: ``modak.testing.check_scheduler(obj)`` and so on.
+"""Contracts of the plug-ins, for authors of schedulers, launchers, runtimes and formats: ``modak.testing.check_scheduler(obj)`` and so on.
 
 Each check raises :class:`AssertionError` with a sentence if the object breaks an invariant: no line break in a directive,
 the command's words unchanged, lines that do what their events say, the same text for the same job. The checks need no test framework.

@@ -72,9 +72,8 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     times = [choice["prediction"].get("value") for choice in (one, other)]
     if None in times:
         return ("the times cannot be compared: one of them is unknown (basis: none)",)
-    ratio = times[1] / times[0]
-    reach = math.hypot(*(math.log(choice["prediction"]["upper"] / choice["prediction"]["value"]) for choice in (one, other)))
-    low, high, level = ratio * math.exp(-reach), ratio * math.exp(reach), one["prediction"]["level"]
+    ratio, level = times[1] / times[0], one["prediction"]["level"]
+    low, high = ratio / _apart(one, other), ratio * _apart(other, one)
     clear = "" if low > 1 or high < 1 else "; the interval includes 1, so either may be faster"
     rests = " and ".join(dict.fromkeys(choice["prediction"]["basis"] for choice in (one, other)))
     lines = [f"B takes {ratio:.3g} x the time of A ({level:.0%} interval {low:.3g} to {high:.3g}; {rests}){clear}"]
@@ -85,6 +84,12 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     if training and None not in batches and batches[0] != batches[1]:
         lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training this changes the global batch, and what an epoch achieves")
     return tuple(lines)
+
+
+def _apart(slower: Mapping[str, Any], faster: Mapping[str, Any]) -> float:
+    """The factor by which the ratio of two times may exceed the predicted one, by the upper and the lower end of their intervals."""
+    late, early = slower["prediction"], faster["prediction"]
+    return math.exp(math.hypot(math.log(late["upper"] / late["value"]), math.log(early["value"] / early["lower"])))
 
 
 def _value(text: str) -> Any:

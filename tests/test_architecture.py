@@ -31,6 +31,7 @@ SHELL = {
     "cli",
     "plotting",
     "auth",
+    "web",
 }
 """The modules that touch the world. Everything else is the core: values in, values out."""
 PLUGINS = ("schedulers", "launchers", "runtimes", "frameworks", "ingest")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from modak.client import Client, Remote, _rows, client
+from modak.client import Remote, _rows
 from modak.errors import Infeasible, ModakError, RequestError, Unavailable
 from modak.service import Service, open_service
 from modak.settings import Settings
@@ -27,7 +27,7 @@ def local(packaged_database: Path) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="module")
-def remote(packaged_database: Path) -> Iterator[Client]:
+def remote(packaged_database: Path) -> Iterator[Remote]:
     """The use cases behind a real server on the loopback interface."""
     import uvicorn
 
@@ -40,12 +40,12 @@ def remote(packaged_database: Path) -> Iterator[Client]:
     while not server.started:
         time.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    yield client(Settings(server=f"http://127.0.0.1:{port}"))
+    yield Remote.of(Settings(server=f"http://127.0.0.1:{port}"))
     server.should_exit = True
     thread.join()
 
 
-def test_optimise_and_recommend_are_the_same(local: Service, remote: Client) -> None:
+def test_optimise_and_recommend_are_the_same(local: Service, remote: Remote) -> None:
     """But for the address of the script, which only a service has."""
     document = json.loads(EXAMPLE.read_text())
     answer = remote.optimise(document)
@@ -58,19 +58,19 @@ def test_optimise_and_recommend_are_the_same(local: Service, remote: Client) -> 
     assert found == local.recommend(document, closest=True)
 
 
-def test_predictions_are_the_same(local: Service, remote: Client) -> None:
+def test_predictions_are_the_same(local: Service, remote: Remote) -> None:
     """For CSV and for JSON records."""
     for content in (b"application,metric,nodes\n3dgan,epoch_time,4\n", b'[{"application": "3dgan", "metric": "epoch_time", "nodes": 4}]'):
         assert remote.predict(content, "points", level=0.8) == local.predict(content, "points", level=0.8)
 
 
-def test_a_bad_point_is_named_by_its_file_and_line(remote: Client) -> None:
+def test_a_bad_point_is_named_by_its_file_and_line(remote: Remote) -> None:
     """Not by the name that the service gives a body."""
     with pytest.raises(ModakError, match=r"^points\.csv:2: "):
         remote.predict(b"application,metric,nodes\n3dgan,epoch_time,0\n", "points.csv")
 
 
-def test_lists_and_results_are_the_same(local: Service, remote: Client) -> None:
+def test_lists_and_results_are_the_same(local: Service, remote: Remote) -> None:
     """However many pages they take."""
     for kind in ("systems", "images", "rules", "models"):
         key = {"images": "reference", "models": "id"}.get(kind, "name")
@@ -81,7 +81,7 @@ def test_lists_and_results_are_the_same(local: Service, remote: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["limit", "cursor", "used_by", "replaced", "path"])
-def test_an_option_of_the_address_is_no_filter(local: Service, remote: Client, name: str) -> None:
+def test_an_option_of_the_address_is_no_filter(local: Service, remote: Remote, name: str) -> None:
     """It is refused as any unknown filter is, and not passed on as the option."""
     told = set()
     for which in (local, remote):
@@ -91,12 +91,12 @@ def test_an_option_of_the_address_is_no_filter(local: Service, remote: Client, n
     assert len(told) == 1
 
 
-def test_an_empty_filter_is_a_filter(local: Service, remote: Client) -> None:
+def test_an_empty_filter_is_a_filter(local: Service, remote: Remote) -> None:
     """No result has an empty text in a column, so none is found."""
     assert remote.results({"system": ""}) == local.results({"system": ""}) == {"items": []}
 
 
-def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Service, remote: Client) -> None:
+def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Service, remote: Remote) -> None:
     """By the plan's id; what no plan has is a fault of the same kind."""
     plan = local.optimise(json.loads(EXAMPLE.read_text()))["job"]["plan"]["id"]
     assert remote.used_by(plan) == local.used_by(plan)
@@ -106,7 +106,7 @@ def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Servic
         remote.used_by("nothing")
 
 
-def test_doubts_reach_the_service(local: Service, remote: Client) -> None:
+def test_doubts_reach_the_service(local: Service, remote: Remote) -> None:
     """By numbers and by a file's name; who may not is told so, and who names a file that nothing came in."""
     with pytest.raises(ModakError, match="nothing was loaded from a file called"):
         local.doubt("no-such.csv", "nothing")
@@ -118,7 +118,7 @@ def test_doubts_reach_the_service(local: Service, remote: Client) -> None:
         remote.confirm("no-such.csv")
 
 
-def test_an_export_holds_the_same_rows(local: Service, remote: Client) -> None:
+def test_an_export_holds_the_same_rows(local: Service, remote: Remote) -> None:
     """As text, under the same columns."""
     (columns, rows), (expected, stored) = remote.export({"application": "3dgan"}), local.export({"application": "3dgan"})
     assert columns == expected
@@ -134,7 +134,7 @@ def test_an_export_over_http_is_the_same_with_doubts(own_database: Path) -> None
     assert [item["suspect"] for item in items if "doubted" in item] == ["a slip"]
 
 
-def test_faults_come_back_with_their_fields_and_status(local: Service, remote: Client) -> None:
+def test_faults_come_back_with_their_fields_and_status(local: Service, remote: Remote) -> None:
     """The same faults, and the exit status that they have here."""
     wrong = {"job": {"job_options": {"job_name": "a b"}}}
     late = json.loads(EXAMPLE.read_text())
@@ -168,3 +168,27 @@ def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> N
         Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
     server.server_close()
     assert raised.value.exit_code == 3
+
+
+def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the usual variables, as curl reads them in the job: a tunnel to the service's host, with the proxy's own password."""
+    asked: list[tuple[str, str]] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_CONNECT(self) -> None:
+            asked.append((self.path, self.headers["Proxy-Authorization"]))
+            self.send_error(403, "not that one")
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=server.handle_request).start()
+    monkeypatch.setenv("https_proxy", f"http://ada:p%40ss@127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("no_proxy", "excepted.invalid")
+    with pytest.raises(Unavailable, match=r"through the proxy 127.*: Tunnel connection failed: 403 not that one"):
+        Remote("https://modak.invalid/below").listing("systems")
+    with pytest.raises(Unavailable, match="no answer"):
+        Remote("https://excepted.invalid").listing("systems")
+    server.server_close()
+    assert asked == [("modak.invalid:443", "Basic YWRhOnBAc3M=")]

@@ -18,6 +18,7 @@ from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise, recommend
 from modak.perfmodel import Question, fit, predict
+from modak.perfmodel.intervals import stretch
 from modak.prepared import prepared
 
 Known = Callable[[str | None], Facts]
@@ -287,6 +288,24 @@ def test_the_wall_time_covers_the_upper_bound(training: Answer) -> None:
     assert training.plan.wall_time_s >= training.plan.prediction.upper + 120
 
 
+def test_a_job_is_not_stopped_within_the_time_that_its_confidence_reckons_with(known: Known) -> None:
+    """A deadline that is met with a probability of 0.99 is not, if the job may run no longer than with one of 0.95."""
+    plan = answer(example("3dgan-supermuc-ng", optimisation__objective={"deadline": 7200, "confidence": 0.99}), known).plan
+    value, upper = plan.prediction.value, plan.prediction.upper
+    assert plan.wall_time_s is not None
+    assert value is not None
+    assert upper is not None
+    assert plan.wall_time_s >= value * (upper / value) ** stretch(0.98)
+
+
+@pytest.mark.parametrize("constraint", [{"max_nodes": 23}, {"max_nodes": 4}])
+def test_more_nodes_are_offered_where_there_are_more(known: Known, constraint: dict[str, int]) -> None:
+    """The cluster has 23 nodes."""
+    with pytest.raises(Infeasible) as refused:
+        answer(example("resnet50-gpu-cluster", optimisation__objective={"deadline": 600, **constraint}), known)
+    assert ("perhaps max_nodes" in str(refused.value)) == (constraint["max_nodes"] < 23)
+
+
 @pytest.mark.parametrize(("ranks", "nodes", "per_node", "at_least"), [(10, 1, 10, 300.0), (50, 2, 25, 75.0), (96, 2, 48, 52.0)])
 def test_a_total_of_ranks_is_predicted_as_it_runs(known: Known, ranks: int, nodes: int, per_node: int, at_least: float) -> None:
     """Measured were full nodes of 48 ranks: ten ranks on a node take far longer than these, and 50 ranks are 25 on each of two nodes."""
@@ -424,10 +443,13 @@ def test_only_allowed_numbers_of_ranks_are_chosen(known: Known) -> None:
     assert {choice.configuration.nodes * choice.configuration.ranks_per_node for choice in found.choices} <= set(powers)
 
 
-def test_allowed_ranks_without_results_fill_a_node_as_far_as_they_can(known: Known) -> None:
-    """Of powers of two, 16 of its 20 cores get a rank; two ranks on one node would be allowed, too."""
+@pytest.mark.parametrize("nodes", [None, 1])
+def test_allowed_ranks_without_results_fill_a_node_as_far_as_they_can(known: Known, nodes: int | None) -> None:
+    """Of powers of two, 16 of its 20 cores get a rank; two ranks on one node would be allowed, too, and 64 would share cores."""
     powers = [2**exponent for exponent in range(1, 7)]
-    chosen = answer(example("code-aster-mpi", application__allowed_ranks=powers), known).plan.configuration
+    counts = {"application__allowed_ranks": powers, "job_options__node_count": nodes}
+    request = example("code-aster-mpi", optimisation__workload__memory_per_rank_gb=None, **counts)
+    chosen = answer(request, known).plan.configuration
     assert (chosen.nodes, chosen.ranks_per_node) == (1, 16)
 
 

@@ -57,7 +57,13 @@ def test_a_wrong_value_names_its_variable_and_is_not_echoed() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("SERVER", "http://127.0.0.1:99999"), ("SERVER", "http://[::1"), ("TOKEN", "s3cret\nX-Header: 1"), ("TOKEN", "s3cret€")],
+    [
+        ("SERVER", "http://127.0.0.1:99999"),
+        ("SERVER", "http://[::1"),
+        ("TOKEN", "s3cret\nX-Header: 1"),
+        ("TOKEN", "s3cret€"),
+        ("BROWSER_ORIGINS", "https://ide.example.org, *"),
+    ],
 )
 def test_what_no_connection_can_be_made_with_is_refused(name: str, value: str) -> None:
     """By its variable, before anything is sent."""

@@ -79,6 +79,13 @@ def test_the_ratio_has_an_interval() -> None:
     assert "either may be faster" not in clear[0]
 
 
+def test_each_end_of_the_ratio_has_one_time_early_and_the_other_late() -> None:
+    """Times that may only be late: at twice the ratio the second one is, and the first is as predicted."""
+    late = choice(100.0)
+    late["prediction"] |= {"lower": 100.0, "upper": 200.0}
+    assert "(90% interval 0.5 to 2; measured)" in against(late, late)[0]
+
+
 @pytest.mark.parametrize(("kind", "said"), [(of_epochs, True), (dict, False)])
 def test_other_numbers_of_workers_are_said_of_training(kind: Callable[[dict[str, Any]], dict[str, Any]], said: bool) -> None:
     """An epoch is not worth the same; a solver has no batch."""

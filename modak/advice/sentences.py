@@ -30,6 +30,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
     """Sentences on the chosen configuration: first on its prediction, then those of ``held``, the rules that apply."""
     own = (
         _pilot(chosen),
+        _doubted(chosen),
         _length(chosen),
         _far(chosen),
         _grows(chosen),
@@ -104,13 +105,25 @@ def _pilot(chosen: Chosen) -> str | None:
     if place is not None and None in chosen.measured_on:
         again = f"if they are of {place}, load them again with 'modak load --set system={place}'"
         return f"results of {name!r} name no system: {again}"
-    if chosen.doubted:
-        how = f"'modak results list --application {shlex.quote(name)}' shows why, and 'modak results confirm' accepts right ones"
-        return f"no model rests on the doubted results of {name!r} ({chosen.doubted}): {how}"
+    if chosen.doubted and not chosen.measured_on:
+        return f"no model rests on the doubted results of {name!r} ({chosen.doubted}): {_look_at_doubted(name)}"
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
     loaded = "then load the modak-result-….json that it writes with 'modak load'"
     return f"there is no usable result of {name!r}: run a pilot job on {sizes} {short} first, {loaded}"
+
+
+def _doubted(chosen: Chosen) -> str | None:
+    """Results of exactly this configuration that are left out, if there are no others."""
+    name = chosen.request.workload_name
+    if not chosen.doubted_here or name is None or (chosen.prediction.basis == "none" and not chosen.measured_on):
+        return None
+    return f"left out: {counted(chosen.doubted_here, 'doubted result')} of exactly this layout; {_look_at_doubted(name)}"
+
+
+def _look_at_doubted(application: str) -> str:
+    listed_by = f"'modak results list --doubted --application {shlex.quote(application)}'"
+    return f"{listed_by} shows why, and 'modak results confirm' accepts right ones"
 
 
 def _length(chosen: Chosen) -> str | None:

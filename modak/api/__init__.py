@@ -11,12 +11,13 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from fastapi import Depends, FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 import modak
 from modak import schemas
-from modak.api import answers, builds, native, published, sizings, writing
+from modak.api import answers, builds, native, pages, published, writing
 from modak.api.access import guard, scope_of
 from modak.api.direct import Direct
 from modak.api.head import Head
@@ -25,11 +26,17 @@ from modak.api.observe import add_observation
 from modak.api.problems import add_handlers
 from modak.api.queries import only_known
 from modak.service import Service, open_service
-from modak.settings import Settings, read_settings
+from modak.settings import Settings, listed, read_settings
 
 YOUNG: Final = 20_000
 """New objects after which Python's garbage collector looks for cycles: those of several requests. Its default of 700 is reached several
 times within one request, while all of them are still in use."""
+BROWSERS: Final[dict[str, Any]] = {
+    "allow_methods": ["GET", "HEAD", "POST", "DELETE"],
+    "allow_headers": ["Authorization", "Content-Type", "If-None-Match"],
+    "expose_headers": ["ETag", "Location", "Retry-After", "X-Request-ID"],
+}
+"""What pages of another site may send and read (cross-origin resource sharing), where settings name that site. Never cookies."""
 SUMMARY: Final = "Choose container, configuration and job script from measured results."
 
 
@@ -53,12 +60,14 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     add_handlers(app)
     published.add_routes(app)  # first of all: an address is looked for in this order, and these are asked for most
     native.add_routes(app)
-    sizings.add_routes(app)
     builds.add_routes(app)
     writing.add_routes(app)
+    pages.add_routes(app)
     app.add_middleware(Direct, routes=app.routes)
     app.add_middleware(Head)
     guard(app)
+    if settings.browser_origins:
+        app.add_middleware(CORSMiddleware, allow_origins=listed(settings.browser_origins), **BROWSERS)
     add_observation(app)
     app.add_middleware(Lifespan)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
@@ -111,14 +120,14 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         components = document.setdefault("components", {}).setdefault("schemas", {})
         components |= schemas.components("request", "response", "points", "result", "sizing", "system", "image", "rule")
-        components |= {"problem": PROBLEM, **answers.components(), **builds.schemas(), **published.schemas()}
+        components |= {**answers.components(), **builds.schemas(), **published.schemas()}
         document["components"]["securitySchemes"] = {"token": TOKEN}
         document["security"] = [{}, {"token": []}] if app.state.settings.anonymous else [{"token": []}]
         if app.state.settings.public_url:
             document["servers"] = [{"url": app.state.settings.public_url}]
         error = {
             "description": "What is wrong",
-            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/problem"}}},
+            "content": {"application/problem+json": {"schema": answers.ref("problem")}},
             "headers": {"Retry-After": {"description": "of 429 and 503: seconds after which to try again", "schema": {"type": "integer"}}},
         }
         for path, operations in document["paths"].items():
@@ -136,25 +145,5 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-REQUEST_ID: Final = {"description": "names the request in logs; that of the request where it gave one", "schema": {"type": "string"}}
+REQUEST_ID: Final = {"description": "names the request in logs; that of the request where it gave one", "schema": answers.TEXT}
 TOKEN: Final = {"type": "http", "scheme": "bearer", "description": "a key of `modak token create`, or a token of the site's issuer"}
-PROBLEM: Final = {
-    "type": "object",
-    "description": "RFC 9457",
-    "required": ["type", "title", "status", "detail", "errors"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "all faults in one text"},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
-                "required": ["field", "message"],
-            },
-        },
-        "more_errors": {"type": "integer", "description": "how many more there are"},
-    },
-}

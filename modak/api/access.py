@@ -30,13 +30,16 @@ RESULT: Final = "result"
 """The scope of a job's token: it may send that job's result."""
 _ALWAYS: Final = frozenset(("/health", "/ready"))
 _ASKING: Final = frozenset(
-    ("/optimise", "/recommendations", "/predictions", "/sizings", "/get_image", "/get_build", "/get_optimisation", "/get_job_content")
+    (
+        *("/optimise", "/recommendations", "/predictions", "/sizings", "/ui/plans"),
+        *("/get_image", "/get_build", "/get_optimisation", "/get_job_content"),
+    )
 )
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _READABLE: Final = frozenset(
     (
         *("systems", "images", "rules", "models", "results", "plans", "builds", "schema", "openapi.json", "metrics"),
-        *("infrastructures", "scripts", "scaling_models", "container_mappings"),
+        *("infrastructures", "scripts", "scaling_models", "container_mappings", "ui"),
     )
 )
 """What may be read, with everything below it: the first part of an address."""
@@ -46,7 +49,7 @@ def scope_of(method: str, path: str) -> str | None:
     """The scope that a request needs; ``None`` if it needs none."""
     if method in _READING:
         logged = path.startswith("/builds/") and path.endswith("/log")
-        known = path in _ASKING or path.removeprefix("/").partition("/")[0] in _READABLE
+        known = path in _ASKING or path.removeprefix("/").partition("/")[0] in _READABLE or path == "/"
         return None if path in _ALWAYS else "read" if known and not logged else "admin"
     if method == "POST":
         if path in _ASKING:
@@ -93,6 +96,8 @@ class Gate:
             refused = await self._refusal(scope)
         except ModakError as error:
             refused = answer_to(error, scope)
+        if refused:
+            scope["route"] = next(iter(routes_at(scope)), None)  # for the log and the figures: the router does not see this request
         await (refused or self._app)(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:

@@ -8,46 +8,40 @@ from fastapi import FastAPI, Path, Request
 from starlette.responses import Response
 
 from modak.api.access import actor_of
-from modak.api.answers import ref, told
+from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told
 from modak.api.bodies import Body, document
 from modak.api.native import Limit, address, service_of
 from modak.api.problems import answer
 
 Identity = Annotated[str, Path(max_length=64, description="the build's `id`")]
-STATE: Final[dict[str, Any]] = {
-    "type": "object",
+STATE: Final = {
+    **object_of(
+        ("id", "state", "name", "runtime", "requested_by", "requested_at"),
+        id=TEXT,
+        state={"enum": ["queued", "running", "done", "failed", "cancelled"]},
+        name=text("the image file's name without its ending"),
+        runtime={"enum": ["apptainer", "charliecloud"]},
+        requested_by=TEXT,
+        **{name: {**TEXT, "format": "date-time"} for name in ("requested_at", "started_at", "finished_at")},
+        step=text("what it is at"),
+        message=text("why it failed: the step, and what went wrong in it"),
+        image=text("the image's reference in the catalogue, once it is done"),
+        files=list_of({"type": "object"}, "every form of the image: file, sha256, bytes"),
+        findings=list_of(TEXT, "what running it showed, a line a label"),
+    ),
     "description": "how far a build is",
-    "required": ["id", "state", "name", "runtime", "requested_by", "requested_at"],
-    "properties": {
-        "id": {"type": "string"},
-        "state": {"enum": ["queued", "running", "done", "failed", "cancelled"]},
-        "name": {"type": "string", "description": "the image file's name without its ending"},
-        "runtime": {"enum": ["apptainer", "charliecloud"]},
-        "requested_by": {"type": "string"},
-        "requested_at": {"type": "string", "format": "date-time"},
-        "started_at": {"type": "string", "format": "date-time"},
-        "finished_at": {"type": "string", "format": "date-time"},
-        "step": {"type": "string", "description": "what it is at"},
-        "message": {"type": "string", "description": "why it failed: the step, and what went wrong in it"},
-        "image": {"type": "string", "description": "the image's reference in the catalogue, once it is done"},
-        "files": {"type": "array", "items": {"type": "object"}, "description": "every form of the image: file, sha256, bytes"},
-        "findings": {"type": "array", "items": {"type": "string"}, "description": "what running it showed, a line a label"},
-    },
 }
-
-
-LISTED: Final = {"type": "object", "required": ["items"], "properties": {"items": {"type": "array", "items": ref("build_state")}}}
-LOG: Final = {"type": "object", "required": ["log"], "properties": {"log": {"type": "string", "description": "at most 128 KiB"}}}
+LISTED: Final = object_of(("items",), items={"type": "array", "items": ref("build_state")})
+LOG: Final = object_of(("log",), log=text("at most 128 KiB"))
 
 
 def add_routes(app: FastAPI) -> None:
     """Add the addresses to ``app``."""
     add = app.add_api_route
     build_state = ref("build_state")
-    where = {"Location": {"description": "where to look how far it is", "schema": {"type": "string"}}}
-    body = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/build_request"}}}}
+    where = {"Location": {"description": "where to look how far it is", "schema": TEXT}}
     add("/builds", order, methods=["POST"], status_code=202, tags=["builds"], summary="Order an image",
-        responses=told(build_state, "The build", status=202, headers=where), openapi_extra={"requestBody": body})  # fmt: skip
+        responses=told(build_state, "The build", status=202, headers=where), openapi_extra=sent(ref("build_request")))  # fmt: skip
     add("/builds", builds, methods=["GET"], tags=["builds"], summary="The newest builds", responses=told(LISTED))
     add("/builds/{id}", build, methods=["GET"], tags=["builds"], summary="How far a build is", responses=told(build_state))
     add("/builds/{id}/log", log, methods=["GET"], tags=["builds"], summary="What a build's tools printed", responses=told(LOG))

@@ -11,8 +11,8 @@ from fastapi import FastAPI, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from modak import schemas
+from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told
 from modak.api.answers import page as page_of
-from modak.api.answers import ref, told
 from modak.api.bodies import Body, document, read, table
 from modak.api.direct import add_direct, one_at_a_time
 from modak.api.problems import answer, answer_text
@@ -31,12 +31,12 @@ Cursor = Annotated[str, Query(max_length=200, description="`next` of the previou
 Wanted = Annotated[str, Path(max_length=600, description="its name or id, as answers and lists give it; an image's is its reference")]
 UsedBy = Annotated[str, Query(max_length=600, description="id of a plan: only results that its prediction is based on")]
 Replaced = Annotated[bool, Query(description="the last results that were replaced, with `replaced_at`, `replaced_by`, `replaced_from`")]
+Doubted = Annotated[bool, Query(description="only results that no model uses until they are confirmed")]
 Level = Annotated[float, Query(gt=0, lt=1, description="probability that the interval contains the next run's value")]
 
 
 def add_routes(app: FastAPI) -> None:
     """Add MODAK's own addresses to ``app``."""
-    request = described("request")
     add = app.add_api_route
     add_direct(
         app,
@@ -46,13 +46,14 @@ def add_routes(app: FastAPI) -> None:
         tags=["ask"],
         summary="Choose a configuration and write the job script",
         responses=FILLED,
-        openapi_extra=request,
+        openapi_extra=REQUEST,
     )
     for path, endpoint, shown, summary, body in (
-        ("/recommendations", recommendations, "recommendation", "Rank the configurations", request),
-        ("/predictions", predictions, "predictions", "Predict the rows of a result table", POINTS),
+        ("/recommendations", recommendations, told(ref("recommendation")), "Rank the configurations", REQUEST),
+        ("/predictions", predictions, told(ref("predictions")), "Predict the rows of a result table", POINTS),
+        ("/sizings", sizings, SIZED, "How much hardware a goal needs", REQUEST),
     ):
-        add(path, endpoint, responses=told(ref(shown)), methods=["POST"], tags=["ask"], summary=summary, openapi_extra=body)
+        add(path, endpoint, responses=shown, methods=["POST"], tags=["ask"], summary=summary, openapi_extra=body)
     add("/plans/{id}", plan, responses=FILLED, methods=["GET"], tags=["plans"], summary="A plan that was made")
     add("/plans/{id}/script", script, methods=["GET"], tags=["plans"], summary="A plan's job script", response_class=PlainTextResponse)
     add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
@@ -72,13 +73,6 @@ def service_of(request: Request) -> Service:
     return opened
 
 
-def described(name: str) -> dict[str, Any]:
-    """The OpenAPI entry of a JSON body that we read ourselves."""
-    return {
-        "requestBody": {"required": True, "content": {"application/json": {"schema": ref(schemas.COMPONENTS[name]), "example": EXAMPLE}}}
-    }
-
-
 EXAMPLE: Final = {
     "job": {
         "job_options": {"job_name": "3dgan", "account": "pr12ab"},
@@ -93,25 +87,24 @@ EXAMPLE: Final = {
     }
 }
 """A request that can be sent to every address that takes requests."""
-
-
+REQUEST: Final = sent(ref(schemas.COMPONENTS["request"]), example=EXAMPLE)
+"""The OpenAPI entry of the body of such an address."""
 FILLED: Final = told(ref(schemas.COMPONENTS["response"]), "The document, filled in")
-HEALTH: Final = {"type": "object", "required": ["status"], "properties": {"status": {"const": "ok"}}}
-READY: Final = {
-    "type": "object",
-    "required": ["status", "data"],
-    "properties": {"status": {"const": "ready"}, "data": {"type": "string", "description": "version of the data"}},
-}
+SIZED: Final = told(
+    ref("sizing"), "The platforms, those that meet the goal first; every figure with unit, interval, basis and what it follows from"
+)
+HEALTH: Final = object_of(("status",), status={"const": "ok"})
+READY: Final = object_of(("status", "data"), status={"const": "ready"}, data=text("version of the data"))
 POINTS: Final = {
     "requestBody": {
         "required": True,
         "content": {
             "text/csv": {
-                "schema": {"type": "string", "description": "a result table without values: a header, then one row a line"},
+                "schema": text("a result table without values: a header, then one row a line"),
                 "example": "application,system,nodes,ranks_per_node,threads_per_rank,metric\n3dgan,supermuc-ng,48,4,12,epoch_time\n",
             },
             "application/json": {
-                "schema": {"type": "array", "items": ref("points"), "description": "its rows as objects"},
+                "schema": list_of(ref("points"), "its rows as objects"),
                 "example": [{"application": "3dgan", "system": "supermuc-ng", "nodes": 48, "ranks_per_node": 4, "metric": "epoch_time"}],
             },
         },
@@ -119,7 +112,7 @@ POINTS: Final = {
 }
 FILTERS: Final = {
     "parameters": [
-        {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": "exact text of that column"}
+        {"name": name, "in": "query", "required": False, "schema": TEXT, "description": "exact text of that column"}
         for name in allowed.COLUMNS
     ]
 }
@@ -143,6 +136,14 @@ def predictions(request: Request, body: Body, level: Level = 0.9) -> Response:
     return answer(service_of(request).predict(content, name, level=level))
 
 
+def sizings(request: Request, body: Body, strict: Strict = False) -> Response:
+    """Nodes or GPUs, time, node-hours, network and storage for the known systems and the reference configurations.
+
+    The goal is `optimisation.objective.deadline`; a named `target` restricts the answer to that system.
+    """
+    return answer(service_of(request).size(document(body), strict=strict))
+
+
 def plan(request: Request, id: Wanted) -> Response:
     """The document as it was answered."""
     return answer(located(service_of(request).plan(id), request))
@@ -161,19 +162,24 @@ def build(request: Request, id: Wanted) -> Response:
     return _text(found)
 
 
-def results(request: Request, limit: Limit = 100, cursor: Cursor = "", used_by: UsedBy = "", replaced: Replaced = False) -> Response:
+def results(
+    request: Request, limit: Limit = 100, cursor: Cursor = "", used_by: UsedBy = "", replaced: Replaced = False, doubted: Doubted = False
+) -> Response:
     """`items` in the columns of the results table, and `next` where there are more. Any text column and `params.NAME` filters."""
-    own = ("limit", "cursor", "used_by", "replaced")
+    own = ("limit", "cursor", "used_by", "replaced", "doubted")
     filters = {name: value for name, value in request.query_params.items() if name not in own}
     for name in request.query_params:
         once(request, name)
     service = service_of(request)
     if used_by:
-        if filters or replaced:
+        if filters or replaced or doubted:
             raise RequestError("cannot be combined with other filters", field="used_by")
         return answer(service.used_by(used_by, limit=limit, cursor=cursor))
-    found = service.replaced if replaced else service.results
-    return answer(found(filters, limit=limit, cursor=cursor))
+    if replaced:
+        if doubted:
+            raise RequestError("cannot be combined with doubted", field="replaced")
+        return answer(service.replaced(filters, limit=limit, cursor=cursor))
+    return answer(service.results(filters, limit=limit, cursor=cursor, doubted=doubted))
 
 
 def add_listing(app: FastAPI, kind: str, page: Callable[[Service, str, int], Mapping[str, Any]]) -> None:

@@ -60,13 +60,17 @@ def problem(status: int, title: str, faults: Sequence[Fault], headers: Mapping[s
 
 
 def answer_to(error: ModakError, scope: Scope) -> Response:
-    """The answer to an error. Why the service is unavailable is noted for its log only: it may name hosts, users and files."""
-    faults = error.faults
-    if isinstance(error, Unavailable):
-        scope.setdefault("state", {})["why"] = "; ".join(map(str, faults))
-        faults = (Fault("", error.told),) if error.told else faults
+    """The answer to an error."""
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}, 413: {"Connection": "close"}}.get(error.status)
-    return problem(error.status, error.title, faults, headers)
+    return problem(error.status, error.title, told(error, scope), headers)
+
+
+def told(error: ModakError, scope: Scope) -> Sequence[Fault]:
+    """What callers are told. Why the service is unavailable is noted for its log only: it may name hosts, users and files."""
+    if not isinstance(error, Unavailable):
+        return error.faults
+    scope.setdefault("state", {})["why"] = "; ".join(map(str, error.faults))
+    return (Fault("", error.told),) if error.told else error.faults
 
 
 def _modak(request: Request, error: Exception) -> Response:

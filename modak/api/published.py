@@ -19,10 +19,10 @@ from starlette.responses import Response
 
 from modak.api import posted, postedsystems, shapes
 from modak.api.access import actor_of
-from modak.api.answers import ref, told
+from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told
 from modak.api.bodies import Body, document, read
 from modak.api.direct import SHORT, add_direct, is_open, one_at_a_time
-from modak.api.native import Strict, Wanted, address, described, service_of
+from modak.api.native import REQUEST, Strict, Wanted, address, service_of
 from modak.api.problems import answer, answer_document
 from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
@@ -33,52 +33,29 @@ from modak.response import with_image
 from modak.service import Known, Service
 
 TAG: Final = TOLERANT
-ANSWERED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {
-        "description": "The caller's own document with one thing filled in; what is absent is left out",
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        "job": {
-                            "type": "object",
-                            "properties": {
-                                "application": {
-                                    "type": "object",
-                                    "description": "as sent, with `container_runtime` where an image is known",
-                                },
-                                "job_content": {"type": "string", "description": "text of the job script, as it can be submitted"},
-                                "build_script": {
-                                    "type": "string",
-                                    "description": "text of the job that builds the application or its image",
-                                },
-                                "warnings": {
-                                    "type": "array",
-                                    "description": "what was read in another way, or could not be had",
-                                    "items": {"type": "object", "properties": {"field": {"type": "string"}, "message": {"type": "string"}}},
-                                },
-                            },
-                        }
-                    },
-                },
-                "example": {"job": {"application": {"app_tag": "solver"}, "job_content": "#!/bin/bash\n#SBATCH --job-name=solver\n…"}},
-            }
-        },
-    }
-}
+_JOB: Final = object_of(
+    (),
+    application={"type": "object", "description": "as sent, with `container_runtime` where an image is known"},
+    job_content=text("text of the job script, as it can be submitted"),
+    build_script=text("text of the job that builds the application or its image"),
+    warnings=list_of(object_of((), field=TEXT, message=TEXT), "what was read in another way, or could not be had"),
+)
+ANSWERED: Final = told(
+    object_of((), job=_JOB),
+    "The caller's own document with one thing filled in; what is absent is left out",
+    example={"job": {"application": {"app_tag": "solver"}, "job_content": "#!/bin/bash\n#SBATCH --job-name=solver\n…"}},
+)
 
 
 def add_routes(app: FastAPI) -> None:
     """Add the published addresses to ``app``."""
-    request = described("request")
     for path, endpoint, summary in (
         ("/get_optimisation", get_optimisation, "The job script for a request"),
         ("/get_job_content", get_optimisation, "An older name of /get_optimisation"),
         ("/get_image", get_image, "The image for a request"),
         ("/get_build", get_build, "The build job for a request"),
     ):
-        add_direct(app, path, endpoint, methods=["POST"], tags=[TAG], summary=summary, responses=ANSWERED, openapi_extra=request)
+        add_direct(app, path, endpoint, methods=["POST"], tags=[TAG], summary=summary, responses=ANSWERED, openapi_extra=REQUEST)
     add_list(app, "/infrastructures", "infrastructure", infrastructures)
     add_list(app, "/scripts", "script", scripts)
     add_list(app, "/scaling_models", "scaling model", scaling_models)
@@ -164,11 +141,10 @@ def add_creating(app: FastAPI, path: str, what: str, read_posted: Callable[[Any,
         return answer(item, status=201, headers={"Location": f"{address(request)}{path}/{item['id']}"})
 
     name = what.replace(" ", "_")
-    body = {"required": True, "content": {"application/json": {"schema": ref(f"posted_{name}")}}}
-    where = {"Location": {"description": "where it can be read", "schema": {"type": "string"}}}
+    where = {"Location": {"description": "where it can be read", "schema": TEXT}}
     app.add_api_route(
         path, create, methods=["POST"], tags=["change"], summary=f"Add one {what}", name=f"create {path}", status_code=201,
-        responses=told(ref(name), "What was added", status=201, headers=where), openapi_extra={"requestBody": body},
+        responses=told(ref(name), "What was added", status=201, headers=where), openapi_extra=sent(ref(f"posted_{name}")),
     )  # fmt: skip
 
 
@@ -200,7 +176,7 @@ def _shown(values: Sequence[Known], facts: Facts) -> dict[str, Any]:
     raise TypeError(f"no published shape shows {type(values[0]).__name__}")
 
 
-async def _only(request: Request, strict: bool, name: str = "", text: Callable[[Texts], str] = lambda texts: "") -> Response:
+async def _only(request: Request, strict: bool, name: str = "", chosen: Callable[[Texts], str] = lambda texts: "") -> Response:
     """The caller's document with the image and one text alone, and the warnings if there are any."""
     body = await read(request)
     sent = document(body)
@@ -208,8 +184,8 @@ async def _only(request: Request, strict: bool, name: str = "", text: Callable[[
     if settled is None:
         settled = await one_at_a_time(request, lambda service: service.settle(sent, strict=strict))
     top, job = with_image(sent, settled.software.reference)
-    if text(settled.texts):
-        job[name] = text(settled.texts)
+    if content := chosen(settled.texts):
+        job[name] = content
     if settled.warnings:
         job["warnings"] = [warning.model_dump() for warning in settled.warnings]
     return answer_document({**sent, top: job} if top in sent else {top: job})

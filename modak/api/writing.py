@@ -8,7 +8,7 @@ from fastapi import FastAPI, Query, Request
 from starlette.responses import Response
 
 from modak.api.access import actor_of, used_token
-from modak.api.answers import Responses, ref, told
+from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told, whole
 from modak.api.answers import page as page_of
 from modak.api.bodies import Body, LoadBody, document
 from modak.api.native import Cursor, Limit, Wanted, service_of
@@ -37,8 +37,9 @@ def add_routes(app: FastAPI) -> None:
     for path, endpoint, summary, counted, what, more in (
         ("confirmations", confirm, "Confirm doubted results", "confirmed", "how many of them had been doubted", {}),
         ("doubts", doubt, "Doubt results", "doubted", "how many of them nobody had doubted before", {"why": WHY}),
+        ("unmarkings", unmark, "Take back confirmations and doubts", "unmarked", "how many somebody had confirmed or doubted", {}),
     ):
-        shown, asked = _counted(counted, what), _json(_selection_schema(**more))
+        shown, asked = told(object_of((counted, *JUDGED), **{counted: whole(what)}, **JUDGED)), sent(_selection_schema(**more))
         add(f"/results/{path}", endpoint, responses=shown, methods=["POST"], tags=[TAG], summary=summary, openapi_extra=asked)
     for kind in KINDS:
         add_adding(app, kind)
@@ -50,22 +51,13 @@ def add_routes(app: FastAPI) -> None:
     add("/audit", audit, responses=told(page_of("audit_entry")), methods=["GET"], tags=["about"], summary="Who changed what")
 
 
-def _counted(name: str, what: str) -> Responses:
-    count = {"type": "integer", "minimum": 0, "description": what}
-    return told({"type": "object", "required": [name], "properties": {name: count}})
-
-
-def _json(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
 TABLES: Final = {
     "requestBody": {
         "required": True,
         "content": {
-            "text/csv": {"schema": {"type": "string", "description": "a result table"}},
-            "application/json": {"schema": {"type": "array", "items": {"type": "object"}, "description": "its rows as records"}},
-            "text/plain": {"schema": {"type": "string", "description": "any other format that is known"}},
+            "text/csv": {"schema": text("a result table")},
+            "application/json": {"schema": list_of({"type": "object"}, "its rows as records")},
+            "text/plain": {"schema": text("any other format that is known")},
             "multipart/form-data": {
                 "schema": {
                     "type": "object",
@@ -75,7 +67,13 @@ TABLES: Final = {
         },
     }
 }
-WHY: Final = {"type": "string", "description": "the reason, as the results show it", "minLength": 1, "maxLength": LONGEST_REASON}
+JUDGED: Final = {
+    "suspicious": list_of(TEXT, "the first of the other results that look wrong since, and why; of unmarked ones, also they"),
+    "suspicious_count": whole("how many those are"),
+    "freed": list_of({"type": "integer"}, "`id` of the first of the other results that look wrong no more"),
+    "freed_count": whole("how many those are"),
+}
+WHY: Final = text("the reason, as the results show it", minLength=1, maxLength=LONGEST_REASON)
 
 
 def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +81,7 @@ def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
     numbers = {"type": "integer", "minimum": 1, "maximum": LARGEST}
     ways = {
         "results": {"type": "array", "description": "`id` of each", "minItems": 1, "maxItems": MOST_NUMBERS, "items": numbers},
-        "file": {"type": "string", "description": "all that was new in it", "minLength": 1, "maxLength": LONGEST_NAME},
+        "file": text("all that was new in it", minLength=1, maxLength=LONGEST_NAME),
     }
     return {
         "oneOf": [
@@ -93,7 +91,7 @@ def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-REPORT: Final = _json({"type": "object", "description": "`modak-result-JOB.json`, as the job script writes it at its end"})
+REPORT: Final = sent({"type": "object", "description": "`modak-result-JOB.json`, as the job script writes it at its end"})
 
 
 def load(
@@ -118,7 +116,7 @@ def load(
 
 def confirm(request: Request, body: Body) -> Response:
     """The models use these results from now on; `confirmed` is how many of them had been doubted."""
-    return answer({"confirmed": service_of(request).confirm(_selected(document(body)), actor_of(request))})
+    return answer(service_of(request).confirm(_selected(document(body)), actor_of(request)))
 
 
 def doubt(request: Request, body: Body) -> Response:
@@ -128,7 +126,12 @@ def doubt(request: Request, body: Body) -> Response:
     if not isinstance(why, str):
         raise RequestError("why these results are doubted, as text", field="why")
     rest = {name: value for name, value in sent.items() if name != "why"}
-    return answer({"doubted": service_of(request).doubt(_selected(rest), why, actor_of(request))})
+    return answer(service_of(request).doubt(_selected(rest), why, actor_of(request)))
+
+
+def unmark(request: Request, body: Body) -> Response:
+    """Takes back what was said of these results: loading judges them like all others; `unmarked` is of how many something was said."""
+    return answer(service_of(request).unmark(_selected(document(body)), actor_of(request)))
 
 
 def _selected(sent: Any) -> Selection:
@@ -151,9 +154,8 @@ def add_adding(app: FastAPI, kind: str) -> None:
         changed = service_of(request).add(from_document(kind, document(body), "body"), replace=replace, actor=actor_of(request))
         return answer({"changed": changed}, status=201 if changed else 200)
 
-    reference = {"$ref": f"#/components/schemas/{KINDS[kind]}"}
-    several = {"type": "object", "required": [kind], "properties": {kind: {"type": "array", "items": reference}}}
-    schema = _json({"anyOf": [reference, several]})
+    reference = ref(KINDS[kind])
+    schema = sent({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]})
     summary = f"Add {kind}"
     answers = told(ref("changed"), "Everything was there already") | told(ref("changed"), "Something was added or replaced", status=201)
     app.add_api_route(

@@ -11,9 +11,8 @@ from typing import Final
 
 from modak.auth import REFUSED, SCOPES, Principal, tokens
 from modak.errors import Fault, RequestError, Unauthorised, unknown
-from modak.store.access import Access
+from modak.store.access import Access, Key
 from modak.store.audit import Actor
-from modak.store.keys import Key
 
 REMEMBERED_S: Final = 2.0
 """Seconds for which a worker caches a key: a key that another process revokes works for so long at most."""

@@ -15,9 +15,11 @@ from pydantic import ValidationError
 from modak.errors import NotFound, RequestError
 from modak.facts import ImageLabels
 from modak.recipes.archives import SUMS, Archive, Download, downloads, listed, names
+from modak.recipes.base import labels
 from modak.recipes.forms import form_of
 from modak.recipes.offline import Mirrors, base_file, base_images, offline
-from modak.recipes.plan import Recipe, labels
+from modak.recipes.plan import Recipe
+from modak.recipes.text import text_for
 from modak.text.faults import faults_of
 
 Runtime = Literal["apptainer", "charliecloud"]
@@ -109,7 +111,7 @@ def read(document: Mapping[str, Any]) -> Order:
 def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequence[FurtherForm] = ()) -> Order:
     """The order for one of MODAK's own recipes; ``site``: it is built without internet."""
     kind = builder_of(runtime)
-    text, _ = made.text(kind)
+    text, _ = text_for(made, kind)
     claims = labels(made).model_dump(mode="json", exclude_none=True, exclude_unset=True)
     order = Order(kind, text, made.image_file.removesuffix(".sif"), claims, also=_forms(kind, also))
     return order if site is None else _without_internet(order, site)

@@ -49,6 +49,8 @@ class Candidates:
     """The problem to predict: the request's, or one of several measured ones."""
     distributed: bool = True
     """Whether the run has several processes."""
+    most_nodes: int | None = None
+    """The most nodes that the request leaves open, if it had no ``max_nodes``; ``None``: unknown."""
 
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
@@ -81,19 +83,22 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     grids = tuple(_grid(shape, request, target, counts, curves, distributed) for shape in fitting)
     notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in fitting) else ()), *warnings, *notes)
     why_gpus = ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",) if changed else ()
+    largest = max(int(grid[-1]) for grid in grids)
+    fixed = counts.nodes or counts.ranks or not distributed or only_one_node(request, target)
+    most = largest if fixed else target.job_nodes[1] if target.job_nodes else None
     why = (
         *_why(fitting, target, curves),
         *why_gpus,
-        *_why_one_node(request, target, counts, distributed),
+        *_why_one_node(request, target, counts, distributed, scales=not curves or largest > 1),
         *_elsewhere(request, target, curves),
     )
-    return Candidates(fitting, grids, counts, why, notices, problem=problem, distributed=distributed)
+    return Candidates(fitting, grids, counts, why, notices, problem=problem, distributed=distributed, most_nodes=most)
 
 
 def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
     """The configurations with each of the total numbers of ranks that the program runs with, as many on each node.
 
-    If no measured layout has any of these numbers, the ones that fill a node as far as possible.
+    If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible.
     """
     grids: dict[Shape, list[int]] = {}
     first = None
@@ -110,19 +115,22 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
         allowed = ", ".join(map(str, request.application.allowed_ranks))
         message = f"no layout on {target.title} has {allowed} ranks, as many on each node"
         raise Infeasible(message, field="application.allowed_ranks")
-    fullest = max(shape.ranks_per_node for shape in grids)
+    cores = target.node.usable_cores if target.node else math.inf
+    fitting = [shape for shape in grids if shape.ranks_per_node * shape.threads_per_rank <= cores] or list(grids)
+    fullest = max(shape.ranks_per_node for shape in fitting)
     measured = [shape for shape in grids if shape.origin not in ("request", "topology")]
-    shapes = tuple(measured or (shape for shape in grids if shape.ranks_per_node == fullest))
+    shapes = tuple(measured or (shape for shape in fitting if shape.ranks_per_node == fullest))
     nodes_of = tuple(np.array(grids[shape], dtype=np.int64) for shape in shapes)
     why = (*_why(shapes, target, curves), *first.decisions[1:])
-    return replace(first, shapes=shapes, nodes=nodes_of, given=stated_counts(request, target), decisions=why)
+    most = max(int(nodes[-1]) for nodes in nodes_of)
+    return replace(first, shapes=shapes, nodes=nodes_of, given=stated_counts(request, target), decisions=why, most_nodes=most)
 
 
 def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) -> Candidates:
     """The candidates for a request that differs only in its number of nodes. Raises the errors of :func:`enumerate_candidates`."""
     counts = replace(found.given, nodes=nodes)
     _check_limits(counts, request, target)
-    return replace(found, given=counts, nodes=(np.array([nodes], dtype=np.int64),) * len(found.shapes))
+    return replace(found, given=counts, nodes=(np.array([nodes], dtype=np.int64),) * len(found.shapes), most_nodes=nodes)
 
 
 def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int64]:
@@ -248,10 +256,8 @@ def _with_room(shapes: tuple[Shape, ...], counts: StatedCounts, target: Target) 
         return shapes
     found = tuple(shape for shape in shapes if _nodes_for(counts, shape) <= limit)
     if not found:
-        most = max(shape.ranks_per_node for shape in shapes)
-        message = (
-            f"{counts.ranks} ranks requested, but a job on {target.title} can have at most {limit} nodes, with up to {most} ranks each"
-        )
+        least = min(_nodes_for(counts, shape) for shape in shapes)
+        message = f"{counts.ranks} ranks requested, on at least {least} nodes, but a job on {target.title} can have at most {limit}"
         raise Infeasible(message, field="application.mpi_ranks")
     return found
 
@@ -304,14 +310,19 @@ def only_one_node(request: Request, target: Target) -> str:
     return ""
 
 
-def _why_one_node(request: Request, target: Target, counts: StatedCounts, distributed: bool) -> tuple[str, ...]:
-    """A line if only one node is considered although a job there can have several and the request does not ask for one process."""
+def _why_one_node(request: Request, target: Target, counts: StatedCounts, distributed: bool, *, scales: bool) -> tuple[str, ...]:
+    """A line if only one node is considered although a job there can have several and the request does not ask for one process.
+
+    ``scales``: whether several sizes are candidates, or nothing was measured at all.
+    """
     several = target.partition is not None and target.partition.job_nodes > 1
     if counts.nodes or counts.ranks:
         return ()
     why = only_one_node(request, target)
     if not distributed and several and request.optimisation.config.distributed_training is None and request.optimisation.framework:
         why = "neither the request (the framework's distribution, config.distributed_training) nor results say that there are several ranks"
+    if not (why or scales) and distributed and several and request.optimisation.objective.max_nodes != 1:
+        why = "no result shows how the application scales over nodes (node_count asks for more)"
     return (f"only single-node runs are considered: {why}",) if why else ()
 
 

@@ -32,7 +32,9 @@ class Chosen:
     measured_on: tuple[str | None, ...] = ()
     """As in :class:`modak.choosing.decision.Decision`."""
     doubted: int = 0
-    """As in :class:`modak.facts.Facts`."""
+    """How many results of the application are doubted."""
+    doubted_here: int = 0
+    """How many of them are of exactly this configuration, if there are no others of it."""
 
     @property
     def workers(self) -> int:

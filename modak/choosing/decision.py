@@ -16,6 +16,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
 from modak.choosing.workload import Units
 from modak.dsl import Choice, Configuration, Notice
+from modak.facts import Doubted
 from modak.perfmodel import Predictions
 from modak.target import Target
 
@@ -37,7 +38,7 @@ class Decision:
     """If no time is predicted: the systems of the application's results; ``None``: some name no system."""
     relaxed: tuple[Notice, ...] = ()
     """Constraints that the counts of the request do not meet, and that do not bind it."""
-    doubted: int = 0
+    doubted: tuple[Doubted, ...] = ()
     """As in :class:`modak.facts.Facts`."""
 
     @property

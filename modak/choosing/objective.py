@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.dsl import Basis, Minimise, Objective
+from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
 from modak.perfmodel.intervals import bound
 from modak.text.amounts import counted, span
@@ -54,6 +55,8 @@ class Scored:
     """Of a node, in watts; ``None``: unknown."""
     price: float | None = None
     """Of a node-hour; ``None``: unknown."""
+    most_nodes: int | None = None
+    """As in :class:`modak.choosing.candidates.Candidates`."""
 
     @property
     def node_hours(self) -> Array:
@@ -117,7 +120,7 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     Raises :class:`modak.errors.Infeasible`, with the closest configuration and the constraint that cannot be met.
     """
     minimise = _minimised(objective)
-    floor = objective.min_efficiency or min_efficiency
+    floor = _floor(objective, min_efficiency)
     known = np.isfinite(scored.time)
     if not known.any():
         nothing = ("objective: not applied, because nothing could be predicted",)
@@ -148,8 +151,13 @@ def nearest(scored: Scored, objective: Objective, min_efficiency: float | None =
     """A ranking of one configuration: the one that comes closest to constraints which none meets."""
     score = np.full(scored.time.shape, np.inf)
     score[closest(scored, objective, min_efficiency)] = 0.0
-    said = _conditions(objective, objective.min_efficiency or min_efficiency)
+    said = _conditions(objective, _floor(objective, min_efficiency))
     return Ranking(score, lambda: (f"objective: no configuration meets it{said}; this one comes closest",), _minimised(objective))
+
+
+def _floor(objective: Objective, min_efficiency: float | None) -> float | None:
+    """The minimum efficiency: the higher of the objective's and that of the rest of the request; ``None``: neither is given."""
+    return max(filter(None, (objective.min_efficiency, min_efficiency)), default=None)
 
 
 def _minimised(objective: Objective) -> Minimise:
@@ -213,7 +221,7 @@ def scores(scored: Scored, minimise: Minimise) -> Array:
 
 def closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> int:
     """The configuration that misses the constraints by the smallest factor."""
-    floor = objective.min_efficiency or min_efficiency
+    floor = _floor(objective, min_efficiency)
     excess = np.zeros(scored.time.shape)
     for worst, allowed in _demands(scored, objective, floor):
         excess = np.maximum(excess, np.log(np.nan_to_num(worst, nan=np.inf) / allowed))
@@ -266,7 +274,9 @@ def _would_do(scored: Scored, objective: Objective, floor: float | None, known: 
     if objective.deadline:
         others = _feasible(scored, known, objective.model_copy(update={"deadline": None}), floor)
         if others.any():
-            yield f"a deadline of {clock(math.ceil(scored.bound(objective.confidence)[others].min()))}"
+            longest = math.ceil(scored.bound(objective.confidence)[others].min())
+            if longest <= LONGEST_S:
+                yield f"a deadline of {clock(longest)}"
             surest = max((c for c in SURE if scored.bound(c)[others].min() <= objective.deadline), default=None)
             if surest is not None:
                 yield f"confidence {surest:g}"
@@ -276,10 +286,13 @@ def _would_do(scored: Scored, objective: Objective, floor: float | None, known: 
             yield f"a budget of {_rounded_up(scored.node_hours[others].min()):g} node-hours"
     if floor:
         others = _feasible(scored, known, objective, None)
-        if others.any() and np.isfinite(scored.efficiency[others]).all():
-            yield f"an efficiency of {math.floor(100 * scored.efficiency[others].max()) / 100:g}"
-    if objective.max_nodes and scored.nodes[known].max() >= objective.max_nodes:
-        yield f"perhaps max_nodes above {objective.max_nodes} (not examined)"
+        if others.any() and (most := math.floor(100 * np.nan_to_num(scored.efficiency[others]).max()) / 100):
+            yield f"an efficiency of {most:g}"
+    largest, limit = scored.nodes[-1], objective.max_nodes or math.inf
+    if largest >= limit < (scored.most_nodes or math.inf):
+        yield f"perhaps max_nodes above {limit} (not examined)"
+    elif objective.deadline and largest < min(limit, scored.most_nodes or 0):
+        yield f"perhaps node_count above {largest} (not examined: no result shows how the application scales over nodes)"
 
 
 def _rounded_up(value: float) -> float:

@@ -272,6 +272,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         basis=predicted.basis,
         power_w=node.power_w if node else None,
         price=partition.price_per_node_hour if partition else None,
+        most_nodes=predicted.candidates.most_nodes,
     )
     return scored, Evidence(predicted, per_shape, start_up, request.optimisation.app_type == "ai_inference")
 

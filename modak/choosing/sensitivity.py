@@ -27,7 +27,7 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
     if rival is not None:
         wanted = scores(scored, ranking.minimise)
         margin = wanted[rival] / wanted[best] - 1
-        both = math.exp(math.hypot(float(scored.spread[best]), float(scored.spread[rival]))) - 1
+        both = math.exp(math.hypot(float(scored.spread[best]), float(scored.below[rival]))) - 1
         least = "time" if ranking.minimise == "time" else "node-hours"
         text = f"sensitivity: the best other variant, {describe(rival)}, would be better only if the chosen one took"
         reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin else ''}"

@@ -20,9 +20,10 @@ import typer
 from typer.core import TyperGroup
 
 import modak
-from modak.cli import asking, building, common, evaluation, keys, knowledge, recipes, results, running, show, sizing, tuning
+from modak.cli import asking, building, common, evaluation, keys, knowledge, recipes, results, running, sizing, tuning
 from modak.errors import Fault, ModakError
 from modak.interrupts import INTERRUPTED, ignore_further
+from modak.text.amounts import printable
 
 EXITS = (
     (0, "done"),
@@ -138,7 +139,7 @@ def _report(title: str, faults: Sequence[Fault], status: int, *, as_json: bool) 
         typer.echo(json.dumps(content, ensure_ascii=False), err=True)
     else:
         for fault in faults:
-            typer.echo(f"modak: {show.printable(str(fault))}", err=True)
+            typer.echo(f"modak: {printable(str(fault))}", err=True)
     return status
 
 

@@ -9,6 +9,7 @@ import typer
 
 from modak.cli import answers, common, show
 from modak.text.amounts import counted
+from modak.text.choices import COLUMNS, row
 from modak.whatif import against, changed
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def recommend(  # one parameter an option
     if as_json:
         show.document(answer)
         return
-    show.table(answers.COLUMNS, [answers.row(choice) for choice in answer["choices"]])
+    show.table(COLUMNS, [row(choice) for choice in answer["choices"]])
     show.bullets("Why the first", answer.get("decisions", ()))
     show.bullets("Advice", answer.get("advice", ()))
     show.warn(answer.get("warnings", ()))
@@ -117,7 +118,7 @@ def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool)
         said = {name: [line for each in found for line in each[name]] for name in ("advice", "warnings")}
         show.document({"a": best[0], "b": best[1], "differences": list(lines), **said})
         return
-    show.table(("", *answers.COLUMNS), [(name, *answers.row(choice)) for name, choice in zip(("A", "B"), best, strict=True)])
+    show.table(("", *COLUMNS), [(name, *row(choice)) for name, choice in zip(("A", "B"), best, strict=True)])
     show.bullets("B against A", lines)
     show.bullets("Advice", (line for each in found for line in each["advice"]))
     for each in found:

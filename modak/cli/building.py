@@ -13,16 +13,18 @@ import typer
 
 from modak.cli import common, show
 from modak.cli.recipes import Distribution, Gpu, Mpi, Offline, Rocm, Variant, device, planned
-from modak.errors import RequestError
+from modak.errors import ModakError, RequestError, Unavailable
 from modak.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
     from modak.builds.order import Order
     from modak.builds.service import BuildService
-    from modak.client import Building
+    from modak.client import Remote
     from modak.store.audit import Actor
 
 LOOK_S: Final = 0.5
+PATIENCE_S: Final = 300.0
+"""How long a service may be away while somebody waits for a build, which continues when it is restarted."""
 Runtime = Literal["apptainer", "singularity", "charliecloud"]
 COLUMNS: Final = ("id", "state", "name", "runtime", "requested_at", "step", "message")
 
@@ -139,7 +141,7 @@ def bundle(
 
 @dataclass(frozen=True)
 class _Local:
-    """Building in the folder of this machine."""
+    """Building in the folder of this machine, with the methods by which :class:`modak.client.Remote` builds elsewhere."""
 
     building: BuildService
     actor: Actor
@@ -178,7 +180,7 @@ def _own(recipe: Path, document: Mapping[str, Any], building: BuildService) -> O
     return of_text(text, runtime, name, recipe.parent, building.site if document.get("offline") else None, document.get("also", ()))
 
 
-def _building(own: Path | None = None, *, again: bool = False) -> Building:
+def _building(own: Path | None = None, *, again: bool = False) -> _Local | Remote:
     """Building by the service that MODAK_SERVER names, or on this machine."""
     from modak.client import Remote
 
@@ -187,15 +189,20 @@ def _building(own: Path | None = None, *, again: bool = False) -> Building:
         return _Local(common.building(), common.actor(), own, again)
     if own or again:
         raise RequestError("a service builds no recipes of your own, and no image twice; unset it to build here", field="MODAK_SERVER")
-    return Remote(now.server, now.token.get_secret_value(), now.timeout_s)
+    return Remote.of(now)
 
 
-def _waited(building: Building, told: dict[str, Any]) -> dict[str, Any]:
+def _waited(building: _Local | Remote, told: dict[str, Any]) -> dict[str, Any]:
     """Wait for the end of a build; returns its state. Ctrl-C ends the waiting, not the build: others may wait for it, too."""
+    seen = time.monotonic()
     try:
         while told["state"] in ("queued", "running"):
             time.sleep(LOOK_S)
-            told = building.state(told["id"])
+            try:
+                told, seen = building.state(told["id"]), time.monotonic()
+            except ModakError as error:
+                if error.exit_code != Unavailable.exit_code or time.monotonic() - seen > PATIENCE_S:
+                    raise
     except KeyboardInterrupt:
         typer.echo(f"the build continues: 'modak images builds {told['id']}' shows it, with --cancel stops it", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -35,10 +35,10 @@ def settings() -> Settings:
 
 def client() -> Client:
     """The service that MODAK_SERVER names, or the use cases in this process."""
-    from modak.client import client
+    from modak.client import Remote
 
     now = settings()
-    return client(now) if now.server else _opened(now)
+    return Remote.of(now) if now.server else _opened(now)
 
 
 def local() -> Service:

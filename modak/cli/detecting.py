@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from modak.cli import common, show
-from modak.text.amounts import counted
+from modak.text.amounts import cell, counted
 
 if TYPE_CHECKING:
     from modak.detected import Description
@@ -100,4 +100,4 @@ def _differences(found: Description, as_json: bool) -> None:
 
 
 def _shown(value: Any, missing: str) -> str:
-    return missing if value is None else show.cell(value)
+    return missing if value is None else cell(value)

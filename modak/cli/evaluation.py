@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modak.cli import answers, common, show
+from modak.cli import common, show
 from modak.errors import NotFound, UnknownName
 from modak.text.amounts import counted, percent
+from modak.text.choices import COLUMNS, row
 
 if TYPE_CHECKING:
     from modak.perfmodel import Curve
@@ -70,7 +71,7 @@ def plot(
 ) -> None:
     """Plot scaling curves. Shows measured points, the model with its interval, and perfect scaling."""
     from modak import plotting
-    from modak.perfmodel.lines import lines
+    from modak.perfmodel.lines import lines, title
 
     _between_0_and_1(level)
     kind = output.suffix[1:].lower() if output else None
@@ -84,11 +85,11 @@ def plot(
     relatives = [curve for curve in known.values() if curve.series.application in applications]
     drawn = lines(chosen if as_json else chosen[: plotting.MOST], relatives, level)
     if output is not None and kind is not None:
-        _write(output, plotting.picture(drawn[: plotting.MOST], kind, _title(chosen), level))
+        _write(output, plotting.picture(drawn[: plotting.MOST], kind, title(chosen), level))
         if len(chosen) > plotting.MOST:
             show.note(f"{len(chosen)} curves; the {plotting.MOST} with the most sizes are drawn")
     if as_json:
-        show.document({"title": _title(chosen), "level": level, "lines": [asdict(line) for line in drawn]})
+        show.document({"title": title(chosen), "level": level, "lines": [asdict(line) for line in drawn]})
     else:
         typer.echo(f"{counted(len(drawn), 'curve')} drawn to {output}")
 
@@ -166,29 +167,16 @@ def _named(known: Mapping[str, Curve], wanted: Sequence[str]) -> list[Curve]:
 
 
 def _several(curves: Sequence[Curve], *, all_sizes: bool = False) -> list[Curve]:
-    """Curves that fit into one plot: of the metric and kind of size with the most sizes; those with the most sizes first."""
+    """The curves of the picture with the most sizes."""
+    from modak.perfmodel.lines import in_pictures
 
-    def kind(curve: Curve) -> tuple[str, str]:
-        return curve.series.metric, curve.scale
-
-    lined = [curve for curve in curves if all_sizes or len(curve.sizes) > 1] or list(curves)
-    best = max({kind(curve): None for curve in lined}, key=lambda k: sum(len(curve.sizes) for curve in lined if kind(curve) == k))
-    kept = sorted((curve for curve in lined if kind(curve) == best), key=lambda curve: -len(curve.sizes))
+    (metric, scale), kept = next(iter(in_pictures(curves, all_sizes=all_sizes).items()))
     if len(kept) < len(curves):
         show.note(
             f"{counted(len(curves) - len(kept), 'more curve')} of one size, or of another metric or kind of size than "
-            f"{best[0]} over {best[1]}; a MODEL_ID draws one"
+            f"{metric} over {scale}; a MODEL_ID draws one"
         )
     return kept
-
-
-def _title(curves: Sequence[Curve]) -> str:
-    names = [
-        sorted({str(value) for value in values if value})
-        for values in zip(*((c.series.application, c.series.system) for c in curves), strict=True)
-    ]
-    applications, systems = (", ".join(found) if len(found) < 4 else f"{len(found)} different" for found in names)
-    return f"{applications} on {systems}" if systems else applications
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -246,7 +234,7 @@ def _programme(answer: Mapping[str, Any]) -> None:
 
 
 def _run(one: Mapping[str, Any], nodes: str | None = None) -> tuple[Any, ...]:
-    cells = dict(zip(answers.COLUMNS, answers.row(one), strict=True))
+    cells = dict(zip(COLUMNS, row(one), strict=True))
     return (nodes or cells["nodes"], *(cells[name] for name in LIKELY[2:]))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 from modak.cli import common, show
 from modak.errors import DataError, Fault, NotFound
 from modak.text.amounts import counted
+from modak.text.listings import table
 
 if TYPE_CHECKING:
     from modak.facts import Rule
@@ -25,61 +25,12 @@ models = typer.Typer(help="Performance models.", no_args_is_help=True, rich_mark
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file; - reads standard input.")]
 ImageFile = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file (- reads standard input), or a bundle.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace entries of the same name.")]
-Columns = Mapping[str, Callable[[Mapping[str, Any]], Any]]
-
-SYSTEMS: Columns = {
-    "name": lambda item: item["name"],
-    "kind": lambda item: item.get("kind", "production"),
-    "scheduler": lambda item: item.get("scheduler"),
-    "partitions": lambda item: [f"{partition['name']} ({counted(partition['nodes'], 'node')})" for partition in item["partitions"]],
-    "runtimes": lambda item: [policy["name"] for policy in item.get("runtimes", ()) if policy.get("allowed", True)],
-    "title": lambda item: item["title"],
-}
-IMAGES: Columns = {
-    "reference": lambda item: item["reference"],
-    "framework": lambda item: item["labels"]["framework"],
-    "version": lambda item: item["labels"]["version"],
-    "source": lambda item: item["labels"]["source"],
-    "compilers": lambda item: item["labels"].get("compilers", ()),
-    "accelerator": lambda item: item["labels"].get("accelerator", "none"),
-}
-RULES: Columns = {
-    "name": lambda item: item["name"],
-    "holds for": lambda item: _condition(item.get("when", {})),
-    "title": lambda item: item["title"],
-}
-MODELS: Columns = {
-    "id": lambda item: item["id"],
-    "application": lambda item: item["application"],
-    "compiler": lambda item: item["series"].get("compiler"),
-    "system": lambda item: item["series"].get("system"),
-    "partition": lambda item: item["series"].get("partition"),
-    "layout": lambda item: _layout(item["layout"], item.get("ranks_per_gpu")),
-    "metric": lambda item: item["series"]["metric"],
-    "over": lambda item: item["scale"],
-    "sizes": lambda item: f"{min(item['sizes']):g}–{max(item['sizes']):g}",
-    "results": lambda item: item["results_used"],
-    "error at the next size": lambda item: _percent(item["mixture"].get("error")),
-}
-
-
-def _layout(layout: Mapping[str, int], ranks_per_gpu: float | None = None) -> str:
-    """The known counts of a layout: ranks, threads, GPUs, batch size."""
-    words = {"ranks_per_node": "rank", "threads_per_rank": "thread", "gpus_per_node": "GPU"}
-    counts = [counted(layout[name], word) for name, word in words.items() if layout.get(name)]
-    counts += [f"ranks per GPU {ranks_per_gpu:g}"] if ranks_per_gpu else []
-    return " × ".join(counts) + (f", batch {layout['batch_size']}" if layout.get("batch_size") else "")
-
-
-def _percent(error: float | None) -> str | None:
-    """A log error as a percentage."""
-    return None if error is None else f"{100 * math.expm1(error):.1f} %"
 
 
 @systems.command("list")
 def systems_list(as_json: common.AsJson = False) -> None:
     """Show the known systems."""
-    _list("systems", SYSTEMS, as_json)
+    _list("systems", as_json)
 
 
 @systems.command("show")
@@ -130,7 +81,7 @@ def systems_detect(
 @images.command("list")
 def images_list(as_json: common.AsJson = False) -> None:
     """Show the catalogue of images."""
-    _list("images", IMAGES, as_json)
+    _list("images", as_json)
 
 
 @images.command("show")
@@ -162,7 +113,7 @@ def images_remove(reference: Annotated[str, typer.Argument(metavar="REFERENCE")]
 @rules.command("list")
 def rules_list(as_json: common.AsJson = False) -> None:
     """Show the rules."""
-    _list("rules", RULES, as_json)
+    _list("rules", as_json)
 
 
 @rules.command("show")
@@ -201,7 +152,7 @@ def rules_check(
 @models.command("list")
 def models_list(as_json: common.AsJson = False) -> None:
     """Show the fitted models. Series that have changed are fitted first."""
-    _list("models", MODELS, as_json)
+    _list("models", as_json)
 
 
 @models.command("show")
@@ -220,12 +171,12 @@ def models_fit(application: Annotated[str | None, typer.Option(help="Only this a
     typer.echo(f"{fitted} models are up to date")
 
 
-def _list(kind: str, columns: Columns, as_json: bool) -> None:
+def _list(kind: str, as_json: bool) -> None:
     items = common.client().listing(kind)
     if as_json:
         show.document(items)
     else:
-        show.table(tuple(columns), [[find(item) for find in columns.values()] for item in items])
+        show.table(*table(kind, items))
 
 
 def _added(changed: bool, names: Sequence[str]) -> None:
@@ -257,7 +208,3 @@ def _preview(seen: Mapping[str, Any]) -> None:
     for plan in changed:
         typer.echo(f"\n{plan['diff']}", nl=False)
     show.warn({"field": f"plan {plan['id']}", "message": plan["error"]} for plan in failed)
-
-
-def _condition(when: Mapping[str, Any]) -> str:
-    return "; ".join(f"{name.replace('_', ' ')} {show.cell(value)}" for name, value in when.items()) or "everything"

@@ -41,13 +41,15 @@ def recipe(
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the recipe to this file.")] = None,
 ) -> None:
     """Print the recipe of an image without building it."""
+    from modak.recipes.forms import form_of
+    from modak.recipes.text import cautions, text_for
+
     made = planned(framework, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
-    text, _ = made.text(runtime)
-    show.warn({"message": line} for line in made.cautions(runtime))
+    text, _ = text_for(made, runtime)
+    show.warn({"message": line} for line in cautions(made, form_of(runtime)))
     if offline:
         from modak.builds.order import builder_of
         from modak.builds.service import site
-        from modak.recipes.forms import form_of
         from modak.recipes.offline import hosts
         from modak.recipes.offline import offline as without_internet
 

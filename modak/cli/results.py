@@ -1,4 +1,4 @@
-"""Measured results: load, and results list, confirm, doubt, compare, export."""
+"""Measured results: load, and results list, confirm, doubt, unmark, compare, export."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from modak.cli import common, show
 from modak.errors import DataError, NotFound, RequestError, UnknownName, unknown
+from modak.text import listings
 from modak.text.amounts import counted
 from modak.text.numbering import LARGEST, Selection
 
@@ -28,26 +29,9 @@ Where = Annotated[
     list[str] | None, typer.Option("--where", metavar="COLUMN=TEXT", help="Only rows with this text in a column; may be repeated.")
 ]
 SERIES_SHOWN = 10
-SAID_OF_ANY = frozenset(("repeat", "measured_at", "source", "replaced_at", "replaced_by", "replaced_from"))
-"""Columns by which no run differs from another one."""
+OTHERS_SHOWN = 10
+NOT_DOUBTED = "no load doubts the rest, but rows that their own file marks stay out"
 HISTORY = ("replaced_at", "replaced_by", "replaced_from")
-LISTED = (
-    "id",
-    "application",
-    "dataset",
-    "framework",
-    "compiler",
-    "system",
-    "partition",
-    "nodes",
-    "ranks_per_node",
-    "threads_per_rank",
-    "gpus_per_node",
-    "metric",
-    "value",
-    "unit",
-    "suspect",
-)
 
 
 def load(
@@ -99,15 +83,6 @@ def _changed(report: Mapping[str, Any]) -> None:
         typer.echo(f"- and {count - SERIES_SHOWN} more")
 
 
-def _telling_apart(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Columns in which runs differ that look equal in those that are always shown."""
-    alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for item in items:
-        alike.setdefault(tuple(item.get(name) for name in LISTED if name not in ("id", "value", "suspect")), []).append(item)
-    names = dict.fromkeys(name for item in items for name in item if name not in LISTED and name not in SAID_OF_ANY)
-    return tuple(name for name in names if any(len({one.get(name) for one in group}) > 1 for group in alike.values()))
-
-
 @app.command("list")
 def list_(
     application: Application = None,
@@ -120,25 +95,27 @@ def list_(
         str | None, typer.Option("--used-by", metavar="PLAN", help="Only results that a plan's prediction is based on.")
     ] = None,
     replaced: Annotated[bool, typer.Option("--replaced", help="Results that were replaced: when, by whom, from which file.")] = False,
+    doubted: Annotated[bool, typer.Option("--doubted", help="Only results that no model uses until they are confirmed.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
     """Show results."""
     filters = _filters(application, system, metric, where)
     if used_by is not None:
-        if filters or replaced:
+        if filters or replaced or doubted:
             raise typer.BadParameter("cannot be combined with other filters", param_hint="--used-by")
         page = common.client().used_by(used_by, limit=limit, cursor=cursor)
     elif replaced:
+        if doubted:
+            raise typer.BadParameter("cannot be combined with --doubted", param_hint="--replaced")
         page = common.client().replaced(filters, limit=limit, cursor=cursor)
     else:
-        page = common.client().results(filters, limit=limit, cursor=cursor)
+        page = common.client().results(filters, limit=limit, cursor=cursor, doubted=doubted)
     if as_json:
         show.document(page)
         return
-    columns = (*LISTED[:-4], *_telling_apart(page["items"]), *LISTED[-4:], *(HISTORY if replaced else ()))
-    show.table(columns, [[item.get(name) for name in columns] for item in page["items"]])
+    show.table(*listings.results(page["items"], HISTORY if replaced else ()))
     if not page["items"] and cursor is None:
-        show.note(_none_of(filters))
+        show.note(_none_of(filters, "doubted results" if doubted else "results"))
     if "next" in page:
         show.note(f"more than {limit} rows; --cursor {page['next']} goes on")
 
@@ -156,7 +133,9 @@ File = Annotated[
 def confirm(numbers: Numbers = None, file: File = None) -> None:
     """Mark doubted results as right. The models use them from now on."""
     chosen = _chosen(numbers, file)
-    typer.echo(_told(common.client().confirm(chosen), chosen, "had been doubted and are used from now on", "no load doubts the rest"))
+    judged = common.client().confirm(chosen)
+    typer.echo(_told(judged["confirmed"], chosen, "had been doubted and are used from now on", NOT_DOUBTED))
+    _others(judged)
 
 
 @app.command()
@@ -167,7 +146,18 @@ def doubt(
 ) -> None:
     """Mark results as wrong. The models do not use them until they are confirmed."""
     chosen = _chosen(numbers, file)
-    typer.echo(_told(common.client().doubt(chosen, why), chosen, "are not used from now on", "the rest was not used before"))
+    judged = common.client().doubt(chosen, why)
+    typer.echo(_told(judged["doubted"], chosen, "are not used from now on", "the rest was not used before"))
+    _others(judged)
+
+
+@app.command()
+def unmark(numbers: Numbers = None, file: File = None) -> None:
+    """Take back 'confirm' and 'doubt': loading judges these results like all others."""
+    chosen = _chosen(numbers, file)
+    judged = common.client().unmark(chosen)
+    typer.echo(_told(judged["unmarked"], chosen, "are judged by loading again", "nobody had confirmed or doubted the rest"))
+    _others(judged)
 
 
 def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
@@ -176,6 +166,17 @@ def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
     from modak.ingest.sources import named
 
     return numbers or named(file or "")
+
+
+def _others(judged: Mapping[str, Any]) -> None:
+    """Say which results look wrong since somebody's word, and which do no more."""
+    for line in judged["suspicious"][:OTHERS_SHOWN]:
+        show.note(f"suspicious from now on: {line}")
+    if judged["suspicious_count"] > OTHERS_SHOWN:
+        show.note(f"and {judged['suspicious_count'] - OTHERS_SHOWN} more ('modak results list --doubted')")
+    if judged["freed_count"]:
+        numbers = ", ".join(map(str, judged["freed"][:OTHERS_SHOWN])) + (", …" if judged["freed_count"] > OTHERS_SHOWN else "")
+        show.note(f"no longer suspicious, and used by the models: {counted(judged['freed_count'], 'result')} ({numbers})")
 
 
 def _told(count: int, chosen: Selection, what: str, rest: str) -> str:
@@ -258,9 +259,9 @@ def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str]) -> I
         yield row
 
 
-def _none_of(filters: Mapping[str, str]) -> str:
+def _none_of(filters: Mapping[str, str], what: str = "results") -> str:
     """The message if no result matches the filters."""
-    return "no results" + (f" with {', '.join(f'{name} {text!r}' for name, text in filters.items())}" if filters else "")
+    return f"no {what}" + (f" with {', '.join(f'{name} {text!r}' for name, text in filters.items())}" if filters else "")
 
 
 def _every(filters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:

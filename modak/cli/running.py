@@ -16,7 +16,7 @@ import typer
 from modak.cli import common, show
 from modak.errors import Fault, Unavailable
 from modak.interrupts import ignore_further
-from modak.text.amounts import counted
+from modak.text.amounts import counted, printable
 
 if TYPE_CHECKING:
     from modak.settings import Settings
@@ -90,7 +90,7 @@ def _warn(host: str, settings: Settings) -> None:
 def _warn_of_place(store: Store) -> None:
     """Warn of a database that lies where only one machine at a time may use it."""
     for warning in store.warnings:
-        typer.echo(f"warning: {show.printable(warning)}", err=True)
+        typer.echo(f"warning: {printable(warning)}", err=True)
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def refresh(
         typer.echo("the database has all that this MODAK knows")
     for one in differing if dry_run else ():
         if one["diff"]:
-            typer.echo("\n" + "\n".join(map(show.printable, one["diff"].split("\n"))))
+            typer.echo("\n" + "\n".join(map(printable, one["diff"].split("\n"))))
 
 
 def _standing(one: Mapping[str, Any], *, dry_run: bool) -> tuple[str | None, ...]:

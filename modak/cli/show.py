@@ -14,6 +14,8 @@ from typing import Any
 import typer
 
 from modak.progress import Progress, silent
+from modak.text.amounts import printable
+from modak.text.listings import as_text
 
 GAP = "  "
 LEAST_FOLDED = 24
@@ -50,11 +52,6 @@ def warn(warnings: Iterable[Mapping[str, str]]) -> None:
 def note(text: str) -> None:
     """A remark on standard error, in one line."""
     typer.echo(f"note: {printable(text)}", err=True)
-
-
-def printable(text: str) -> str:
-    """A text as one line without control characters, which data, file names and other programs' output may contain."""
-    return text if text.isprintable() else "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 @contextmanager
@@ -97,10 +94,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     On a terminal that is too narrow, the last column is folded; if that is not enough, each row becomes a paragraph of names and
     values.
     """
-    every = [[cell(value) for value in row] for row in rows]
-    kept = [i for i in range(len(columns)) if not every or any(row[i] for row in every)]
-    columns, cells = [columns[i] for i in kept], [[row[i] for i in kept] for row in every]
-    right = [bool(cells) and all(_number(row[i]) for row in cells) for i in range(len(columns))]
+    columns, cells, right = as_text(columns, rows)
     if not columns:
         return
     widths = [max(len(name), *(len(row[i]) for row in cells), 0) for i, name in enumerate(columns)]
@@ -149,20 +143,3 @@ def folded(text: str, first: str, rest: str) -> str:
 def _room() -> int:
     """Characters in a line of the terminal; unlimited if output goes elsewhere."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-
-
-def cell(value: Any) -> str:
-    """A value as text: numbers with four significant figures."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(cell, value))
-    return printable(str(value))
-
-
-def _number(text: str) -> bool:
-    return text == "" or text.lstrip("-")[:1].isdigit()

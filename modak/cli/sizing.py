@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from modak.cli import common, show
-from modak.text.amounts import span
+from modak.text.amounts import cell, span
 
 COLUMNS = (
     *("system", "partition", "cooling", "meets the goal", "nodes", "GPUs", "time", "interval", "basis", "node-hours"),
@@ -53,7 +53,7 @@ def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         _spread(one["node_hours"]),
         _enough(network.get("needed", "").split(",")[0], network.get("enough")),
         _spread(storage["rate"]),
-        _enough("" if storage["capacity"].get("value") is None else f"{show.cell(storage['capacity']['value'])} TB", storage.get("enough")),
+        _enough("" if storage["capacity"].get("value") is None else f"{cell(storage['capacity']['value'])} TB", storage.get("enough")),
     )
 
 
@@ -62,7 +62,7 @@ def _verdict(feasible: bool | None) -> str:
 
 
 def _count(figure: Mapping[str, Any]) -> str | None:
-    """A number with its interval; an open end is more than the system has."""
+    """A number with its interval; an open end is more than a job there can have."""
     low, value, high = (figure.get(name) for name in ("lower", "value", "upper"))
     if value is None:
         return None if low is None else f"more than there are ({low:g} – …)"
@@ -72,7 +72,7 @@ def _count(figure: Mapping[str, Any]) -> str | None:
 def _spread(figure: Mapping[str, Any]) -> str | None:
     if figure.get("value") is None:
         return None
-    low, value, high = (show.cell(float(figure[name])) for name in ("lower", "value", "upper"))
+    low, value, high = (cell(float(figure[name])) for name in ("lower", "value", "upper"))
     return f"{value} ({low} – {high})"
 
 

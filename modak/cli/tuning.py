@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from modak.cli import common, show
+from modak.text.amounts import cell
 
 
 def tune(
@@ -60,15 +61,15 @@ def _print(found: Mapping[str, Any]) -> None:
     typer.echo()
     show.heading("Found")
     best, gain = found["best"], found["gain"]
-    setting = ", ".join(f"{name}={show.cell(value)}" for name, value in best["setting"].items())
-    typer.echo(f"  best:       {setting}: {show.cell(best['value'])} {found['unit']} (basis: measured, trial {best['number']})")
+    setting = ", ".join(f"{name}={cell(value)}" for name, value in best["setting"].items())
+    typer.echo(f"  best:       {setting}: {cell(best['value'])} {found['unit']} (basis: measured, trial {best['number']})")
     if found["default"] and found["default"]["number"] == best["number"]:
         typer.echo("  the job's own setting is the best that was found")
     elif gain:
         interval = f"{gain['level']:.0%} interval {gain['lower']:.3g} – {gain['upper']:.3g}"
         runs = f"{gain['runs'][1]} runs of it and {gain['runs'][0]} of the job's own setting, in turns"
         typer.echo(f"  gain:       {gain['value']:.3g} times as good as the job's own setting ({interval}; basis: measured, {runs})")
-    typer.echo(f"  node-hours: {show.cell(float(found['node_hours']))} (basis: measured)")
+    typer.echo(f"  node-hours: {cell(float(found['node_hours']))} (basis: measured)")
     typer.echo(f"  ended:      {found['stopped']}")
     typer.echo(f"  script:     {found['script']}")
     show.bullets("Notes", found["notes"])

@@ -51,7 +51,7 @@ class Data(Document):
     """Number of samples for training."""
     test: Amount | None = None
     """Number of samples for testing."""
-    size_bytes: Amount | None = None
+    size_bytes: Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)] | None = None
     files: Files | None = None
     """Number of files of the data set."""
     etl: Etl | None = None

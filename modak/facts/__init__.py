@@ -9,7 +9,7 @@ from modak.facts.hardware import Accelerator, Node, NumaMode, Processor
 from modak.facts.images import Image, ImageLabels
 from modak.facts.known import Facts
 from modak.facts.names import mpi_family, same_mpi, same_name, same_runtime
-from modak.facts.results import Layout, Result, SeriesKey, parameter
+from modak.facts.results import Doubted, Layout, Result, SeriesKey, parameter
 from modak.facts.rules import Condition, Rule
 from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System
 
@@ -18,6 +18,7 @@ __all__ = [
     "Accelerator",
     "Condition",
     "Count",
+    "Doubted",
     "Fact",
     "Facts",
     "FileSystem",

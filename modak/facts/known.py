@@ -8,7 +8,7 @@ from typing import Any
 
 from modak.facts.hardware import Accelerator, Processor
 from modak.facts.images import Image
-from modak.facts.results import Result
+from modak.facts.results import Doubted, Result
 from modak.facts.rules import Rule
 from modak.facts.systems import System
 
@@ -27,5 +27,5 @@ class Facts:
     """Fitted curves (:class:`modak.perfmodel.Curve`) of the application that is asked about."""
     tried: tuple[Result, ...] = ()
     """Results, of any application, that tell what switches do: where one is left to the evidence."""
-    doubted: int = 0
-    """Where the application has no models: how many results it has that would be used if they were not doubted."""
+    doubted: tuple[Doubted, ...] = ()
+    """Results of the application that models would use if they were not doubted."""

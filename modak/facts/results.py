@@ -77,3 +77,11 @@ class Result(Fact):
     """Why this row is kept out of fits; not given: it is used."""
     doubted: bool = False
     """Whether that is a doubt of the store, which can be lifted, and not of the row's file."""
+
+
+class Doubted(Fact):
+    """The doubted results of a series at one layout, which no model uses until they are confirmed."""
+
+    series: SeriesKey
+    layout: Layout
+    count: int

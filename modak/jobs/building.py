@@ -8,6 +8,7 @@ from typing import Final
 from modak.choosing.software import Software
 from modak.dsl import Request
 from modak.jobs.spec import BuildSpec, JobSpec
+from modak.recipes.text import text_for
 from modak.target import Target
 
 BUILD_TIME_S: Final = 2 * 3600
@@ -37,7 +38,7 @@ def definition_of(software: Software, target: Target) -> tuple[str, str]:
     """Text and file name of the plan's recipe; empty if the image exists."""
     if software.recipe is None or target.runtime is None:
         return "", ""
-    return software.recipe.text(target.runtime.name)
+    return text_for(software.recipe, target.runtime.name)
 
 
 def _on_one_node(target: Target) -> Target:

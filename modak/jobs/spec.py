@@ -109,7 +109,7 @@ class Container:
     """The catalogue's reference, for instance ``docker://…``; a file name for the caller's own."""
     file: str
     """The file (or, for Charliecloud, directory) name that callers put the image under."""
-    policy: RuntimePolicy | None = field(default=None, hash=False)
+    policy: RuntimePolicy = field(default=RuntimePolicy(name="unknown"), hash=False)
     """The site's policy on this runtime: version, module, binds."""
     gpu_vendor: str | None = None
     host_mpi: HostMpi | None = field(default=None, hash=False)
@@ -246,7 +246,7 @@ class JobSpec:
         """Modules in the order in which they are loaded: the site's, the runtime's, the host MPI's, then the job's own."""
         site = self.system.modules if self.system else ()
         has = self.container
-        runtime = (has.policy.module,) if has and has.policy else ()
+        runtime = (has.policy.module,) if has else ()
         mpi = (has.host_mpi.module,) if has and has.host_mpi else ()
         return tuple(dict.fromkeys(name for name in (*site, *runtime, *mpi, *self.modules) if name))
 

@@ -16,8 +16,11 @@ WALL_TIME_STEP_S = 300
 
 
 def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:
-    """The wall time in seconds, and why: the request's, else the prediction's upper bound plus start-up, within the partition's limit."""
-    partition = decision.target.partition
+    """The wall time in seconds, and why: the request's, else the prediction's upper bound plus start-up, within the partition's limit.
+
+    A deadline that is to be met with more confidence than the upper bound needs a later bound: the job must not be stopped before it.
+    """
+    partition, objective = decision.target.partition, request.optimisation.objective
     asked = request.job_options.wall_time_limit
     if asked:
         return asked, (f"wall time: {clock(asked)}, as requested",)
@@ -26,14 +29,15 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
         default = partition.default_wall_time_s if partition else None
         taken = f"{clock(default)}, the partition's default" if default else "left to the scheduler"
         return default, (f"wall time: {taken}, because there is no prediction",)
+    bound, sure = "the upper bound of the prediction", objective.confidence
+    if objective.deadline and (longest := float(decision.scored.bound(sure)[decision.best])) > upper:
+        upper, bound = longest, f"{bound} at confidence {sure:g}"
     known = decision.target.system is not None and decision.target.system.start_up_s is not None
     wanted = math.ceil((upper + (0 if known else START_UP_S)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.longest(decision.nodes)
     if limit and wanted > limit:
-        return limit, (
-            f"wall time: {clock(limit)}, the partition's limit; the upper bound of the prediction plus start-up is {clock(wanted)}",
-        )
-    return wanted, (f"wall time: {clock(wanted)}, the upper bound of the prediction plus start-up",)
+        return limit, (f"wall time: {clock(limit)}, the partition's limit; {bound} plus start-up is {clock(wanted)}",)
+    return wanted, (f"wall time: {clock(wanted)}, {bound} plus start-up",)
 
 
 def beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:

@@ -11,8 +11,9 @@ from packaging.version import Version
 from modak.jobs.spec import JobSpec
 from modak.launchers.family import OTHER_MPI, TITLES, VERSION_SAYS, compatible, library_family
 from modak.launchers.plain import Plain, kept_back
+from modak.launchers.srun import own_environment
 from modak.launchers.threads import openmp
-from modak.script.bash import Line, comment, either, fixed, holds, need, run, variable, word
+from modak.script.bash import Line, comment, either, holds, need, run, variable, word
 from modak.text.words import Word
 
 if TYPE_CHECKING:
@@ -44,7 +45,12 @@ class Mpirun(Plain):
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """Under Slurm, its daemons on other nodes get this script's environment even if the job was submitted without one."""
-        return _HELPERS if scheduler.name == "slurm" and job.resources.nodes > 1 else ()
+        if scheduler.name != "slurm" or job.resources.nodes == 1:
+            return ()
+        return (
+            comment("mpirun starts its daemons with srun, which would not find them with --export=NONE"),
+            *own_environment(job, "SLURM_EXPORT_ENV"),
+        )
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """A check that ``mpirun`` is of the family whose library the ranks use; otherwise each rank would run alone."""
@@ -128,10 +134,6 @@ _FLAVOURS: Final[Mapping[str, Words]] = {"openmpi": _openmpi, "mpich": _mpich, "
 _NOT_NAMED: Final = (
     "mpirun is missing or not from Open MPI, whose options the script uses: "
     "the MPI of this system is unknown, name it in the system file ([[mpi]])"
-)
-_HELPERS: Final = (
-    comment("mpirun starts its daemons with srun, which would not find them with --export=NONE"),
-    fixed("unset SLURM_EXPORT_ENV", ("unset", "SLURM_EXPORT_ENV")),
 )
 _HYDRA: Final = frozenset({"USR1", "TERM", "INT", "ALRM"})
 HANDED_ON: Final[Mapping[str, frozenset[str]]] = {

@@ -10,8 +10,8 @@ from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.family import OTHER_MPI, pmi
 from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
-from modak.schedulers.slurm import hint
-from modak.script.bash import Line, holds, need, run
+from modak.schedulers.slurm import foreign, hint
+from modak.script.bash import Line, comment, fixed, holds, need, run
 from modak.text.words import Word
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class Srun(Plain):
         intel = job.launcher_flavour == "intel-mpi" and mpi and mpi.pmi_library
         return {**openmp(job.resources), **({"I_MPI_PMI_LIBRARY": intel} if intel else {})}
 
+    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """What other jobs leave is unset."""
+        return own_environment(job)
+
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """A check that Slurm has the process manager that the ranks' MPI needs: without it each rank would wait, or be alone."""
         wanted = pmi(job)
@@ -50,6 +54,13 @@ class Srun(Plain):
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """A step on the whole allocation."""
         return step(job, job.resources)
+
+
+def own_environment(job: JobSpec, *more: str) -> tuple[Line, ...]:
+    """The variables of another job, and ``more``, unset."""
+    names = (*more, *foreign(job))
+    why = comment("srun would take these for options; they may be those of a job or session in which this script was submitted")
+    return why, fixed(f"unset {' '.join(names)}", ("unset", *names))
 
 
 def step(job: JobSpec, has: Resources) -> tuple[Word, ...]:

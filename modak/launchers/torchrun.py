@@ -91,9 +91,9 @@ class Torchrun:
         """
         if job.resources.nodes == 1:
             return ()
-        if scheduler.name == "slurm":
-            return tuple(map(ours, _SLURM))
         starter, agents = self._agents(job, scheduler)
+        if scheduler.name == "slurm":
+            return (*starter.setup(agents, scheduler), *map(ours, _SLURM))
         own = starter.environment(agents)
         task = ("-", Expansion(f"{scheduler.array_index}:-")) if scheduler.array_index else ()
         return (

@@ -24,10 +24,11 @@ _LAYERS = ("horovod", "deepspeed")
 def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], path: str) -> Read:
     """Name and options of the framework, and options of further plug-ins (OpenMP in an MPI application), from the keys of a section other
     than ``config`` and ``data``. ``asked`` and ``parallel`` are the framework and the parallelisation that ``config`` names."""
-    variants = {key: found for key in keys if (found := plugins.named("frameworks", _bare(key)))}
-    notes = unknown_keys([key for key in keys if key not in variants], (*plugins.names("frameworks"), "config", "data"), path)
+    known = {key: found for key in keys if (found := plugins.named("frameworks", _bare(key)))}
+    notes = unknown_keys([key for key in keys if key not in known], (*plugins.names("frameworks"), "config", "data"), path)
+    variants = {key: found for key, found in known.items() if keys[key] is not None}
     wanted, more = _wanted(asked, parallel, variants, path)
-    read = {key: _options(variant.options, keys[key], join(path, label(key))) for key, variant in variants.items() if keys[key] is not None}
+    read = {key: _options(variant.options, keys[key], join(path, label(key))) for key, variant in variants.items()}
     options = {variants[key].name: got.value for key, got in read.items()}
     notes += more + tuple(note for got in read.values() for note in got.notes)
     faults = tuple(fault for got in read.values() for fault in got.faults)

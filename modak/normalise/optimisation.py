@@ -52,7 +52,8 @@ def optimisation(value: Any, path: str) -> Read:
     chosen = _CHOSEN(opened.value[key], join(path, label(key))) if key is not None else Read({})
     values = {**rest.value, **({"app_type": kind} if kind else {}), **(chosen.value if isinstance(chosen.value, OBJECT) else {})}
     so_far = Read(LEFT_OUT, opened.notes + rest.notes + notes + chosen.notes, rest.faults + chosen.faults)
-    return checked(dsl.Optimisation, values, path, {}, so_far)
+    written = {name: join(label(key), name) for name in ("config", "data") if key is not None}
+    return checked(dsl.Optimisation, values, path, written, so_far)
 
 
 def _kind(key: Any) -> str | None:

@@ -5,7 +5,7 @@ The forecast is the fitted line, also at measured sizes (where predictions give 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +49,28 @@ def lines(curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0
     """One line per curve, labelled by how the curves differ; ``known`` are all curves of the application, which improve the forecasts."""
     names = labels(curves)
     return tuple(_line(curve, name, known, level) for curve, name in zip(curves, names, strict=True))
+
+
+def in_pictures(curves: Iterable[Curve], *, all_sizes: bool = False) -> dict[tuple[str, str], list[Curve]]:
+    """Curves by what one picture can show, their metric and kind of size: the picture with the most sizes first, and in it such curves.
+
+    Curves of one size are left out, unless ``all_sizes`` or there are no others.
+    """
+    every = list(curves)
+    found: dict[tuple[str, str], list[Curve]] = {}
+    for curve in sorted([one for one in every if all_sizes or len(one.sizes) > 1] or every, key=lambda one: -len(one.sizes)):
+        found.setdefault((curve.series.metric, curve.scale), []).append(curve)
+    return dict(sorted(found.items(), key=lambda picture: -sum(len(one.sizes) for one in picture[1])))
+
+
+def title(curves: Sequence[Curve]) -> str:
+    """What a picture of curves shows: applications and systems."""
+    names = [
+        sorted({str(value) for value in values if value})
+        for values in zip(*((curve.series.application, curve.series.system) for curve in curves), strict=True)
+    ]
+    applications, systems = (", ".join(found) if len(found) < 4 else f"{len(found)} different" for found in names)
+    return f"{applications} on {systems}" if systems else applications
 
 
 def labels(curves: Sequence[Curve]) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from modak.facts import Layout, SeriesKey, same_mpi, same_name
+from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import VARYING, Curve
 from modak.perfmodel.precisions import REDUCED, USUAL_PRECISION, same_precision
@@ -249,6 +249,20 @@ def agrees(series: SeriesKey, layout: Layout, question: Question) -> bool:
     """Whether results of a series at a layout may be of the question's run: no attribute or count that both give differs."""
     counts = ((getattr(layout, name), getattr(question.layout, name)) for name in layouts.COUNTS)
     return _same(series, question) and not any(_both_differ(here, asked) for here, asked in counts)
+
+
+def doubted_of(doubted: Iterable[Doubted], question: Question, nodes: int) -> int:
+    """How many doubted times and rates may be of the question's run, on its system and so many nodes: nothing that they state differs."""
+    return sum(one.count for one in doubted if (one.layout.nodes or 1) == nodes and _may_be(one.series, one.layout, question))
+
+
+def _may_be(series: SeriesKey, layout: Layout, question: Question) -> bool:
+    here = same_name(series.system) == same_name(question.attributes.get("system")) and series.partition not in question.elsewhere
+    if not here or (question.metric or series.metric) != series.metric or metric(series.metric, series.unit).kind == "other":
+        return False
+    stated = {name: value for name in question.tests if (value := getattr(series, name)) not in (None, {})}
+    counts = ((getattr(layout, name), getattr(question.layout, name)) for name in layouts.COUNTS)
+    return not any(question.tests[name](value) for name, value in stated.items()) and not any(_both_differ(*each) for each in counts)
 
 
 def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from modak.facts import Layout, Result, same_name
+from modak.facts import Doubted, Layout, Result, same_name
 from modak.perfmodel.curves import Curve, cost
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
-from modak.perfmodel.matching import SPREAD, Power, Question, agrees, most_in_a_node
+from modak.perfmodel.matching import SPREAD, Power, Question, agrees, doubted_of, most_in_a_node
 from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 from modak.results.metrics import metric, to_base
@@ -89,6 +89,12 @@ def predict_rows(
             if answered[index]["model"]:
                 answered[index]["model"] += of_one
     return answered
+
+
+def left_out(rows: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]], doubted: Mapping[str, Sequence[Doubted]]) -> int:
+    """How many rows have only doubted results of exactly their run. ``doubted`` are those of each application by name."""
+    unmeasured = (row for row, answer in zip(rows, answered, strict=True) if answer["basis"] != "measured" and doubted[row["application"]])
+    return sum(doubted_of(doubted[row["application"]], _question(row), _count(row.get("nodes")) or 1) > 0 for row in unmeasured)
 
 
 def _groups(

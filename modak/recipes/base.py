@@ -1,11 +1,14 @@
-"""The base image of a recipe."""
+"""The base image of a recipe, and the labels of what is built on it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from modak import plugins
 from modak.errors import RequestError
+from modak.facts import ImageLabels
 from modak.recipes.linux import LINUX
+from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import DIGESTS
 from modak.recipes.plan import Recipe, toolchain
 
@@ -44,6 +47,32 @@ def base_of(made: Recipe) -> Base:
     official = row.official(made.accelerator) if made.variant == "hub" else None
     image = official.format(version=made.version).removeprefix("docker://") if official else plain
     return Base(image, "docker", linux)
+
+
+def labels(made: Recipe) -> ImageLabels:
+    """The labels of the built image, as in a catalogue entry."""
+    row, nvidia = toolchain(made), made.accelerator == "nvidia"
+    oldest, newest = row.capabilities or (None, None)
+    one = made.compute_capability if made.variant == "opt-build" else None
+    compilers = plugins.find("frameworks", made.framework).compilers
+    itself = made.framework in LIBRARIES
+    return ImageLabels(
+        framework=made.framework,
+        version=made.version,
+        source=made.variant,
+        compilers=tuple(item.name for item in compilers if (item.built_in and item.exists_for(made.version)) or item.name in made.add_ons),
+        distribution=(made.distribution,) if made.distribution else (),
+        architecture=made.architecture,
+        microarchitecture=made.microarchitecture,
+        accelerator=made.accelerator,
+        cuda=row.cuda.version if nvidia and row.cuda else None,
+        rocm=row.rocm if made.accelerator == "amd" else None,
+        compute_capability_min=(one or oldest) if nvidia else None,
+        compute_capability_max=newest if nvidia else None,
+        mpi=made.framework if itself else made.mpi,
+        mpi_version=made.version if itself else made.mpi_version,
+        python=None if made.variant == "hub" or itself else base_of(made).python,
+    )
 
 
 def _named(reference: str, linux: str) -> Base:

@@ -15,10 +15,9 @@ from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from modak import plugins
-from modak.errors import RequestError
-from modak.facts import ImageLabels, Vendor
+from modak.errors import RequestError, unknown
+from modak.facts import Vendor
 from modak.frameworks.base import Toolchain
-from modak.recipes.forms import form_of
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.versions import canonical, chosen, library_release
 from modak.text.faults import faults_of
@@ -72,30 +71,6 @@ class Recipe(BaseModel):
     def image_file(self) -> str:
         """The name of the file that the build makes, which job scripts look for."""
         return image_file(self.reference)
-
-    def singularity(self) -> str:
-        """The Singularity (or Apptainer) definition file."""
-        from modak.recipes.text import written
-
-        return written(self, "definition")
-
-    def dockerfile(self) -> str:
-        """The Dockerfile: what Charliecloud's ``ch-image`` and Podman build from."""
-        from modak.recipes.text import written
-
-        return written(self, "dockerfile")
-
-    def cautions(self, runtime: str) -> tuple[str, ...]:
-        """What to know before building it for a runtime, one line each. The text has the same lines as comments."""
-        from modak.recipes.text import cautions
-
-        return cautions(self, form_of(runtime))
-
-    def text(self, runtime: str) -> tuple[str, str]:
-        """The text that a runtime builds from, and the usual name of its file."""
-        if form_of(runtime) == "definition":
-            return self.singularity(), self.image_file.removesuffix(".sif") + ".def"
-        return self.dockerfile(), "Dockerfile"
 
 
 @dataclass(frozen=True)
@@ -155,8 +130,6 @@ def recipe(values: Mapping[str, Any]) -> Recipe:
 
     Raises :class:`modak.errors.RequestError` that names the field and says what is allowed.
     """
-    from modak.recipes.sourcebuild import compiler_flags
-
     try:
         made = Recipe.model_validate(values)
     except ValidationError as wrong:
@@ -183,34 +156,6 @@ def versions(framework: str, variant: Variant, accelerator: Device = "none", dis
     return tuple(dict.fromkeys(row.versions.removeprefix("==") for row in rows))
 
 
-def labels(made: Recipe) -> ImageLabels:
-    """The labels of the built image, as in a catalogue entry."""
-    from modak.recipes.base import base_of
-
-    row, nvidia = toolchain(made), made.accelerator == "nvidia"
-    oldest, newest = row.capabilities or (None, None)
-    one = made.compute_capability if made.variant == "opt-build" else None
-    compilers = plugins.find("frameworks", made.framework).compilers
-    itself = made.framework in LIBRARIES
-    return ImageLabels(
-        framework=made.framework,
-        version=made.version,
-        source=made.variant,
-        compilers=tuple(item.name for item in compilers if (item.built_in and item.exists_for(made.version)) or item.name in made.add_ons),
-        distribution=(made.distribution,) if made.distribution else (),
-        architecture=made.architecture,
-        microarchitecture=made.microarchitecture,
-        accelerator=made.accelerator,
-        cuda=row.cuda.version if nvidia and row.cuda else None,
-        rocm=row.rocm if made.accelerator == "amd" else None,
-        compute_capability_min=(one or oldest) if nvidia else None,
-        compute_capability_max=newest if nvidia else None,
-        mpi=made.framework if itself else made.mpi,
-        mpi_version=made.version if itself else made.mpi_version,
-        python=None if made.variant == "hub" or itself else base_of(made).python,
-    )
-
-
 def toolchain(made: Recipe) -> Toolchain:
     """The row of the build table for a recipe. Raises :class:`modak.errors.RequestError` that lists the versions in the table."""
     hardware = Hardware(made.accelerator, made.compute_capability, made.architecture, made.microarchitecture)
@@ -228,6 +173,28 @@ def toolchain(made: Recipe) -> Toolchain:
             f"{made.framework} {made.version}{extra} has no {made.variant} recipe for {device}; allowed: {able}", field="version"
         )
     return found
+
+
+def compiler_flags(made: Recipe, row: Toolchain) -> tuple[str, ...]:
+    """The compiler's flags for the target processor, or for its nearest ancestor that the row's compiler knows.
+
+    Raises :class:`modak.errors.RequestError` for a processor that is not of the recipe's architecture.
+    """
+    if made.microarchitecture is None or made.variant != "opt-build":
+        return ()
+    import archspec.cpu
+
+    known = archspec.cpu.TARGETS
+    target = known.get(made.microarchitecture)
+    if target is None or str(target.family) != made.architecture:
+        same = [name for name in known if str(known[name].family) == made.architecture]
+        raise RequestError(unknown(f"{made.architecture} processor", made.microarchitecture, same), field="microarchitecture")
+    for each in (target, *sorted(target.ancestors, key=lambda item: -len(item.ancestors))):
+        try:
+            return tuple(each.optimization_flags(*row.compiler).split())
+        except archspec.cpu.UnsupportedMicroarchitecture:
+            continue
+    return ()
 
 
 def usable(framework: str, variant: Variant, hardware: Hardware, distribution: str | None) -> tuple[Toolchain, ...]:

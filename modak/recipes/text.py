@@ -19,7 +19,7 @@ from packaging.version import Version
 
 from modak.errors import RequestError
 from modak.recipes.base import base_of
-from modak.recipes.forms import BETWEEN, Form
+from modak.recipes.forms import BETWEEN, Form, form_of
 from modak.recipes.linux import HPCCM, LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import DIGESTS, checked
@@ -40,6 +40,12 @@ def written(made: Recipe, form: Form) -> str:
     body = _body(made, form)
     notes = "".join(f"# {line}\n" for line in (_title(made), *_notes(made, body)))
     return re.sub(r"^(From: |FROM )[^\n]*\n", lambda base: f"{base[0]}{notes}", body, count=1, flags=re.MULTILINE)
+
+
+def text_for(made: Recipe, runtime: str) -> tuple[str, str]:
+    """The text that a runtime builds from, and the usual name of its file."""
+    form = form_of(runtime)
+    return written(made, form), "Dockerfile" if form == "dockerfile" else made.image_file.removesuffix(".sif") + ".def"
 
 
 def cautions(made: Recipe, form: Form) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ class Apptainer:
         has = container(job)
         gpu = (GPU[has.gpu_vendor],) if has.gpu_vendor in GPU else ()
         named = (word(variable(name)) for name in places(job, command) if name != "HOME")
-        binds: tuple[Word, ...] = (*(has.policy.binds if has.policy else ()), *named, *hostmpi.binds(job))
+        binds: tuple[Word, ...] = (*has.policy.binds, *named, *hostmpi.binds(job))
         bound = (each for bind in binds for each in ("--bind", bind))
         return (self.name, "exec", *gpu, *bound, word(IMAGE), *hostmpi.inside(job, command))
 

@@ -20,6 +20,7 @@ from modak.runtimes.image import (
     IMAGE,
     NO_BIND,
     NO_IMAGE,
+    OLD_RUNTIME,
     PART,
     bind_paths,
     by_mpi,
@@ -29,7 +30,6 @@ from modak.runtimes.image import (
     how_to_get,
     image_present,
     locate,
-    newer,
     part,
     places,
     runtime_present,
@@ -100,11 +100,11 @@ class Charliecloud:
             advice = "/ch/environment is not in the image: create it, empty if the image sets no variables"
             checks.append(need(run("test", "-r", file), NO_IMAGE, IMAGE, advice))
         else:
-            checks.append(newer("ch-run", "0.26", "an image in one file"))
+            checks.append(_newer("0.26", "an image in one file"))
         if (version := _version(job)) and version >= DEFAULT_ENVIRONMENT:
-            checks.append(newer("ch-run", str(DEFAULT_ENVIRONMENT), "the image's own environment"))
+            checks.append(_newer(str(DEFAULT_ENVIRONMENT), "the image's own environment"))
         if _cdi(job):
-            checks.append(newer("ch-run", CDI, "a GPU by CDI"))
+            checks.append(_newer(CDI, "a GPU by CDI"))
         return (*checks, *bind_paths(job), *_targets(job), *hostmpi.preflight(job, None if squash else IMAGE))
 
     def _image_present(self, job: JobSpec) -> Line:
@@ -122,7 +122,7 @@ class Charliecloud:
         at = {name: f"/mnt/{number}" for number, name in enumerate(places(job, command), start=1)}
         binds: list[Word] = [word(variable("PWD"), f":{_SUBMIT}")]
         binds += [word(variable(name), f":{target}") for name, target in at.items()]
-        binds += [f"{path}:{path}" for path in (has.policy.binds if has.policy else ())]
+        binds += [f"{path}:{path}" for path in has.policy.binds]
         inner = tuple(replaced(each, {**at, "PWD": _SUBMIT, "TMPDIR": "/tmp"}) for each in command)  # noqa: S108 - ch-run binds it there
         bound = (_bind(each) for each in (*binds, *hostmpi.binds(job)))
         options = (*_home(job), *_environment(job), *_cdi(job), *bound, f"--cd={_SUBMIT}", *_joined(job))
@@ -143,14 +143,20 @@ class Charliecloud:
         return (*made, part(), convert, run("mv", "-f", "-T", "--backup=numbered", "--", PART, word(IMAGE)))
 
 
+def _newer(least: str, needed_for: str) -> Line:
+    """A check of ``ch-run``'s version: an earlier one would refuse an option of the script."""
+    check = ours(f"printf '%s\\n' {least} \"$(ch-run --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)\" | sort -V -C")
+    advice = f"ch-run is older than {least}, which is needed for {needed_for}: correct its version in the system file"
+    return need(check, OLD_RUNTIME, advice)
+
+
 def _targets(job: JobSpec) -> tuple[Line, ...]:
     """Checks that the read-only image has a mount point for each bound directory: the job's at ``/mnt``, the site's at their own paths."""
     if _squashed(job):
         return ()
-    policy = container(job).policy
     at_mnt = (f"/mnt/{at}" for at in range(1 + len(places(job, job.command))))
     why = dict.fromkeys(at_mnt, "it is the mount point of a directory of the job")
-    why |= dict.fromkeys(policy.binds if policy else (), "the site binds this directory into containers")
+    why |= dict.fromkeys(container(job).policy.binds, "the site binds this directory into containers")
     advice = " is not in the image: create it there, empty; "
     return tuple(need(run("test", "-d", word(IMAGE, path)), NO_BIND, path, advice + reason) for path, reason in why.items())
 
@@ -165,8 +171,8 @@ def _squashed(job: JobSpec) -> bool:
 
 
 def _version(job: JobSpec) -> Version | None:
-    policy = container(job).policy
-    return Version(policy.version) if policy and policy.version else None
+    version = container(job).policy.version
+    return Version(version) if version else None
 
 
 def _environment(job: JobSpec) -> tuple[Word, ...]:
@@ -185,7 +191,7 @@ def _home(job: JobSpec) -> tuple[Word, ...]:
 def _cdi(job: JobSpec) -> tuple[Word, ...]:
     """The GPU driver's libraries, if the site's nodes have CDI files."""
     has = container(job)
-    kind = _KIND.get(has.gpu_vendor or "") if has.policy and has.policy.cdi else None
+    kind = _KIND.get(has.gpu_vendor or "") if has.policy.cdi else None
     return (f"--cdi={kind}",) if kind else ()
 
 

@@ -47,9 +47,8 @@ def places(job: JobSpec, command: tuple[Word, ...]) -> tuple[str, ...]:
 
 def bound(job: JobSpec, command: tuple[Word, ...]) -> tuple[Place, ...]:
     """Host directories that are bound at their own path: the submit directory, the site's, the job's own."""
-    policy = container(job).policy
     named = ((variable(name),) for name in places(job, command))
-    return ((variable("PWD"),), *((path,) for path in (policy.binds if policy else ())), *named)
+    return ((variable("PWD"),), *((path,) for path in container(job).policy.binds), *named)
 
 
 def bind_paths(job: JobSpec) -> tuple[Line, ...]:
@@ -57,10 +56,9 @@ def bind_paths(job: JobSpec) -> tuple[Line, ...]:
 
     The job's own directory is made later, and its storage has a check of its own.
     """
-    policy = container(job).policy
     sure = {"HOME", "MODAK_SCRATCH", *(("MODAK_STORAGE",) if job.storage else ())}
     named = ((variable(name),) for name in places(job, job.command) if name not in sure)
-    wanted: tuple[Place, ...] = (*((path,) for path in (policy.binds if policy else ())), *named)
+    wanted: tuple[Place, ...] = (*((path,) for path in container(job).policy.binds), *named)
     advice = " is not on this node, but has to be bound into the container: is its file system mounted?"
     return tuple(need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in wanted)
 
@@ -71,14 +69,6 @@ def registry_name(job: JobSpec, runtime: str) -> str:
     if "://" not in reference:
         raise Conflict(f"{runtime} runs images of a registry, not the file {reference}", field="application.container_runtime")
     return reference.split("://", 1)[1]
-
-
-def newer(program: str, least: str, needed_for: str) -> Line:
-    """A check that the runtime is of that version or later: it would refuse an option of the script otherwise."""
-    told = f"$({program} --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)"
-    check = ours(f"printf '%s\\n' {least} \"{told}\" | sort -V -C")
-    advice = f"{program} is older than {least}, which is needed for {needed_for}: correct its version in the system file"
-    return need(check, OLD_RUNTIME, advice)
 
 
 def locate(job: JobSpec, folder: str, name: str) -> Line:
@@ -110,7 +100,7 @@ def genuine(job: JobSpec, present: tuple[Line, ...], verify: Line | None = None)
     ``present``: checks that come first, so that a missing file is not reported as a wrong one.
     """
     has = container(job)
-    if not (has.policy and has.policy.require_signature) or has.to_build:
+    if has.to_build or not has.policy.require_signature:
         return ()
     compare = has.digest and ours(f"printf '%s  %s\\n' {has.digest[7:]} \"${{MODAK_IMAGE}}\" | sha256sum --check --strict --status -")
     check = compare or verify
@@ -121,7 +111,7 @@ def genuine(job: JobSpec, present: tuple[Line, ...], verify: Line | None = None)
 def unproven(job: JobSpec, compared: tuple[Line, ...] = ()) -> tuple[Notice, ...]:
     """A warning if the site requires verified images and the job's is not verified; ``compared``: the lines of :func:`genuine`."""
     has = container(job)
-    if compared or has.to_build or not (has.policy and has.policy.require_signature):
+    if compared or has.to_build or not has.policy.require_signature:
         return ()
     why = f"the site requires that images are verified before they run, but {has.runtime} cannot verify {has.reference} here"
     return (Notice(field="application.container_runtime", message=f"{why}: it runs unverified"),)

@@ -33,6 +33,10 @@ ASKING: Final = frozenset(
     f"--{name}" for name in ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gres", "gpus-per-node", "mem", "mem-per-cpu")
 )
 
+_TAKEN: Final = tuple(f"SLURM_{name}" for name in ("CPU_BIND", "GPUS", "MEM_PER_CPU", "MEM_PER_GPU", "MEM_PER_NODE", "THREADS_PER_CORE"))
+"""What ``srun`` takes for options, and sbatch passes on from a job or an interactive step in which it is called."""
+_OWN: Final = {"mem": "SLURM_MEM_PER_NODE", "mem-per-cpu": "SLURM_MEM_PER_CPU"}
+
 COMMANDS: Final = Commands(
     submit=("sbatch", "--parsable"),
     number=r"^([0-9]+)(?:;|$)",
@@ -145,6 +149,15 @@ def _memory(job: JobSpec) -> dict[str, str]:
         return {}
     per_cpu = has.memory_per_core // (has.threads_per_core if has.hyperthreads and job.counts_threads else 1)
     return {"mem-per-cpu": f"{mib(per_cpu)}M"}
+
+
+def foreign(job: JobSpec) -> tuple[str, ...]:
+    """Variables of another job that ``srun`` would obey (it refuses two kinds of memory, and GPUs or CPUs that this job does not have).
+
+    A step without them gets what the job has. What the header itself sets stays, because programs read it.
+    """
+    own = {_OWN[name] for name in _memory(job)}
+    return tuple(name for name in _TAKEN if name not in own)
 
 
 def _too_many_named(job: JobSpec) -> int:

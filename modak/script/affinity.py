@@ -7,7 +7,7 @@ from typing import Final
 from modak.jobs.spec import JobSpec
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, assign, command_line, comment, needed, piped, variable, word
+from modak.script.bash import Line, assign, command_line, comment, fed, needed, piped, variable, word
 from modak.script.shelltext import ours
 from modak.text.words import Word
 
@@ -30,7 +30,7 @@ def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Li
         return ()
     before = (*launcher.words(job, scheduler, ()), *job.launcher_options)
     program: tuple[Word, ...] = ("bash", "-c", word(variable("MODAK_PROBE")), "probe", str(has.cores_per_rank))
-    starts = command_line((*before, *program), (len(before),))
+    starts = fed(command_line((*before, *program), (len(before),)), "/dev/null")  # srun and mpirun would read the application's input
     fewer = "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
     advice = f"{fewer}; without any counts above, the launcher could not start the ranks: see its own message"
     return (

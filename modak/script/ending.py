@@ -118,17 +118,21 @@ modak_metric() {
 }
 """
 _SEND: Final = """
-modak_send() {
+modak_send() { # errors to descriptor 3
     local token="${MODAK_TOKEN:-}"
     test -n "${MODAK_SERVER:-}" || return
-    test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
+    test -n "${token}" || read -r token 2>&3 <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\\n' "${token//[!A-Za-z0-9._~+\\/=-]/}" |
-        curl --config - --proto '=http,https' --silent --fail --max-time 20 --output /dev/null \\
+        curl --config - --proto '=http,https' --silent --show-error --fail --max-time 20 --output /dev/null \\
             --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \\
-            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
+            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result" 2>&3
 }
 """
-_SENT: Final = r"""modak_send 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+_REPORTED: Final = r"""if ! modak_report 2>/dev/null; then
+        MODAK_SERVER='' # nothing to send
+        printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
+    fi"""
+_SENT: Final = r"""modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2"""
 
 
@@ -141,12 +145,14 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     ``timed``: whether the script has a timer, which may still be running.
     """
     report, reports = job.report, reported(job)
+    keeps = reports and report and report.pattern
     steps = (
         *(("modak_untimed",) if timed else ()),
-        *(("modak_report 2>/dev/null || MODAK_SERVER='' # nothing to send",) if reports else ()),
+        *((_REPORTED,) if reports else ()),
         *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
-        *(('rm -rf -- "${MODAK_NOTES:-}"',) if reports and report and report.pattern else ()),
+        *(('rm -rf -- "${MODAK_NOTES:-}"',) if keeps else ()),
         *((_SENT,) if reports else ()),
+        *(('test -z "${MODAK_TEE:-}" || modak_kept',) if keeps else ()),
     )
     if not steps:
         return ()

@@ -94,9 +94,9 @@ def modules(job: JobSpec) -> tuple[Line, ...]:
     return section("modules", (*start, *used, *(need(run("module", "load", name), NO_MODULE, "module ", name, advice) for name in names)))
 
 
-def exports(variables: Mapping[str, str], title: str = "environment") -> tuple[Line, ...]:
+def exports(variables: Mapping[str, str]) -> tuple[Line, ...]:
     """Exported variables; names that would run code are refused."""
-    return section(title, [export(allowed(name), value) for name, value in variables.items()]) if variables else ()
+    return section("environment", [export(allowed(name), value) for name, value in variables.items()]) if variables else ()
 
 
 @lru_cache(maxsize=1024)

@@ -25,7 +25,7 @@ _ONE_NUMBER: Final = frozenset({"lsf", "gridengine"})
 _EACH: Final = "modak_each "
 _EACH_NODE: Final = """
 modak_each() {
-    srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL "$@"
+    srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL "$@" </dev/null
 }
 """
 _HERE: Final = """

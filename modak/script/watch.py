@@ -6,7 +6,7 @@ from typing import Final
 
 from modak.jobs.spec import JobSpec, Signal
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, behind, command_line, fed, into, named, piped, quiet, run, variable, word
+from modak.script.bash import Line, behind, command_line, into, named, quiet, run, variable, word
 from modak.script.ending import NOW, reported
 from modak.script.parts import section
 from modak.script.shelltext import ours
@@ -46,17 +46,33 @@ _RUN: Final = "MODAK_RUN=$!"
 _NOTES: Final = """
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
-modak_keep() { # passes the output on, and keeps the last line with the metric
-    {
-        tee -- /dev/fd/5 5>&1 >&4 |
-            { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } |
-            { tail -n 1 >"${MODAK_OUTPUT:?}" || cat >/dev/null; }
-    } 4>&1 || :
+mkfifo -- "${MODAK_NOTES}/pipe" "${MODAK_NOTES}/lines"
+# the output of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may have more to write
+(
+    trap '' TERM
+    { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } <"${MODAK_NOTES}/lines" |
+        { tail -n 1 >"${MODAK_OUTPUT}" || cat >/dev/null; }
+) &
+MODAK_KEEP=$!
+(trap '' TERM && exec tee -- "${MODAK_NOTES}/lines" <"${MODAK_NOTES}/pipe") &
+MODAK_TEE=$!
+modak_kept() { # waits until all output has passed, but not for processes that the run leaves behind
+    local tries=0
+    while kill -0 "${MODAK_TEE}" 2>/dev/null; do
+        if test "$((tries += 1))" -gt 100; then
+            printf 'modak: a process that the run left behind holds its output open: it is not waited for\\n' >&2
+            kill -s KILL "${MODAK_TEE}" || :
+            break
+        fi
+        sleep 0.1
+    done
+    wait "${MODAK_TEE}" "${MODAK_KEEP}" 2>/dev/null || :
+    MODAK_TEE=''
 }
 """
 """The node's temporary directory may be full or missing, or be the application's own: the run must not fail for want of room, and no part
 of the pipe ends before the output does."""
-_KEPT: Final = run("modak_keep")
+_PIPE: Final = word(variable("MODAK_NOTES"), "/pipe")
 
 
 def timed(job: JobSpec, scheduler: Scheduler) -> bool:
@@ -80,34 +96,33 @@ def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ..
     """The command; with the times before and after it if the script writes a result."""
     signal = job.attributes.signal if scheduler.signals(job) or timed(job, scheduler) else None
     kept = reported(job) and job.report is not None and job.report.pattern is not None
+    command = into(command, _PIPE) if kept else command
     lines = (
         *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) or (job.staging and job.staging.out) else ()),
         *((ours(_NOTES),) if kept else ()),
-        *(_signalled(job, signal, command, kept) if signal else (piped(command, _KEPT),) if kept else (command,)),
+        *(_signalled(job, signal, command) if signal else (command,)),
         *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),
+        *((run("modak_kept"),) if kept else ()),
     )
     return section("the run", lines)
 
 
-def _signalled(job: JobSpec, signal: Signal, command: Line, kept: bool) -> tuple[Line, ...]:
-    """The command in the background, because bash handles a signal only between commands. Its output goes through a pipe if it is kept.
+def _signalled(job: JobSpec, signal: Signal, command: Line) -> tuple[Line, ...]:
+    """The command in the background, because bash handles a signal only between commands.
 
     A signal after the run is ignored: copying results out may still take time.
     """
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
     saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal)
-    pipe = word(variable("MODAK_NOTES"), "/pipe")
     return (
         named("modak_checkpoint", saves),
         *map(ours, (_SIGNAL % (_STOPPED if reported(job) else ""), _WAIT)),
-        *((run("mkfifo", "--", pipe), behind(fed(_KEPT, pipe)), ours("MODAK_TEE=$!")) if kept else ()),
-        behind(into(command, pipe) if kept else command),
+        behind(command),
         ours(_RUN),
         run("trap", "modak_signal", signal.name),
         run("modak_wait"),
         run("trap", ":", signal.name),
-        *((ours('wait "${MODAK_TEE}" || :'),) if kept else ()),
     )
 
 

@@ -101,8 +101,8 @@ class FactCache:
 
     def _about(self, application: str, switches: Switches, knowledge: Prepared) -> Prepared:
         version, models = self.store.fitted(application)
-        doubted = 0 if models else self.store.doubted(application)
-        facts = knowledge.with_evidence(models, self.store.tried(*switches) if switches else (), doubted)
+        tried = self.store.tried(*switches) if switches else ()
+        facts = knowledge.with_evidence(models, tried, self.store.doubted(application))
         after, _ = self.store.versions()
         if not version == after == knowledge.version:  # the data changed meanwhile: what is of several versions is for this once,
             once = knowledge.as_of(f"{after}+{token_hex(6)}")  # and no plan of one version has the name of a plan that rests on it

@@ -16,7 +16,7 @@ from modak.perfmodel import Curve
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.store import LoadReport, Page
 from modak.store.audit import Entry
-from modak.store.values import Item, Replaced
+from modak.store.values import Item, Judged, Replaced
 
 if TYPE_CHECKING:
     from modak.ingest.table import Point
@@ -50,6 +50,11 @@ def report(of: LoadReport, notes: Sequence[str]) -> Json:
     counts = {name: getattr(of, name) for name in REPORTED}
     lists = {"series": of.series, "suspicious": of.suspicious, "notes": (*of.notes, *notes)}
     return {**counts, **{name: list(lines) for name, lines in lists.items()}, "files": files}
+
+
+def judged(word: str, of: Judged) -> Json:
+    """What somebody's word on results changed: how many of them, under that ``word``, and which others."""
+    return {word: of.count, **{name: value for name, value in asdict(of).items() if name != "count"}}
 
 
 def columns_of(series: Mapping[str, Any]) -> Json:
@@ -126,6 +131,12 @@ def open_data_sets(count: int, rows: int) -> list[Json]:
     """A warning if ``count`` rows name no data set although there are results of several."""
     message = f"{count} of {rows} rows name none, and there are results of several: the column model says of which one each answer is"
     return [{"field": "dataset", "message": message}] if count else []
+
+
+def left_out(count: int, rows: int) -> list[Json]:
+    """A warning if ``count`` rows have only doubted results of exactly their run."""
+    message = f"{count} of {rows} rows have only doubted results of exactly their run, which are left out: 'modak results list --doubted'"
+    return [{"field": "basis", "message": message}] if count else []
 
 
 def counted_gpus(counted: Sequence[int | None]) -> list[Json]:

@@ -152,13 +152,17 @@ class Service:
         """The document that was answered with this plan. Raises :class:`~modak.errors.NotFound`."""
         return dict(self.store.plans.get(plan_id).response)
 
+    def request(self, plan_id: str) -> Json:
+        """The request that was answered with this plan. Raises :class:`~modak.errors.NotFound`."""
+        return dict(self.store.plans.get(plan_id).request)
+
     def texts(self, plan_id: str) -> Texts:
         """The texts of a plan: script, build job, recipe. Raises :class:`~modak.errors.NotFound`."""
         return self.store.plans.get(plan_id).texts
 
-    def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:
-        """A page of results in the columns of the results table: ``items``, and ``next`` where there are more."""
-        return records.page(self.store.results(filters, cursor, limit), records.record)
+    def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None, doubted: bool = False) -> Json:
+        """A page of results (or doubted ones) in the columns of the results table: ``items``, and ``next`` where there are more."""
+        return records.page(self.store.results(filters, cursor, limit, doubted=doubted), records.record)
 
     def used_by(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> Json:
         """A page of the results that a plan's prediction is based on, also those that were replaced since.
@@ -280,16 +284,20 @@ class Service:
         """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
         return records.page(self.store.access.audit(cursor, limit), records.entry)
 
-    def confirm(self, chosen: Selection, actor: Actor | None = None) -> int:
-        """Let models use these results again; returns how many of them were doubted."""
-        return self.store.confirm(chosen, actor or Actor(principal()))
+    def confirm(self, chosen: Selection, actor: Actor | None = None) -> Json:
+        """Let models use these results again: ``confirmed``, how many of them were doubted, and what changed for others."""
+        return records.judged("confirmed", self.store.confirm(chosen, actor or Actor(principal())))
 
-    def doubt(self, chosen: Selection, why: str, actor: Actor | None = None) -> int:
-        """Exclude these results from the models until they are confirmed; returns how many had not been doubted before.
+    def doubt(self, chosen: Selection, why: str, actor: Actor | None = None) -> Json:
+        """Exclude these results from the models until they are confirmed: ``doubted``, how many had not been doubted before.
 
         Raises :class:`~modak.errors.RequestError` for an empty or too long reason.
         """
-        return self.store.doubt(chosen, admission.reason(why), actor or Actor(principal()))
+        return records.judged("doubted", self.store.doubt(chosen, admission.reason(why), actor or Actor(principal())))
+
+    def unmark(self, chosen: Selection, actor: Actor | None = None) -> Json:
+        """Take back that these results were confirmed or doubted: ``unmarked``, how many were; loading judges them again."""
+        return records.judged("unmarked", self.store.unmark(chosen, actor or Actor(principal())))
 
     def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> bool:
         """Add entries: all or none; returns whether anything changed. Without an actor it is the user of this process.

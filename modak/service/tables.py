@@ -17,7 +17,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
-    from modak.perfmodel.rows import ADDED, gpus_meant, improve_rows, of_several, predict_rows
+    from modak.perfmodel.rows import ADDED, gpus_meant, improve_rows, left_out, of_several, predict_rows
 
     asked = points(from_bytes(content, name), most)
     curves = {application: store.models(application) for application in sorted({point.series.application for point in asked})}
@@ -30,6 +30,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
     warnings = [
         *records.weak_bases(rows),
+        *records.left_out(left_out(questions, answered, {application: store.doubted(application) for application in curves}), len(rows)),
         *records.open_data_sets(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
     ]

@@ -13,7 +13,7 @@ FigureBasis = Basis | Literal["given", "published"]
 class Figure(Document):
     """One number. The interval ``lower`` to ``upper`` contains the true one with probability ``level``; equal ends: it is not an estimate.
 
-    A value without ``upper``: the upper end is more than the system has.
+    A value without ``upper``: the upper end is more than a job there can have.
     """
 
     value: float | None = None

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from modak.choosing.candidates import enumerate_candidates, node_grid
+from modak.choosing.candidates import enumerate_candidates, node_grid, taken
 from modak.choosing.scoring import columns, score
 from modak.choosing.wishes import is_distributed
 from modak.choosing.workload import of_one_problem, with_problem
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
-from modak.facts import Facts, Partition, System
+from modak.facts import Accelerator, Facts, Partition, System
 from modak.sizing.answer import Figure, Platform, Sizing
 from modak.sizing.demand import BYTES_PER_PARAMETER, Demand, asked, demand, goal
 from modak.sizing.guide import Guide
@@ -100,7 +100,9 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
     target = resolve(question, facts)
     found = _reach(question, target, facts, wanted)
     variant = guide.variant(system.name, partition.name)
-    too_large = _memory(wanted, target)
+    gpus = 0 if request.optimisation.opt_build.acc_type == "none" else partition.node.accelerators
+    accelerator = target.accelerator if gpus else None
+    too_large = _memory(wanted, accelerator)
     return Platform(
         system=system.name,
         partition=partition.name,
@@ -111,8 +113,8 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
         feasible=False if too_large else found.feasible,
         nodes=found.nodes,
         at_nodes=found.at,
-        gpus=_gpus(found.nodes, partition.node.accelerators),
-        accelerator=target.accelerator.model if target.accelerator else None,
+        gpus=_gpus(found.nodes, gpus),
+        accelerator=accelerator.model if accelerator else None,
         layout=found.layout,
         time=found.time,
         node_hours=found.node_hours,
@@ -140,24 +142,25 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
         candidates = enumerate_candidates(question, target, facts.models)
     except Infeasible as stands:
         return unknown(stands.faults[0].message, feasible=False)
-    limit = target.partition.job_nodes if target.partition else 1
+    _, limit = target.job_nodes or (1, 1)
     free = is_distributed(question) and not question.application.allowed_ranks
-    spread = replace(candidates, nodes=tuple(node_grid(limit) for _ in candidates.shapes)) if free else candidates
+    sizes = taken(node_grid(limit), target)
+    spread = replace(candidates, nodes=(sizes,) * len(candidates.shapes)) if free else candidates
     scored, evidence = score(question, target, columns(question, target, spread, facts))
     return reach(spread, scored, evidence, wanted)
 
 
 def _gpus(nodes: Figure, per_node: int) -> Figure | None:
-    """The GPUs of these nodes; ``None``: nodes without GPUs."""
+    """The GPUs of these nodes; ``None``: the nodes have none, or they are not used."""
     if not per_node:
         return None
     ends = {name: None if (count := getattr(nodes, name)) is None else count * per_node for name in ("value", "lower", "upper")}
     return nodes.model_copy(update={**ends, "unit": "GPUs", "why": f"{per_node} per node"})
 
 
-def _memory(wanted: Demand, target: Target) -> tuple[str, ...]:
+def _memory(wanted: Demand, accelerator: Accelerator | None) -> tuple[str, ...]:
     """A sentence if one copy of the network does not fit the memory of a GPU."""
-    has = target.accelerator.memory_gb if target.accelerator and target.node and target.node.accelerators else None
+    has = accelerator.memory_gb if accelerator else None
     if has is None or wanted.replica_bytes is None or wanted.replica_bytes <= has * 1e9:
         return ()
     need = f"{wanted.parameters:g} parameters need {wanted.replica_bytes / 1e9:.3g} GB for weights, gradients and optimiser alone"

@@ -13,13 +13,15 @@ from modak.facts import SeriesKey
 from modak.ingest.table import LAYOUT, layout
 from modak.perfmodel.curves import Cell
 from modak.store.chunks import chunks
-from modak.store.schema import results
+from modak.store.schema import DOUBTED, results
 
 ROWS_AT_ONCE: Final = 20_000
 SERIES_AT_ONCE: Final = 200
 
 STANDING: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, results.c.doubt_id == 0)
 """Rows that models may rest on."""
+LEFT_OUT: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, DOUBTED)
+"""Rows that they would rest on if loading or somebody did not doubt them."""
 
 
 def cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Cell]:

@@ -38,6 +38,8 @@ VANISHED: Final = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tc
 """When either end of a connection to PostgreSQL gives up a host that vanished, in the server's words: seconds, seconds and number of probes
 of a silent connection; milliseconds for data on their way, beside which the system sends no probes. Its own limits are two hours and a
 quarter of an hour: for so long a host that lost its power while it loaded results would keep the lock of writers."""
+NO_RIGHT: Final = "42501"
+"""PostgreSQL's code for a role that may not do that."""
 OUT_OF_REACH: Final = "the database is out of reach"
 NETWORK: Final = frozenset(
     ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "afs", "ceph", "panfs", "9p", "fuse.sshfs", "fuse.glusterfs")
@@ -51,6 +53,8 @@ def supported(url: str) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # the latter of a port that is no number
         raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING) from None
+    if "@" in (parsed.host or ""):
+        raise Unavailable("more than one @; an @ of the password is written %40", field=_SETTING)
     if parsed.drivername in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
@@ -70,10 +74,19 @@ def connect(url: URL) -> Engine:
         return _sqlite(url)
     here = {name.replace("tcp_keep", "keep"): number for name, number in VANISHED.items()}
     said = {"connect_timeout": 10, "application_name": "modak", "client_encoding": "utf8", **here}  # whatever PGCLIENTENCODING says
+    unprepared = {"prepare_threshold": None}  # a pooler may give the next transaction another connection, which has other statements
     try:
-        engine = create_engine(url, pool_pre_ping=True, connect_args=said, **_shared())
+        # Whatever default the server has: a writer has to see what was stored while it waited for its turn.
+        engine = create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args=said | unprepared, **_shared())
     except (ModuleNotFoundError, NoSuchModuleError):
         raise Unavailable("PostgreSQL needs the extra 'postgres': pip install 'modak[postgres]'", field=_SETTING) from None
+    except ArgumentError as error:  # of several hosts and ports
+        raise Unavailable(str(error), field=_SETTING) from None
+    driver: Any = engine.dialect.loaded_dbapi
+    try:
+        driver.conninfo.make_conninfo(**dict.fromkeys(url.query, ""))
+    except driver.ProgrammingError as error:
+        raise Unavailable(f"{str(error).strip()}; allowed: those of libpq, such as sslmode", field=_SETTING) from None
 
     @event.listens_for(engine, "connect", insert=True)  # before anything is asked
     def _opened(connection: Any, _record: Any) -> None:
@@ -220,7 +233,7 @@ def translated(engine: Engine) -> Iterator[None]:
         kind = Locked if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY else Unavailable
         raise _failed(engine.url, error.orig, kind) from error
     except DatabaseError as error:
-        if type(error) is not DatabaseError:
+        if type(error) is not DatabaseError and getattr(error.orig, "sqlstate", "") != NO_RIGHT:
             raise
         raise _failed(engine.url, error.orig) from error
     except (driver.OperationalError, driver.InterfaceError, PoolTimeout) as error:
@@ -229,7 +242,10 @@ def translated(engine: Engine) -> Iterator[None]:
 
 def shown(url: URL) -> str:
     """The database in messages: the file, or the address without the password."""
-    return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
+    return str(url.database) if url.drivername == "sqlite" else url.difference_update_query(_SECRET).render_as_string(hide_password=True)
+
+
+_SECRET: Final = ("password", "sslpassword")
 
 
 _REASONS: Final = {

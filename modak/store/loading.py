@@ -99,7 +99,8 @@ def load(
     reviewed = suspects.review(connection, touched)
     found.suspicious += reviewed.doubted
     if reviewed.lifted:
-        found.notes.append(f"no longer suspicious beside the new results, and used by the models: {counted(reviewed.lifted, 'result')}")
+        lifted = counted(len(reviewed.lifted), "result")
+        found.notes.append(f"no longer suspicious beside the new results, and used by the models: {lifted}")
     known_systems = catalogue.read(connection, System, sound=True)  # for notes only
     return LoadReport(
         version=found.version,
@@ -240,7 +241,8 @@ def _insert_sqlite(connection: Connection, columns: Sequence[Any]) -> int:
 
 def _insert_postgresql(connection: Connection, columns: Sequence[Any]) -> int:
     names = ", ".join(_INSERTED)
-    connection.execute(text(f"CREATE TEMPORARY TABLE IF NOT EXISTS incoming AS SELECT {names} FROM results LIMIT 0"))  # noqa: S608
+    create = "CREATE TEMPORARY TABLE IF NOT EXISTS incoming ON COMMIT DROP"
+    connection.execute(text(f"{create} AS SELECT {names} FROM results LIMIT 0"))  # noqa: S608 - names of our own columns
     connection.execute(text("TRUNCATE incoming"))
     cursor: Any = connection.connection.cursor()
     with cursor.copy(f"COPY incoming ({names}) FROM STDIN (FORMAT BINARY)") as copy:

@@ -21,6 +21,7 @@ _SAID: Final = Table(
     *(Column(column.name, type(column.type)() if column.name != "value" else Number(), nullable=False) for column in ONCE),
     Index("ix_said", *(column.name for column in SAME_RUN)),
     prefixes=["TEMPORARY"],
+    postgresql_on_commit="DROP",
 )
 
 

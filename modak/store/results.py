@@ -14,7 +14,7 @@ from modak.facts import Result, SeriesKey
 from modak.ingest.columns import header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
-from modak.store.cells import SERIES_AT_ONCE
+from modak.store.cells import LEFT_OUT, SERIES_AT_ONCE
 from modak.store.schema import REPLACED, loads, results, series, texts
 from modak.store.series import by_number, from_row, has_params, matching
 from modak.store.times import instant
@@ -35,11 +35,12 @@ Place = tuple[int, int]
 Found = tuple[SeriesKey, Row[Any]]
 
 
-def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[Result]:
-    """At most ``limit`` (1 to 1,000) results after ``cursor``; equal filters and cursor give the same page."""
+def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int, *, doubted: bool = False) -> Page[Result]:
+    """At most ``limit`` (1 to 1,000) results (or doubted ones) after ``cursor``; equal filters and cursor give the same page."""
     check_limit(limit)
     found: list[tuple[Result, Place]] = []
-    for key, row in walk(connection, filters, place(cursor), limit + 1):
+    having, which = (series.c.id.in_(select(results.c.series_id).where(LEFT_OUT)), LEFT_OUT) if doubted else (None, None)
+    for key, row in walk(connection, filters, place(cursor), limit + 1, having, which):
         if len(found) == limit:
             return Page(tuple(result for result, _ in found), "{}-{}".format(*found[-1][1]))
         found.append((_value(key, row), (row.series_id, row.id)))
@@ -79,25 +80,33 @@ def walk(
     after: Place = (0, 0),
     at_once: int = PAGE,
     having: ColumnElement[bool] | None = None,
+    which: ColumnElement[bool] | None = None,
 ) -> Iterator[Found]:
-    """Results with their series (those ``having`` something), in order, ``at_once`` a query: no step costs more for a larger table."""
+    """Results (all, or which) with their series (those ``having`` something), in order, ``at_once`` a query: no step costs more for a
+    larger table."""
     chosen = matching(filters) if having is None else matching(filters).where(having)
     first = max(after[0], 1)
     while True:
         rows = connection.execute(chosen.where(series.c.id >= first).limit(SERIES_AT_ONCE)).all()
         keys = {row.id: key for row in rows if has_params(key := from_row(row), filters)}
         if keys:
-            yield from of_series(connection, keys, after, at_once)
+            yield from of_series(connection, keys, after, at_once, which)
         if len(rows) < SERIES_AT_ONCE:
             return
         first = rows[-1].id + 1
 
 
-def of_series(connection: Connection, keys: Mapping[int, SeriesKey], after: Place = (0, 0), at_once: int = PAGE) -> Iterator[Found]:
-    """Results of the series with these numbers; those that were replaced are not among them."""
+def of_series(
+    connection: Connection,
+    keys: Mapping[int, SeriesKey],
+    after: Place = (0, 0),
+    at_once: int = PAGE,
+    which: ColumnElement[bool] | None = None,
+) -> Iterator[Found]:
+    """Results (all, or which) of the series with these numbers; those that were replaced are not among them."""
     here = tuple_(results.c.series_id, results.c.id)
     chosen = _rows().where(results.c.series_id.in_(keys), results.c.replaced_by == 0)
-    chosen = chosen.order_by(results.c.series_id, results.c.id).limit(at_once)
+    chosen = (chosen if which is None else chosen.where(which)).order_by(results.c.series_id, results.c.id).limit(at_once)
     while True:
         rows = connection.execute(chosen.where(here > after)).all()
         for row in rows:

@@ -152,6 +152,9 @@ Index("ix_results_series_id", results.c.series_id, results.c.id)
 REPLACED: Final = results.c.replaced_by != literal_column("0")  # no parameter: databases find by this that the index will do
 """Rows whose place another took: few, so their index holds no others."""
 Index("ix_results_replaced_by", results.c.replaced_by, results.c.id, sqlite_where=REPLACED, postgresql_where=REPLACED)
+DOUBTED: Final = results.c.doubt_id != literal_column("0")
+"""Rows that loading or somebody doubts: few, too."""
+Index("ix_results_doubted", results.c.series_id, results.c.id, sqlite_where=DOUBTED, postgresql_where=DOUBTED)
 
 models: Final = Table(
     "models",

@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, select
 
 from modak.errors import Unavailable, UnknownName
-from modak.facts import Accelerator, Fact, Facts, Image, Processor, Result, Rule, System
+from modak.facts import Accelerator, Doubted, Fact, Facts, Image, Processor, Result, Rule, System
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, chosen, differences
 from modak.perfmodel.curves import Curve
@@ -30,7 +30,7 @@ from modak.store.schema import series
 from modak.store.spool import PlanSpool
 from modak.store.state import State, state
 from modak.store.underway import Underway
-from modak.store.values import Export, LoadReport, Page, Refreshed, Replaced
+from modak.store.values import Export, Judged, LoadReport, Page, Refreshed, Replaced
 from modak.text.numbering import Numbers, Selection
 
 
@@ -125,8 +125,8 @@ class Store:
             found = curves.read(connection, application)
         return version, self._newest(found)
 
-    def doubted(self, application: str) -> int:
-        """How many results of one application no model uses until they are confirmed."""
+    def doubted(self, application: str) -> tuple[Doubted, ...]:
+        """The results of one application that no model uses until they are confirmed."""
         with reading(self.engine) as connection:
             return suspects.doubted(connection, application)
 
@@ -246,32 +246,44 @@ class Store:
         with reading(self.engine) as connection:
             return loading.loaded(connection, table) is not None
 
-    def confirm(self, chosen: Selection, actor: Actor) -> int:
-        """Let models use these results again; returns how many of them were doubted.
+    def confirm(self, chosen: Selection, actor: Actor) -> Judged:
+        """Let models use these results again; counts how many of them were doubted.
 
-        Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file, as :meth:`doubt` does; then nothing is changed.
+        Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file, as :meth:`doubt` and :meth:`unmark` do; then nothing
+        is changed.
         """
-        return self._settle_doubt(chosen, None, actor)
+        return self._say("confirm", chosen, actor)
 
-    def doubt(self, chosen: Selection, why: str, actor: Actor) -> int:
-        """Exclude these results from the models until they are confirmed; returns how many had not been doubted before."""
-        return self._settle_doubt(chosen, why, actor)
+    def doubt(self, chosen: Selection, why: str, actor: Actor) -> Judged:
+        """Exclude these results from the models until they are confirmed; counts how many had not been doubted before."""
+        return self._say("doubt", chosen, actor, why)
 
-    def _settle_doubt(self, chosen: Selection, why: str | None, actor: Actor) -> int:
+    def unmark(self, chosen: Selection, actor: Actor) -> Judged:
+        """Take back that these results were confirmed or doubted, so that loading judges them; counts those of which that was said."""
+        return self._say("unmark", chosen, actor)
+
+    def _say(self, word: suspects.Word, chosen: Selection, actor: Actor, why: str = "") -> Judged:
         with writing(self.engine) as connection:
 
             def changed() -> int:
                 """Note who says so, and count the change."""
                 targets = [f"file {chosen}"] if isinstance(chosen, str) else [str(number) for number in sorted(chosen)]
-                audit.note(connection, actor, "doubt results" if why else "confirm results", targets)
+                audit.note(connection, actor, f"{word} results", targets)
                 return versions.bump(connection, knowledge=False)[0]
 
-            return suspects.settle(connection, chosen, why, changed)
+            count, others = suspects.settle(connection, chosen, word, changed, why)
+        doubted, freed = others.doubted, sorted(others.lifted)
+        return Judged(count, tuple(doubted[: loading.SHOWN]), len(doubted), tuple(freed[: loading.SHOWN]), len(freed))
 
-    def results(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page[Result]:
-        """A page of results. ``filters`` are exact texts of columns (``application``, ``system``, ``metric``, ``params.NAME``, …)."""
+    def results(
+        self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100, *, doubted: bool = False
+    ) -> Page[Result]:
+        """A page of results; ``doubted``: only of those that no model uses until they are confirmed.
+
+        ``filters`` are exact texts of columns (``application``, ``system``, ``metric``, ``params.NAME``, …).
+        """
         with reading(self.engine) as connection:
-            return results.page(connection, filters or {}, cursor, limit)
+            return results.page(connection, filters or {}, cursor, limit, doubted=doubted)
 
     def numbered(self, numbers: Numbers, cursor: str | None = None, limit: int = 100) -> Page[Result]:
         """A page of the results with these numbers, also those that were replaced since."""
@@ -309,6 +321,11 @@ class Store:
         """Systems that have results, as the results spell them."""
         with reading(self.engine) as connection:
             return tuple(connection.execute(select(series.c.system).distinct().where(series.c.system.is_not(None))).scalars())
+
+    def applications(self) -> tuple[str, ...]:
+        """Applications that have results, in alphabetical order."""
+        with reading(self.engine) as connection:
+            return tuple(connection.execute(select(series.c.application).distinct().order_by(series.c.application)).scalars())
 
     # --- models
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, insert, or_, select, update
 
 from modak.errors import DataError, NotFound, nearest
-from modak.facts import SeriesKey
+from modak.facts import Doubted, Layout, SeriesKey
 from modak.ingest.table import LAYOUT, layout
 from modak.results import metrics, suspicion
 from modak.results.suspicion import Cell
+from modak.store.cells import LEFT_OUT
 from modak.store.chunks import chunks
-from modak.store.schema import loads, results, series, texts
+from modak.store.schema import DOUBTED, loads, results, series, texts
 from modak.store.series import by_number
 from modak.text.amounts import listed
 from modak.text.numbering import Selection
@@ -25,6 +26,8 @@ _AT_ONCE: Final = 200
 """Series in one query."""
 _JUDGED: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, or_(results.c.doubt_id == 0, results.c.by_hand == 0))
 """All rows but those that their file or somebody doubts."""
+Word = Literal["confirm", "doubt", "unmark"]
+"""What somebody says of results; ``unmark`` takes back what was said, so that loading judges them again."""
 _SHOWN: Final = 10
 """Numbers that a message lists."""
 _NAMES: Final = 1_000
@@ -37,8 +40,8 @@ class Reviewed:
 
     doubted: list[str] = field(default_factory=list)
     """A line for each result that looks wrong now and did not before, with the reason."""
-    lifted: int = 0
-    """How many results look wrong no more."""
+    lifted: list[int] = field(default_factory=list)
+    """The numbers of results that look wrong no more."""
 
 
 def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed:
@@ -55,40 +58,46 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
                 changes[doubt_ids[reason]].append(row.id)
                 if not row.doubt_id:
                     found.doubted.append(f"{row.file}: result {row.id} (value {row.value:.6g}): {reason}")
-                found.lifted += not reason
+                if not reason:
+                    found.lifted.append(row.id)
     for doubt_id, ids in changes.items():
         for part in chunks(ids):
             connection.execute(update(results).where(results.c.id.in_(part)).values(doubt_id=doubt_id))
     return found
 
 
-def settle(connection: Connection, chosen: Selection, why: str | None, changed: Callable[[], int]) -> int:
-    """Doubt the chosen results for a reason, or confirm them (``None``); returns how many that changes. Replaced ones stay as they are.
+def settle(connection: Connection, chosen: Selection, word: Word, changed: Callable[[], int], why: str = "") -> tuple[int, Reviewed]:
+    """Say a word of the chosen results (doubts: and why). Returns for how many that is new, and what it changed for other results; of
+    unmarked ones, also which look wrong. Replaced ones stay as they are.
 
-    From now on loading judges the other results of their series only. ``changed`` counts the change and returns its number, which marks
-    the series. Raises :class:`modak.errors.NotFound` for numbers that no result has, and for a file that nothing was loaded from.
+    What was confirmed or doubted, loading judges no more. ``changed`` counts the change and returns its number, which marks the series.
+    Raises :class:`modak.errors.NotFound` for numbers that no result has, and for a file that nothing was loaded from.
     """
-    opposite = results.c.doubt_id == 0 if why else results.c.doubt_id != 0
-    parts = [and_(part, results.c.replaced_by == 0, or_(opposite, results.c.by_hand == 0)) for part in _parts(connection, chosen)]
+    said = results.c.by_hand == 1
+    new = {"confirm": results.c.doubt_id != 0, "doubt": results.c.doubt_id == 0, "unmark": said}[word]
+    meant = new if word == "unmark" else or_(new, ~said)
+    parts = [and_(part, results.c.replaced_by == 0, meant) for part in _parts(connection, chosen)]
     touched = sorted({number for part in parts for number in connection.scalars(select(results.c.series_id).where(part).distinct())})
     if not touched:
-        return 0
+        return 0, Reviewed()
     number = changed()
     for numbers in chunks(touched):
         connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=number))
-    count = sum(connection.execute(select(func.count()).where(part, opposite)).scalar_one() for part in parts)
-    said = {"doubt_id": _text(connection, why) if why else 0, "by_hand": 1}
+    count = sum(connection.execute(select(func.count()).where(part, new)).scalar_one() for part in parts)
+    values = {"doubt_id": _text(connection, why) if word == "doubt" else 0, "by_hand": int(word != "unmark")}
     for part in parts:
-        connection.execute(update(results).where(part).values(said))
-    review(connection, by_number(connection, series.c.changed == number))
-    return count
+        connection.execute(update(results).where(part).values(values))
+    return count, review(connection, by_number(connection, series.c.changed == number))
 
 
-def doubted(connection: Connection, application: str) -> int:
-    """How many results of an application are doubted, but not by their file."""
-    chosen = select(func.count()).select_from(results).join(series, series.c.id == results.c.series_id)
-    of_it = and_(series.c.application == application, results.c.replaced_by == 0)
-    return connection.execute(chosen.where(of_it, results.c.suspect_id == 0, results.c.doubt_id != 0)).scalar_one()
+def doubted(connection: Connection, application: str) -> tuple[Doubted, ...]:
+    """The results of an application that are left out, by series and layout."""
+    columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
+    of_it = series.c.application == application
+    rows = select(*columns).join(series, series.c.id == results.c.series_id).where(of_it, LEFT_OUT)
+    counts = Counter(connection.execute(rows).all())  # grouped by the database, SQLite would read all results instead of the index
+    keys = by_number(connection, and_(of_it, series.c.id.in_(select(results.c.series_id).where(LEFT_OUT)))) if counts else {}
+    return tuple(Doubted(series=keys[row.series_id], layout=_layout(row), count=count) for row, count in counts.items())
 
 
 def _parts(connection: Connection, chosen: Selection) -> list[Any]:
@@ -111,28 +120,31 @@ def _parts(connection: Connection, chosen: Selection) -> list[Any]:
 
 
 def _cells(connection: Connection, numbers: Sequence[int]) -> Sequence[Row[Any]]:
-    """The layouts of these series, by series: least and greatest value, whether one is doubted, and whether one is confirmed."""
+    """The layouts of these series, in order: their runs, least and greatest value, whether one is doubted, whether one is confirmed."""
     columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
-    extent = (func.min(results.c.value).label("least"), func.max(results.c.value).label("most"))
+    extent = (func.count().label("runs"), func.min(results.c.value).label("least"), func.max(results.c.value).label("most"))
     said = (func.max(results.c.doubt_id).label("doubted"), func.max(results.c.by_hand).label("confirmed"))
     chosen: Select[Any] = select(*columns, *extent, *said).where(results.c.series_id.in_(numbers), _JUDGED).group_by(*columns)
-    return connection.execute(chosen.order_by(results.c.series_id)).all()
+    return connection.execute(chosen.order_by(*columns)).all()
 
 
 def _judged(connection: Connection, key: SeriesKey, places: Sequence[Row[Any]]) -> Iterator[tuple[Row[Any], str]]:
-    """The results of a series that look wrong, or did so before, each with the reason (empty: none any more)."""
+    """The results of a series that look wrong, or did so before, each with the reason (empty: none any more).
+
+    Of a layout's runs only the outlying and the doubted ones are read: there may be 100,000.
+    """
     measured = _metric(key)
     rate, scales = measured is not None and measured.kind == "throughput", measured is not None and measured.kind != "other"
-    wide = {at: _rows(connection, place) for at, place in enumerate(places) if place.most > suspicion.FACTOR * place.least}
-    middles = {at: suspicion.middle([row.value for row in rows]) for at, rows in wide.items()}
+    middles = {at: _middle(connection, place) for at, place in enumerate(places) if place.most > suspicion.FACTOR * place.least}
+    odd = {at: _rows(connection, places[at], or_(_far(middle), DOUBTED)) for at, middle in middles.items()}
     cells, halves = dict[int, Cell](), dict[int, list[Cell]]()
     for at, place in enumerate(places):
-        rows = wide.get(at, ())
-        if rows and all(suspicion.outlier(row.value, middles[at]) for row in rows):  # as two runs are of which one slipped
+        rows = [row for row in odd.get(at, ()) if suspicion.outlier(row.value, middles[at])]
+        if len(rows) == place.runs:  # as two runs are of which one slipped
             sides = [[row for row in rows if (row.value > middles[at]) == above] for above in (False, True)]
             halves[at] = [_cell(place, [row.value for row in side], any(row.by_hand for row in side), rate) for side in sides]
         else:
-            cells[at] = _cell(place, [row.value for row in rows] or (place.least, place.most), bool(place.confirmed), rate)
+            cells[at] = _cell(place, (place.least, place.most), bool(place.confirmed), rate, middles.get(at))
     right = {at: suspicion.right_half(sides, list(cells.values()), scales=scales, rate=rate) for at, sides in halves.items()}
     for at, half in right.items():
         if half:
@@ -141,18 +153,25 @@ def _judged(connection: Connection, key: SeriesKey, places: Sequence[Row[Any]]) 
     found = suspicion.doubts(list(cells.values()), scales=scales, rate=rate)
     reasons = {numbers[number]: reason for number, reason in found.items()}
     for at, place in enumerate(places):
-        if at in wide or at in reasons or place.doubted:
-            for row in wide.get(at) or _rows(connection, place):
-                outlying = suspicion.outlier(row.value, middles[at]) if at in middles else None
-                if not row.by_hand:
-                    yield row, reasons.get(at) or outlying or ""
+        told: Sequence[Row[Any]] = odd.get(at, ())
+        if at in reasons:
+            told = _rows(connection, place)
+        elif at not in odd and place.doubted:
+            told = _rows(connection, place, DOUBTED)
+        for row in told:
+            outlying = suspicion.outlier(row.value, middles[at]) if at in middles else None
+            if not row.by_hand:
+                yield row, reasons.get(at) or outlying or ""
 
 
-def _cell(place: Row[Any], values: Sequence[float], confirmed: bool, rate: bool) -> Cell:
-    """These runs of a layout; ``rate``: whether their cost is the inverse of their values."""
-    middle = suspicion.middle(values)
-    where = layout([getattr(place, name) for name in LAYOUT])
-    return Cell(where, 1 / middle if rate else middle, (min(values), max(values)), confirmed)
+def _cell(place: Row[Any], values: Sequence[float], confirmed: bool, rate: bool, middle: float | None = None) -> Cell:
+    """These runs of a layout, by all values or by extremes and middle; ``rate``: whether their cost is the inverse of their values."""
+    middle = middle or suspicion.middle(values)
+    return Cell(_layout(place), 1 / middle if rate else middle, (min(values), max(values)), confirmed)
+
+
+def _layout(row: Row[Any]) -> Layout:
+    return layout([getattr(row, name) for name in LAYOUT])
 
 
 def _metric(key: SeriesKey) -> metrics.Metric | None:
@@ -162,12 +181,27 @@ def _metric(key: SeriesKey) -> metrics.Metric | None:
         return None
 
 
-def _rows(connection: Connection, place: Row[Any]) -> Sequence[Row[Any]]:
-    """The results of a series with one layout."""
-    here = (results.c.series_id == place.series_id, *(results.c[name] == getattr(place, name) for name in LAYOUT))
+def _rows(connection: Connection, place: Row[Any], *which: ColumnElement[bool]) -> Sequence[Row[Any]]:
+    """The results of a series with one layout, or some of them."""
     columns = (results.c.id, results.c.value, results.c.doubt_id, results.c.by_hand, loads.c.file)
-    chosen: Select[Any] = select(*columns).join(loads, loads.c.id == results.c.load_id).where(*here, _JUDGED)
+    chosen: Select[Any] = select(*columns).join(loads, loads.c.id == results.c.load_id).where(_at(place), *which)
     return connection.execute(chosen.order_by(results.c.id)).all()
+
+
+def _middle(connection: Connection, place: Row[Any]) -> float:
+    """The middle of all values of a layout, which the database sorts."""
+    before, two = divmod(place.runs - 1, 2)
+    inner = select(results.c.value).where(_at(place)).order_by(results.c.value).limit(1 + two).offset(before)
+    return suspicion.middle(connection.scalars(inner).all())
+
+
+def _at(place: Row[Any]) -> ColumnElement[bool]:
+    """Of a series with one layout, the results that are judged."""
+    return and_(results.c.series_id == place.series_id, *(results.c[name] == getattr(place, name) for name in LAYOUT), _JUDGED)
+
+
+def _far(middle: float) -> ColumnElement[bool]:
+    return or_(results.c.value > suspicion.FACTOR * middle, results.c.value < middle / suspicion.FACTOR)
 
 
 def _text(connection: Connection, reason: str) -> int:

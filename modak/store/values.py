@@ -55,6 +55,20 @@ class LoadReport:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What it changed that somebody confirmed, doubted or unmarked results."""
+
+    count: int
+    """For how many of them that was new."""
+    suspicious: tuple[str, ...] = ()
+    """Other results that look wrong since, and why; of unmarked ones, also they. The first hundred."""
+    suspicious_count: int = 0
+    freed: tuple[int, ...] = ()
+    """Numbers of other results that look wrong no more, so that models use them; the first hundred."""
+    freed_count: int = 0
+
+
+@dataclass(frozen=True)
 class Refreshed:
     """Differences between packaged knowledge and database, and the outcome of loading the packaged results."""
 

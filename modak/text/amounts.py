@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 def span(seconds: float | None) -> str:
@@ -61,3 +62,21 @@ def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{between.join(names[:most])}{more}"
+
+
+def cell(value: Any) -> str:
+    """A value as text: numbers with four significant figures."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(cell, value))
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """A text as one line without control characters, which data, file names and other programs' output may contain."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -12,7 +12,7 @@ from modak.errors import Fault, nearest
 from modak.text.grammar import PATTERNS
 
 _BRANCH: Final = re.compile(
-    r"(?:str|int|float|bool|none|date|datetime|Variable|Joined|constrained-.*|function-.*|(?:literal|tuple|dict|nullable|lax-or-strict)\[.*|\[key\])"
+    r"(?:str|int|float|bool|none|date|datetime|Variable|Joined|Steps|constrained-.*|function-.*|(?:literal|tuple|dict|nullable|lax-or-strict)\[.*|\[key\])"
 )
 _ADVICE: Final[Mapping[str, str]] = {
     "missing": "is required",

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from modak import plugins
 from modak.errors import RequestError, Unavailable
@@ -23,16 +23,6 @@ PATIENCE_S: Final = 900.0
 PAUSE_S: Final = 10.0
 _HERE: Final = re.compile(r"(?P<pid>[0-9]+)(?:@(?P<until>[0-9]+))?:(?P<script>.*)", re.DOTALL)
 """A job on this machine: its process, the time when it is ended (seconds since the epoch), and its script."""
-
-
-class Runner(Protocol):
-    """Starts scripts and tells their state. Scripts start in the current folder; their output goes to ``output`` beside them."""
-
-    def start(self, script: Path, limit_s: float | None) -> str:
-        """Start a script. Returns the job's identity, by which another process finds it again."""
-
-    def state(self, job: str) -> State:
-        """The state of a job; ``over`` also for a job that the scheduler has forgotten."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +114,11 @@ class Here:
         if child:
             child.wait()
         return "over"
+
+
+Runner: TypeAlias = Submitted | Here
+"""Starts scripts and tells their state. Scripts start in the current folder; their output goes to ``output`` beside them. ``start`` returns
+the job's identity, by which another process finds it again."""
 
 
 def runner_for(scheduler: str, *, here: bool) -> Runner:

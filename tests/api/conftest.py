@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +14,7 @@ from starlette.testclient import TestClient
 
 from modak.api import create_app
 from modak.settings import Settings
+from tests.api.site import Site
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +23,22 @@ def web(packaged_database: Path) -> Iterator[TestClient]:
     app = create_app(Settings(database_url=f"sqlite:///{packaged_database}"))
     with TestClient(app, raise_server_exceptions=False) as client:
         yield client
+
+
+@pytest.fixture
+def site(own_database: Path) -> Iterator[Site]:
+    """A service of this test's own, as it is by default."""
+    with Site(own_database) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def shared(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service for the tests of a module, none of which changes what another one reads."""
+    file = tmp_path_factory.mktemp("shared") / "modak.db"
+    shutil.copy(packaged_database.with_name("never-opened.db"), file)
+    with Site(file) as site:
+        yield site
 
 
 @pytest.fixture

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from modak.api import create_app
 from modak.api.access import scope_of
@@ -17,9 +15,9 @@ from modak.api.limits import CALLERS, RateLimit, caller
 from modak.auth import SCOPES, tokens
 from modak.settings import Settings
 from modak.store.audit import Actor
+from tests.api.site import Site
 from tests.auth.provider import AUDIENCE, Provider, running
 
-OUTSIDE = ("203.0.113.5", 50_000)
 WANTED = {
     ("GET", "/health"): None,
     ("GET", "/ready"): None,
@@ -37,49 +35,6 @@ WANTED = {
     ),
 }
 """What is neither read by everybody nor changed by administrators alone."""
-
-
-class Site:
-    """A service on a database of its own, with a key for each scope."""
-
-    def __init__(self, database: Path, **settings: Any) -> None:
-        self.app = create_app(Settings(database_url=f"sqlite:///{database}", **settings))
-        self.web = TestClient(self.app, raise_server_exceptions=False)
-        made = {scope: self.app.state.keys.create(scope, [scope], None, Actor("test")) for scope in SCOPES}
-        self.keys = {scope: token for scope, (token, _) in made.items()}
-        self.ids = {scope: key.id for scope, (_, key) in made.items()}
-
-    def __enter__(self) -> Site:
-        self.web.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.web.__exit__()
-
-    def call(self, method: str, path: str, token: str | None = None, **more: Any) -> Any:
-        """A request, with a token where one is given."""
-        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
-        return self.web.request(method, path, headers=headers | more.pop("headers", {}), **more)
-
-    def from_outside(self, client: tuple[str, int] = OUTSIDE) -> TestClient:
-        """A client at another address than this machine's."""
-        return TestClient(self.app, raise_server_exceptions=False, client=client)
-
-
-@pytest.fixture
-def site(own_database: Path) -> Iterator[Site]:
-    """A service of this test's own, as it is by default."""
-    with Site(own_database) as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
-def shared(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A service whose data no test of this module changes."""
-    file = tmp_path_factory.mktemp("shared") / "modak.db"
-    shutil.copy(packaged_database.with_name("never-opened.db"), file)
-    with Site(file) as site:
-        yield site
 
 
 def routes() -> list[tuple[str, str]]:
@@ -248,6 +203,24 @@ def test_an_issuers_token_is_its_subjects(opened: ExitStack, own_database: Path,
     answer = other.call("POST", "/results", provider.token(), **csv)
     assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
     assert other.call("GET", "/systems").status_code == 200
+
+
+# --- pages of other sites
+
+
+def test_pages_of_a_named_site_alone_may_call_from_a_browser(opened: ExitStack, own_database: Path, document: dict[str, Any]) -> None:
+    """Also where a token is needed, which a browser's question beforehand does not carry; by default no page may."""
+    named, other = {"Origin": "https://ide.example.org"}, {"Origin": "https://else.example.org"}
+    wanted = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type"}
+    site = opened.enter_context(Site(own_database, anonymous=False, browser_origins="https://hub.example.org, https://ide.example.org"))
+    before = [site.call("OPTIONS", "/optimise", headers=origin | wanted) for origin in (named, other)]
+    assert [answer.status_code for answer in before] == [200, 400]
+    answers = [site.call("POST", "/optimise", site.keys["admin"], json=document, headers=origin) for origin in (named, other)]
+    usual = opened.enter_context(Site(own_database))
+    answers += [each.call("GET", "/systems", headers=named) for each in (site, usual)]
+    assert [answer.status_code for answer in answers] == [200, 200, 401, 200]
+    allowed = [answer.headers.get("access-control-allow-origin") for answer in (*before, *answers)]
+    assert allowed == [named["Origin"], None, named["Origin"], None, named["Origin"], None]
 
 
 # --- rates

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from modak.cli import main
-from tests.api.test_access import Site
+from tests.api.site import Site
 from tests.api.test_access_writes import RULE
 
 EXAMPLE = Path(__file__).parents[2] / "examples/3dgan-supermuc-ng.json"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from modak.builds.worker import builder_lock
-from tests.api.test_access import Site
+from tests.api.site import Site
 
 RECIPE = {"framework": "pytorch", "version": "2.13.0", "variant": "pip"}
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from modak.api import answers, create_app
 from modak.settings import Settings
-from tests.api.test_access import Site
+from tests.api.site import Site
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -92,13 +92,14 @@ def test_changes_are_answered_as_described(own_database: Path, document: Json) -
             ("/results", "/results", {"content": ROW, "headers": CSV}),
             ("/results/doubts", "/results/doubts", {"json": {"results": [1], "why": "warm-up"}}),
             ("/results/confirmations", "/results/confirmations", {"json": {"results": [1]}}),
+            ("/results/unmarkings", "/results/unmarkings", {"json": {"results": [1]}}),
             ("/images", "/images", {"json": image}),
             ("/images", "/images", {"json": image}),
             (f"/plans/{plan}/token", "/plans/{id}/token", {}),
         ]
         found = [(site.web.post(address, **body), path) for address, path, body in calls]
         found.append((site.web.get("/audit"), "/audit"))
-        assert [answer.status_code for answer, _ in found] == [200, 200, 200, 200, 201, 200, 201, 200]
+        assert [answer.status_code for answer, _ in found] == [200, 200, 200, 200, 200, 201, 200, 201, 200]
         assert [faults(answer, path) for answer, path in found] == [[]] * len(found)
 
 
@@ -125,6 +126,11 @@ def test_names_make_names_of_types() -> None:
     titles = [part["title"] for part in parts.values() if "title" in part]
     assert len(set(titles)) == len(titles)
     assert not {"request", "response"} & set(plain), "libraries of HTTP clients have types of these names"
+
+
+def test_constants_are_words() -> None:
+    """Generators of clients write no sound code for other ones."""
+    assert {field["const"] for field in schemas_in(API) if "const" in field} == {"ok", "ready"}
 
 
 def test_names_of_operations_are_those_of_their_addresses() -> None:

@@ -35,7 +35,7 @@ from modak.service import open_service
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
-from tests.api.test_access import Site
+from tests.api.site import Site
 from tests.api.witness import witness
 
 CSV = {"Content-Type": "text/csv"}

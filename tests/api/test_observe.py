@@ -56,6 +56,14 @@ def test_requests_are_counted_by_route_and_status(web: TestClient) -> None:
     assert not [key for key in after if "/plans/one" in key]
 
 
+def test_what_is_refused_before_it_is_read_counts_for_its_route(web: TestClient) -> None:
+    """Otherwise nobody sees whose callers are refused, or that it is loads that fail while the database is away."""
+    refused = "modak_requests_total", "POST", "/results", "401"
+    before = figures(web).get(refused, 0)
+    web.post("/results")
+    assert figures(web)[refused] == before + 1
+
+
 def test_unknown_addresses_and_methods_are_one_series(web: TestClient) -> None:
     """However many a caller makes up."""
     for number in range(3):

@@ -16,7 +16,7 @@ from schemathesis import Config, GenerationMode
 
 from modak.api.shapes import scripts
 from modak.facts import Condition, Rule
-from tests.api.test_access import Site
+from tests.api.site import Site
 from tests.api.test_hostile_fields import PAYLOADS
 from tests.api.witness import CANARY, commands, witness
 
@@ -89,13 +89,6 @@ def with_value(document: Json, field: str, value: Any) -> Json:
     else:
         at[last] = value
     return changed
-
-
-@pytest.fixture
-def site(own_database: Path) -> Iterator[Site]:
-    """A service of this test's own."""
-    with Site(own_database) as site:
-        yield site
 
 
 @pytest.fixture(scope="module")

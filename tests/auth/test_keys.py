@@ -17,8 +17,8 @@ from modak.auth import tokens
 from modak.auth.ring import REMEMBERED_S, KeyRing
 from modak.dsl import Texts
 from modak.errors import NotFound, RequestError, Unauthorised
-from modak.store import Store, keys, schema
-from modak.store.access import UsedToken
+from modak.store import Store, schema
+from modak.store.access import RESULT_DAYS, UsedToken
 from modak.store.audit import Actor
 from modak.store.engine import writing
 from modak.store.times import stored
@@ -181,7 +181,7 @@ def test_a_jobs_token_is_for_its_plan(planned: Store) -> None:
     """In the name of whoever asked for it; of another plan, or made up, it is nobody's."""
     digest = tokens.digest("one")
     until = planned.access.allow_result(digest, PLAN, Actor("key:ada"))
-    assert until > datetime.now(UTC) + timedelta(days=keys.RESULT_DAYS - 1)
+    assert until > datetime.now(UTC) + timedelta(days=RESULT_DAYS - 1)
     assert planned.access.result_allowed(digest, PLAN) == "key:ada"
     assert planned.access.result_allowed(digest, "another") is None
     assert planned.access.result_allowed(tokens.digest("two"), PLAN) is None

@@ -90,7 +90,7 @@ def of_solver(workload: dict[str, Any], library: str | None = None) -> Candidate
 def test_ranks_are_not_spread_over_more_nodes_than_a_job_can_have(known: Known) -> None:
     """A script that asks for 20,834 of 6,336 nodes would be refused by the scheduler."""
     mpi = {"app_type": "mpi", "executable": "./solver"}
-    with pytest.raises(Infeasible, match=r"application\.mpi_ranks: 1000000 ranks .* at most 6336 nodes"):
+    with pytest.raises(Infeasible, match=r"1000000 ranks requested, on at least 20834 nodes, .* at most 6336$"):
         candidates(known, application__app_type=mpi["app_type"], application__mpi_ranks=1_000_000)
 
 
@@ -399,6 +399,17 @@ def test_layouts_measured_on_more_or_fewer_gpus_keep_their_ranks_per_gpu(
 def test_without_evidence_one_node_is_asked_for(known: Known) -> None:
     """Nothing says that more would help."""
     assert candidates(known, application__app_type="mpi").nodes[0].tolist() == [1]
+
+
+@pytest.mark.parametrize(("measured", "said"), [((1,), True), ((1, 2), False)])
+def test_results_of_one_size_elsewhere_are_named_as_the_reason_for_one_node(known: Known, measured: tuple[int, ...], said: bool) -> None:
+    """Nothing else tells why more nodes are not among the choices."""
+    series = SeriesKey(application="solver", system="zenith", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=40), value=100.0 / n) for n in measured])
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
+    request = normalise({"job": job}).request
+    found = enumerate_candidates(request, resolve(request, known(None)), curves)
+    assert any("no result shows how the application scales over nodes" in line for line in found.decisions) == said
 
 
 def test_ranks_and_nodes_hold_where_counts_contradict(known: Known) -> None:

@@ -65,6 +65,14 @@ def test_efficiency_bounds_nodes() -> None:
     assert all(table.efficiency[index] >= 0.75 for index in ranking.order)
 
 
+def test_of_two_minimum_efficiencies_the_higher_holds() -> None:
+    """The objective's, and the one that the request gives elsewhere."""
+    table = scored(serial=2000.0)
+    for own, other in ((0.6, 0.75), (0.75, 0.6)):
+        ranking = rank(table, Objective(minimise="time", min_efficiency=own), other)
+        assert all(table.efficiency[index] >= 0.75 for index in ranking.order)
+
+
 def test_without_an_objective_half_of_the_time_is_useful() -> None:
     """The default does not take a machine for the last second."""
     table = scored(serial=6000.0)
@@ -149,6 +157,21 @@ def test_each_concession_that_is_offered_would_do(deadline: int, budget: float |
         for name, value in offers:
             number = duration(value) if name == "deadline" else float(value)
             assert rank(table, Objective.model_validate({**asked.model_dump(), names[name]: number})).order
+
+
+def test_no_deadline_is_offered_that_a_request_cannot_have() -> None:
+    """More than a year is refused."""
+    with pytest.raises(Infeasible) as refused:
+        rank(scored(work=1e12), Objective(deadline=600))
+    assert "feasible with" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("most", "offered"), [(64, True), (1, False), (None, False)])
+def test_nodes_that_were_not_considered_are_offered_for_a_deadline(most: int | None, offered: bool) -> None:
+    """One node is considered if nothing shows how the application scales."""
+    with pytest.raises(Infeasible) as refused:
+        rank(replace(scored(largest=1), most_nodes=most), Objective(deadline=600))
+    assert ("perhaps node_count above 1" in str(refused.value)) == offered
 
 
 def test_the_closest_misses_by_the_least_factor() -> None:

@@ -47,6 +47,12 @@ def test_the_margin_to_another_variant_is_where_the_choice_changes(ratio: float)
         assert slower.shape[rank(slower, objective).order[0]] == chosen
 
 
+def test_the_intervals_together_are_the_chosen_one_late_and_the_other_early() -> None:
+    """Where no time can be earlier than predicted, they reach as far as the chosen one does."""
+    table = replace(scored(), below=np.zeros(128))
+    assert percent(told(table, Objective(minimise="time", max_nodes=64))[-1], r"together reach ([0-9]+)%") == 0.08
+
+
 def test_the_slack_to_the_deadline_is_said_beside_the_interval() -> None:
     """So that a reader sees whether the deadline is safe."""
     objective = Objective(minimise="node_hours", deadline=3600)

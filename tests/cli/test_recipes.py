@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -34,6 +37,36 @@ def test_files_of_a_build_that_nobody_waits_for_are_not_promised(capsys: pytest.
     """``--output`` without waiting would copy nothing."""
     assert main(["images", "build", "mpich", "--no-wait", "-o", str(tmp_path)]) == 2
     assert "cannot be combined with --no-wait" in capsys.readouterr().err
+
+
+def test_a_service_that_is_restarted_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The build continues: its state is asked for again."""
+    problem = {"title": "unavailable", "errors": [{"field": "", "message": "try again"}]}
+    answers = [(202, {"id": "b1", "state": "queued", "name": "x"}), (503, problem), (200, {"id": "b1", "state": "done", "name": "x"})]
+
+    class Service(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"] or 0))
+            status, document = answers.pop(0)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(document).encode())
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Service)
+    threading.Thread(target=server.serve_forever).start()
+    monkeypatch.setenv("MODAK_SERVER", f"http://127.0.0.1:{server.server_port}")
+    try:
+        assert main(["images", "build", "mpich", "--json"]) == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert json.loads(capsys.readouterr().out)["state"] == "done"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the real components that the end-to-end tests run against, on a Debian machine, as root: Slurm with its
-# PBS front end, Grid Engine, MPI, Charliecloud, Apptainer, PostgreSQL, PyTorch. Starts no daemon. Running it again does nothing new.
+# PBS front end, Grid Engine, MPI, Charliecloud, Apptainer, PostgreSQL, PyTorch, Chromium. Starts no daemon. Running it again does nothing new.
 #
 # usage: tests/e2e/provision.sh [PREFIX]      PREFIX is where PyTorch goes, what the release lacks (an Apptainer, other Charlieclouds),
 #                                             and what cannot be installed beside the rest: Grid Engine
@@ -23,6 +23,7 @@ packages=(
   git                                                         # sources of build jobs
   iproute2 libhwloc15 libtirpc3                               # the network of Grid Engine's hosts, its libraries
   python3 python3-pip                                         # PyTorch in a container
+  chromium                                                    # the service's pages
 )
 
 main() {

@@ -415,6 +415,14 @@ def test_all_faults_come_at_once() -> None:
     assert set(faulty(document)) == {"job_options.node_count", "job_options.job_name", "application.executable", "target.name"}
 
 
+def test_a_fault_is_where_it_was_written() -> None:
+    """An editor underlines it there."""
+    chosen = {"config": {"layers": -1}, "data": [[1]]}
+    sections = {"app_type": "ai_training", "app_type-ai_training": chosen, "autotuning": {"space": {"environment": {"A": 3}}}}
+    fields = {f"{CHOSEN}.config.layers", f"{CHOSEN}.data", "optimisation.autotuning.space.environment.A"}
+    assert set(faulty(job("optimisation", **sections))) == fields
+
+
 @pytest.mark.parametrize("document", [[], None, "x", 1, {}, {"job": []}, {"job": 1}, {"jobs": {}}, {"job": None}])
 def test_what_is_no_request_is_refused(document: Any) -> None:
     """A document without a job says what a request looks like."""
@@ -456,6 +464,21 @@ def test_horovod_beside_a_framework_distributes_it() -> None:
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"horovod": {}, "tensorflow": {"version": "2.1"}}))
     assert found.request.optimisation.framework == "tensorflow"
     assert getattr(found.request.optimisation.options, "distribution", None) == "horovod"
+
+
+def test_a_framework_that_is_null_is_not_asked_for() -> None:
+    """Generated clients write every field that they know."""
+    found = normalise(job("optimisation", ai_training={"tensorflow": None, "pytorch": {"glow": True}, "horovod": None}))
+    assert found.request.optimisation.framework == "pytorch"
+    assert getattr(found.request.optimisation.options, "distribution", None) is None
+
+
+@pytest.mark.parametrize(("switch", "meant"), [(True, "horovod"), ("false", None)])
+def test_horovod_as_a_switch_of_a_framework_distributes_it(switch: object, meant: str | None) -> None:
+    """The layer as a key of its own is the option ``distribution``, with a notice."""
+    found = normalise(job("optimisation", app_type="ai_training", ai_training={"tensorflow": {"horovod": switch}}))
+    assert getattr(found.request.optimisation.options, "distribution", "no such option") == meant
+    assert [warning.field for warning in found.warnings] == ["optimisation.ai_training.tensorflow.horovod"]
 
 
 def test_an_unknown_framework_is_named_and_left_out() -> None:

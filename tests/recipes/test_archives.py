@@ -13,6 +13,7 @@ from modak.recipes.archives import downloads
 from modak.recipes.mpilibs import OPENMPI
 from modak.recipes.offline import WHEELS, hosts
 from modak.recipes.plan import Recipe, recipe
+from modak.recipes.text import written
 
 OWN = hashlib.sha256(b"packed anew").hexdigest()
 
@@ -91,5 +92,5 @@ def test_wheels_and_sources_share_a_context(sources: Path, tmp_path: Path) -> No
 
 def test_programs_are_downloads_too() -> None:
     """Of a source build with Bazel, what the recipe itself fetches, each with its checksum."""
-    found = downloads(recipe({"framework": "tensorflow", "version": "2.21.0", "variant": "opt-build"}).dockerfile())
+    found = downloads(written(recipe({"framework": "tensorflow", "version": "2.21.0", "variant": "opt-build"}), "dockerfile"))
     assert [(each.target, len(each.sha256)) for each in found] == [("/usr/local/bin/bazel", 64), ("/var/tmp/tensorflow.tar.gz", 64)]

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from modak.errors import RequestError
 from modak.facts import Image
 from modak.images.selection import Wanted, obstacle
+from modak.recipes.base import labels
 from modak.recipes.mpilibs import LIBRARIES
-from modak.recipes.plan import Extras, Hardware, Variant, labels, plan, recipe, versions
+from modak.recipes.plan import Extras, Hardware, Variant, plan, recipe, versions
+from modak.recipes.text import written
 from tests.golden.recipes.plans import TESTBED, WHOLE, made
 
 
@@ -29,8 +31,8 @@ def test_two_part_versions_are_pinned_and_named() -> None:
     ]:
         item = plan(framework, asked, variant, Hardware())  # type: ignore[arg-type]
         assert item is not None
-        assert pinned in item.singularity()
-        assert item.version == asked or f"(asked for: {asked})" in item.dockerfile().splitlines()[1]
+        assert pinned in written(item, "definition")
+        assert item.version == asked or f"(asked for: {asked})" in written(item, "dockerfile").splitlines()[1]
 
 
 @given(st.integers(0, 9), st.integers(0, 9))
@@ -41,7 +43,7 @@ def test_any_version_of_an_mpi_is_installed_or_refused(major: int, minor: int) -
     ):
         values = {"framework": "tensorflow", "version": "2.1.0", "variant": "pip", "mpi": family, "mpi_version": version}
         if LIBRARIES[family].pinned(version):
-            assert f"{family}-" in recipe(values).dockerfile()
+            assert f"{family}-" in written(recipe(values), "dockerfile")
         else:
             with pytest.raises(RequestError, match=f"^mpi_version: {family} "):
                 recipe(values)
@@ -54,8 +56,8 @@ def test_no_image_is_made_for_a_gpu_that_it_leaves_out() -> None:
     assert latest is not None
     assert blackwell is not None
     assert (latest.version, labels(latest).compute_capability_min) == ("2.14.1", "5.0")
-    assert "whl/cu126" in latest.dockerfile()
-    assert "whl/cu130" in blackwell.dockerfile()
+    assert "whl/cu126" in written(latest, "dockerfile")
+    assert "whl/cu130" in written(blackwell, "dockerfile")
 
 
 def test_a_recipe_goes_under_the_name_that_jobs_look_for() -> None:
@@ -100,7 +102,7 @@ def test_the_compiler_is_told_the_target_as_far_as_it_knows_it(microarchitecture
     """archspec's flags for the processor, or for its nearest ancestor that GCC 7 knows; none where the processor is unknown."""
     item = plan("tensorflow", "2.1", "opt-build", Hardware(microarchitecture=microarchitecture))
     assert item is not None
-    found = re.search(r"--copt=(-march=\S+)", item.singularity())
+    found = re.search(r"--copt=(-march=\S+)", written(item, "definition"))
     assert (found[1] if found else None) == flag
 
 
@@ -181,7 +183,7 @@ def test_no_field_adds_a_line(text: str, field: str) -> None:
         return
     plain = recipe({**values, **({"variant": "hub", "base": "docker://a/b:1"} if item.variant == "hub" else {})})
     same = {"modak.microarchitecture"} if item.microarchitecture else set()
-    assert item.dockerfile().count("\n") == plain.dockerfile().count("\n") + len(same)
+    assert written(item, "dockerfile").count("\n") == written(plain, "dockerfile").count("\n") + len(same)
 
 
 def test_an_official_image_can_be_named() -> None:
@@ -189,7 +191,7 @@ def test_an_official_image_can_be_named() -> None:
     item = recipe(
         {"framework": "cntk", "version": "2.7", "variant": "hub", "base": "docker://mcr.microsoft.com/cntk/release:2.7-cpu-python3.5"}
     )
-    assert item.dockerfile().startswith("FROM mcr.microsoft.com/cntk/release:2.7-cpu-python3.5\n")
+    assert written(item, "dockerfile").startswith("FROM mcr.microsoft.com/cntk/release:2.7-cpu-python3.5\n")
 
 
 def test_versions_say_what_can_be_built() -> None:

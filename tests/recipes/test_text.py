@@ -12,9 +12,10 @@ import pytest
 
 from modak import plugins
 from modak.errors import RequestError
+from modak.recipes.base import labels
 from modak.recipes.pins import tagged
-from modak.recipes.plan import Extras, Hardware, Recipe, Variant, labels, plan, recipe
-from modak.recipes.text import cautions
+from modak.recipes.plan import Extras, Hardware, Recipe, Variant, plan, recipe
+from modak.recipes.text import cautions, text_for, written
 from tests.conftest import tool
 from tests.golden.recipes.plans import BROADWELL, WHOLE, made
 
@@ -39,7 +40,7 @@ def every() -> list[Recipe]:
 @pytest.mark.parametrize("form", ["def", "dockerfile"])
 def test_recipes_are_compared_whole(name: str, form: str) -> None:
     """In both forms. ``python -m tests.golden.recipes.plans`` writes the files anew, for reading."""
-    text = made(name).singularity() if form == "def" else made(name).dockerfile()
+    text = written(made(name), "definition" if form == "def" else "dockerfile")
     assert text == (GOLDEN / f"{name}.{form}").read_text()
 
 
@@ -55,9 +56,9 @@ def test_an_independent_parser_reads_the_definition(name: str, tmp_path: Path) -
     from spython.main.parse.parsers import SingularityParser
 
     file = tmp_path / "Singularity"
-    file.write_text(made(name).singularity())
+    file.write_text(written(made(name), "definition"))
     stage = SingularityParser(str(file)).parse()["spython-base"]
-    assert f"From: {stage.fromHeader}" in made(name).singularity()
+    assert f"From: {stage.fromHeader}" in written(made(name), "definition")
     assert any("modak.verified no" in line for line in stage.labels)
     assert not stage.test
     assert stage.install
@@ -69,9 +70,9 @@ def test_an_independent_parser_reads_the_dockerfile(name: str, tmp_path: Path) -
     from spython.main.parse.parsers import DockerParser
 
     file = tmp_path / "Dockerfile"
-    file.write_text(made(name).dockerfile())
+    file.write_text(written(made(name), "dockerfile"))
     stages = DockerParser(str(file)).parse()
-    base = re.findall(r"^From: (.+)$", made(name).singularity(), re.MULTILINE)
+    base = re.findall(r"^From: (.+)$", written(made(name), "definition"), re.MULTILINE)
     assert [stage.fromHeader for stage in stages.values()] == [tagged(image) for image in base]
 
 
@@ -82,7 +83,7 @@ def test_an_independent_parser_reads_the_dockerfile(name: str, tmp_path: Path) -
 def test_charliecloud_reads_the_dockerfile(name: str, tmp_path: Path) -> None:
     """ch-image parses the whole Dockerfile; it builds nothing here."""
     file, storage = tmp_path / "Dockerfile", tmp_path / "storage"
-    file.write_text(made(name).dockerfile())
+    file.write_text(written(made(name), "dockerfile"))
     command: list[str | Path] = [
         tool("Charliecloud", "ch-image"),
         "--storage",
@@ -106,7 +107,7 @@ def test_every_build_row_gives_both_texts() -> None:
     recipes = every()
     assert len(recipes) > 100
     for item in recipes:
-        for text in (item.singularity(), item.dockerfile()):
+        for text in (written(item, "definition"), written(item, "dockerfile")):
             assert "%setup" not in text, item
             assert not re.search(r":\$[A-Z_]*LIBRARY_PATH", text), item
             assert "no-check-certificate" not in text
@@ -140,7 +141,7 @@ def commands(text: str) -> list[str]:
 @pytest.mark.parametrize("name", sorted(WHOLE))
 def test_both_texts_build_the_same(name: str) -> None:
     """Command by command, in the same order: a definition only says every variable twice, for its steps and for the image."""
-    definition, dockerfile = commands(made(name).singularity()), commands(made(name).dockerfile())
+    definition, dockerfile = commands(written(made(name), "definition")), commands(written(made(name), "dockerfile"))
     twice = [item for item in dockerfile if item.startswith("export ")]
     for item in twice:
         definition.remove(item)
@@ -150,13 +151,13 @@ def test_both_texts_build_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(name for name in WHOLE if name.startswith("today-")))
 def test_downloads_of_today_are_compared(name: str) -> None:
     """Every file from a server is compared with its checksum, every tag with its commit; what cannot be is a caution."""
-    text, said = made(name).dockerfile(), cautions(made(name), "dockerfile")
+    text, said = written(made(name), "dockerfile"), cautions(made(name), "dockerfile")
     for found in re.finditer(r"(?:wget|curl) [^\n]*?(https://\S+)", text):
         assert re.match(r"\S* && \\\n +echo '[0-9a-f]{64}  \S+' \| sha256sum --check --strict -", text[found.end() :])
     for found in re.finditer(r"git clone [^\n]*", text):
         assert "rev-parse HEAD" in text[found.end() : found.end() + 120]
     assert all(line in text for line in said)
-    assert ("@sha256:" in made(name).singularity()) is not any("base image" in line for line in cautions(made(name), "definition"))
+    assert ("@sha256:" in written(made(name), "definition")) is not any("base image" in line for line in cautions(made(name), "definition"))
 
 
 def test_what_is_not_held_fast_is_said() -> None:
@@ -197,42 +198,42 @@ def test_a_base_of_the_site_s_own() -> None:
         "linux": "debian12",
     }
     item = recipe(values)
-    assert "FROM registry.example.org/debian:12\n" in item.dockerfile()
-    assert '"jax==0.10.2"' in item.dockerfile()
+    assert "FROM registry.example.org/debian:12\n" in written(item, "dockerfile")
+    assert '"jax==0.10.2"' in written(item, "dockerfile")
     assert item.image_file == "modak_jax-0.10.2-pip-cpu-debian12.sif"
     local = recipe({**values, "base": "bases/debian.sif"})
-    assert "BootStrap: localimage\nFrom: bases/debian.sif\n" in local.singularity()
-    assert "/.singularity.d/env" not in local.singularity()
+    assert "BootStrap: localimage\nFrom: bases/debian.sif\n" in written(local, "definition")
+    assert "/.singularity.d/env" not in written(local, "definition")
     assert labels(local).python == "3.11"
     with pytest.raises(RequestError, match="registry"):
-        local.dockerfile()
+        written(local, "dockerfile")
 
 
 def test_old_sources_of_nvidia_are_left_out() -> None:
     """Images of CUDA before 11.7 name a package source whose key was replaced."""
-    assert "rm -f /etc/apt/sources.list.d/cuda.list" in made("pytorch-opt-build-gpu").dockerfile()
-    assert "cuda.list" not in made("today-pytorch-opt-build-gpu").dockerfile()
+    assert "rm -f /etc/apt/sources.list.d/cuda.list" in written(made("pytorch-opt-build-gpu"), "dockerfile")
+    assert "cuda.list" not in written(made("today-pytorch-opt-build-gpu"), "dockerfile")
 
 
 def test_the_same_recipe_gives_the_same_text() -> None:
     """Twice, and after another recipe was written in between."""
-    first = made("tensorflow-opt-build-gpu").singularity()
-    made("pytorch-pip").dockerfile()
-    assert made("tensorflow-opt-build-gpu").singularity() == first
+    first = written(made("tensorflow-opt-build-gpu"), "definition")
+    written(made("pytorch-pip"), "dockerfile")
+    assert written(made("tensorflow-opt-build-gpu"), "definition") == first
 
 
 def test_recipes_do_not_disturb_each_other() -> None:
     """Written by several threads at once, each has the form and Linux of its own."""
     names = sorted(WHOLE)[::5] * 4
-    expected = {name: (made(name).singularity(), made(name).dockerfile()) for name in names}
+    expected = {name: (written(made(name), "definition"), written(made(name), "dockerfile")) for name in names}
     with ThreadPoolExecutor(8) as pool:
-        both = list(pool.map(lambda name: (name, made(name).singularity(), made(name).dockerfile()), names))
+        both = list(pool.map(lambda name: (name, written(made(name), "definition"), written(made(name), "dockerfile")), names))
     assert all((definition, dockerfile) == expected[name] for name, definition, dockerfile in both)
 
 
 def test_each_runtime_gets_the_form_that_it_builds_from() -> None:
     """A definition for Apptainer and Singularity, a Dockerfile for Charliecloud."""
     item = made("pytorch-pip")
-    assert item.text("apptainer") == (item.singularity(), "modak_pytorch-2.13.0-pip-cpu.def")
-    assert item.text("singularity")[0] == item.singularity()
-    assert item.text("charliecloud") == (item.dockerfile(), "Dockerfile")
+    assert text_for(item, "apptainer") == (written(item, "definition"), "modak_pytorch-2.13.0-pip-cpu.def")
+    assert text_for(item, "singularity")[0] == written(item, "definition")
+    assert text_for(item, "charliecloud") == (written(item, "dockerfile"), "Dockerfile")

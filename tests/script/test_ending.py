@@ -203,6 +203,26 @@ def test_the_output_takes_no_room_on_the_node(tmp_path: Path) -> None:
     assert result(tmp_path)["results"][1]["value"] < 100
 
 
+@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+def test_a_process_that_the_run_leaves_behind_is_not_waited_for(tmp_path: Path, signal: Signal | None) -> None:
+    """It holds the output open; the job would last until its time limit."""
+    stub(tmp_path, "sleep", "exec /bin/sleep 0.005")
+    command = ("bash", "-c", "/bin/sleep 25 2>/dev/null & echo rate: 5")
+    job = replace(JOB, command=command, attributes=replace(JOB.attributes, signal=signal))
+    done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    left = "modak: a process that the run left behind holds its output open: it is not waited for\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "rate: 5\n", left)
+    assert [each["value"] < 5.1 for each in result(tmp_path)["results"]] == [True, True]
+
+
+def test_what_the_run_writes_after_term_arrives(tmp_path: Path) -> None:
+    """Slurm sends it to all processes of a script; a run that then saves its state would be ended by its next line of output."""
+    stub(tmp_path, "tee", 'echo $$ >tee; exec /usr/bin/tee "$@"')
+    command = ("bash", "-c", "while ! kill $(<tee); do sleep 0.02; done 2>/dev/null; sleep 0.1; echo saved; touch saved")
+    done = ran(render(replace(JOB, command=command), "shell").text, tmp_path)
+    assert (done.returncode, done.stdout, (tmp_path / "saved").exists()) == (0, "saved\n", True), done.stderr
+
+
 def test_where_the_node_has_no_place_the_copy_lies_with_the_job(tmp_path: Path) -> None:
     """And goes with it."""
     done = ran(render(JOB, "shell").text, tmp_path, TMPDIR="/no/such/folder")
@@ -275,12 +295,13 @@ def test_a_job_that_is_never_requeued_has_its_time(tmp_path: Path) -> None:
 
 
 def test_a_result_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
-    """The run's status stays, and nothing is sent: the file may be that of another job."""
+    """The run's status stays, a line says what is missing, and nothing is sent: the file may be that of another job."""
     (tmp_path / "modak-result-77.json").mkdir()
     stub(tmp_path, "curl", "touch sent")
     here = {"SLURM_SUBMIT_DIR": str(tmp_path), "SLURM_JOB_ID": "77", "MODAK_SERVER": "http://127.0.0.1:9"}
     done = ran(render(JOB, "slurm").text, tmp_path, **here)
-    assert (done.returncode, done.stderr, (tmp_path / "sent").exists()) == (0, "", False)
+    said = f"modak: the result could not be written to {tmp_path}/modak-result-77.json\n"
+    assert (done.returncode, done.stderr, (tmp_path / "sent").exists()) == (0, said, False)
 
 
 def test_a_script_that_is_submitted_again_keeps_what_the_run_before_wrote(tmp_path: Path) -> None:
@@ -336,10 +357,12 @@ def test_the_result_is_sent_with_a_token_from_the_environment_or_a_file(tmp_path
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1", "file:///etc/passwd", "nonsense", ""])
 def test_a_server_that_cannot_be_reached_fails_nothing(tmp_path: Path, address: str) -> None:
-    """Nor does one that is none. A line says where the result is."""
+    """Nor does one that is none. The lines before the last say why, the last one where the result is."""
     done = ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address)
     (file,) = tmp_path.glob("modak-result-*")
-    assert (done.returncode, done.stderr) == (0, f"modak: the result could not be sent; it is in {file.name}\n" if address else "")
+    *why, where = done.stderr.splitlines() or [""]
+    assert (done.returncode, where) == (0, f"modak: the result could not be sent; it is in {file.name}" if address else "")
+    assert ["modak-abc-123.token: No such file" in why[0], "curl: (" in why[1]] == [True, True] if address else not why
 
 
 def test_a_server_that_refuses_fails_nothing(tmp_path: Path) -> None:

@@ -38,6 +38,13 @@ def test_no_line_may_read_as_an_option_for_a_scheduler(prefix: str) -> None:
     assert DIRECTIVE.match(prefix), "name the prefix in DIRECTIVE of modak/script/gate.py"
 
 
+def test_no_line_may_read_as_an_option_for_the_scheduler_of_a_plug_in() -> None:
+    """Its prefix is not among those that every line is compared with."""
+    assert not DIRECTIVE.match("#COBALT")
+    with pytest.raises(RequestError, match="reads as an option"):
+        check_script(HEAD, [], [comment("a remark"), fixed("#COBALT -n 9")], "#COBALT")
+
+
 @pytest.mark.parametrize(
     ("text", "event"),
     [

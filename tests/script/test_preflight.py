@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from modak.facts import HostMpi, RuntimePolicy
-from modak.jobs.spec import Attributes, Container, Copy, JobSpec, Resources, Staging
+from modak.jobs.spec import Attributes, Container, Copy, JobSpec, Resources, RuleText, Staging
 from modak.script.job import render
 from modak.text import words
 from tests.script.test_whole import ran, stub
@@ -121,6 +121,15 @@ def test_75_a_rank_has_fewer_cpus_than_planned(tmp_path: Path) -> None:
     assert (status, "a rank may use" in said) == (0, True), said
 
 
+def test_the_count_of_cpus_leaves_the_input_to_the_program(tmp_path: Path) -> None:
+    """``sbatch --input`` gives the script one, and a launcher reads it to hand it on."""
+    stub(tmp_path, "mpirun", f'test "$1" = --version || cat\n{MPIRUN.format(says="mpirun (Open MPI) 4.1")}')
+    (tmp_path / "in.dat").write_text("4711\n")
+    fed = RuleText(rule="input", stage="environment", script="exec <in.dat")
+    done = ran(render(replace(RANKS, affinity=True, rules=(fed,)), "shell").text, tmp_path)
+    assert done.stdout == "4711\nran\n", done.stderr
+
+
 def test_75_a_launcher_that_cannot_start_is_not_taken_for_too_few_cpus(tmp_path: Path) -> None:
     """Open MPI refuses root; nothing was counted then."""
     stub(tmp_path, "mpirun", 'test "$1" = --version && echo "mpirun (Open MPI) 4.1"')
@@ -184,6 +193,15 @@ def test_77_slurm_does_not_offer_the_process_manager(tmp_path: Path) -> None:
     status, said = checked(STEP, tmp_path, "slurm")
     assert (status, "this Slurm does not offer pmix" in said) == (77, True), said
     assert checked(replace(STEP, pmi="pmi2"), tmp_path, "slurm")[0] == 0
+
+
+def test_srun_gets_no_options_from_the_job_in_which_the_script_was_submitted(tmp_path: Path) -> None:
+    """It would refuse both kinds of memory, and bind ranks to CPUs of that job; 22.05's slurmd crashes of a binding beside a hint."""
+    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CGMT] | sort"))
+    left = {"SLURM_CPU_BIND": "mask_cpu:0x1", "SLURM_MEM_PER_CPU": "1000", "SLURM_GPUS": "1", "SLURM_THREADS_PER_CORE": "1"}
+    own = replace(STEP, resources=replace(STEP.resources, memory_per_node=10**9))
+    done = ran(render(own, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_MEM_PER_NODE="1000", **left)
+    assert (done.returncode, done.stdout) == (0, "SLURM_MEM_PER_NODE=1000\n"), done.stderr
 
 
 def test_77_jsrun_and_flux_are_missing(tmp_path: Path) -> None:

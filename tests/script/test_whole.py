@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from modak import plugins
 from modak.dsl import JobOptions
 from modak.errors import Conflict, RequestError, UnknownName
+from modak.facts import RuntimePolicy
 from modak.jobs.spec import Attributes, BuildSpec, Copy, JobSpec, Resources, RuleText, Signal, Staging
 from modak.schedulers.header import FIELDS
 from modak.script import bash, surroundings
@@ -480,7 +481,7 @@ def test_a_missing_part_ends_the_job_at_once_with_a_sentence(tmp_path: Path, the
     for name in there:
         stub(tmp_path, name, "exit 0") if name != "image" else (tmp_path / "tensorflow_2.1.0-gpu.sif").touch()
     assert XLA.container is not None
-    job = replace(XLA, rules=(), system=None, container=replace(XLA.container, policy=None))
+    job = replace(XLA, rules=(), system=None, container=replace(XLA.container, policy=RuntimePolicy(name="singularity")))
     done = ran(render(job, "shell").text, tmp_path)
     assert done.returncode == status, done.stderr
     assert says in done.stderr

@@ -100,7 +100,30 @@ def test_doubted_results_are_named_before_new_runs_are_asked_for(service: Servic
     service.doubt("-", "another machine", Actor("you"))
     request = {"job": {"optimisation": {"workload": {"application": "own"}}}}
     first, *_ = service.recommend(request)["advice"]
-    assert first.startswith("no model rests on the doubted results of 'own' (2): 'modak results list --application own' shows why")
+    assert first.startswith("no model rests on the doubted results of 'own' (2): 'modak results list --doubted --application own' shows")
+
+
+def test_doubted_results_of_exactly_the_chosen_layout_are_named(service: Service, load: Callable[[str], Any]) -> None:
+    """Where no others are of it; not those of other layouts or sizes."""
+    rows = [f"own,zenith,wall_time,{nodes},{ranks},10,{960 / nodes / ranks}\n" for ranks in (2, 4) for nodes in (1, 2, 4, 8)]
+    load(f"application,system,metric,nodes,ranks_per_node,threads_per_rank,value\n{''.join(rows)}")
+    items = service.results({"application": "own"})["items"]
+    service.doubt([item["id"] for item in items if item["ranks_per_node"] == 4], "throttled", Actor("you"))
+    request = {"job": {"target": {"name": "zenith"}, "optimisation": {"workload": {"application": "own"}}}}
+    said = "left out: 1 doubted result of exactly this layout; 'modak results list --doubted --application own' shows why"
+    for nodes, ranks, there in ((4, 4, True), (4, 2, False), (3, 4, False)):
+        request["job"]["job_options"] = {"node_count": nodes, "process_count_per_node": ranks}
+        assert any(text.startswith(said) for text in service.recommend(request)["advice"]) is there
+
+
+def test_rows_with_only_doubted_results_are_counted(service: Service, load: Callable[[str], Any]) -> None:
+    """In one warning for the table."""
+    header = "application,system,metric,nodes,ranks_per_node,threads_per_rank"
+    asked = [f"own,zenith,wall_time,{nodes},2,20" for nodes in (1, 2, 4, 8)]
+    load(f"{header},value\n" + "".join(f"{row},{960 / 2**number}\n" for number, row in enumerate(asked)))
+    service.doubt([service.results({"application": "own"})["items"][2]["id"]], "throttled", Actor("you"))
+    warnings = service.predict("\n".join([header, *asked, ""]).encode(), "t.csv")["warnings"]
+    assert [each["message"][:34] for each in warnings if "doubted" in each["message"]] == ["1 of 4 rows have only doubted resu"]
 
 
 def test_swapping_the_results_of_two_layouts_swaps_the_choice(service: Service, load: Callable[[str], Any]) -> None:

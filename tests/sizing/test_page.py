@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from modak.cli import show
 from modak.service import open_service
 from modak.settings import Settings
-from modak.text.amounts import span
+from modak.text.amounts import cell, span
 from tests.conftest import ROOT
 from tests.test_readme import printed
 
@@ -41,9 +40,7 @@ def cells(one: Mapping[str, Any]) -> tuple[str, ...]:
     """What a platform's line says of it."""
     nodes, time = one["nodes"], one["time"]
     ends = (
-        ""
-        if nodes["lower"] == nodes.get("upper")
-        else f" ({nodes['lower']:.0f} – {show.cell(nodes['upper']) if nodes.get('upper') else '…'})"
+        "" if nodes["lower"] == nodes.get("upper") else f" ({nodes['lower']:.0f} – {cell(nodes['upper']) if nodes.get('upper') else '…'})"
     )
     interval = f"{span(time['lower'])} – {span(time['upper'])}"
     network = one["network"]["needed"].partition(",")[0]

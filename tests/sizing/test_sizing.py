@@ -12,7 +12,7 @@ import pytest
 
 from modak.dsl import Request
 from modak.errors import RequestError, UnknownName
-from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.facts import Facts, Layout, Queue, Result, SeriesKey
 from modak.knowledge import packaged_root, read_guide
 from modak.normalise import normalise
 from modak.perfmodel import fit
@@ -150,6 +150,29 @@ def test_an_unknown_system_is_refused(sized: Callable[..., Sizing]) -> None:
 def test_ethernet_ends_at_eight_nodes(guide: Guide) -> None:
     """Beyond, 100 Gbit/s."""
     assert [guide.interconnect(nodes).name for nodes in (2, 8, 9, 64)] == ["ethernet", "ethernet", "100-gbit", "100-gbit"]
+
+
+def test_the_gpus_of_a_run_on_processors_do_not_count(sized: Callable[..., Sizing]) -> None:
+    """Their memory is no limit for it."""
+    training = {"config": {"distributed_training": True, "parameters": 3e9}}
+    found = sized(asked(ai_training=training, opt_build={"acc_type": "none"}, objective={"deadline": 10_000_000}))
+    assert {(one.feasible, one.gpus, one.accelerator) for one in found.platforms} == {(True, None, None)}
+
+
+def test_no_more_nodes_are_given_than_a_queue_takes(known: Callable[[str | None], Facts], guide: Guide) -> None:
+    """The partition has more, but no job of so many could be submitted."""
+    facts, request = known("resnet50"), asked("sizing-large")
+    system = facts.systems["fujitsu-primeflex-large"]
+    queue = Queue(name="short", max_nodes=2)
+    partitions = tuple(one.model_copy(update={"queues": (queue,)}) for one in system.partitions)
+    few = replace(facts, systems={system.name: system.model_copy(update={"partitions": partitions})})
+    assert {one.at_nodes for one in size(request, few, guide).platforms} == {2}
+
+
+def test_the_largest_sample_of_storage_can_be_asked_for(sized: Callable[..., Sizing]) -> None:
+    """A data set of two to four petabytes."""
+    found = sized(asked(ai_training={"data": {"size_bytes": "4000 TB"}}))
+    assert {one.storage.sample for one in found.platforms} == {"very-large"}
 
 
 def test_the_samples_of_storage_go_from_171_terabytes_to_4_1_petabytes(guide: Guide) -> None:

@@ -6,6 +6,9 @@ import io
 
 from modak.ingest.csv import write_csv
 from modak.store import Store, open_store, upgrade
+from modak.store.cells import SERIES_AT_ONCE
+from modak.store.engine import reading
+from modak.store.results import walk
 from tests.store.tables import HEADER, ME, ROWS, csv_table
 
 ODD = (
@@ -40,6 +43,15 @@ def test_an_export_loaded_again_adds_nothing(store: Store) -> None:
     store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], ME)
     report = store.load([csv_table(exported(store), "export.csv")], ME)
     assert (report.rows, report.new) == (10, 0)
+
+
+def test_no_row_is_lost_where_a_query_ends(store: Store) -> None:
+    """Series and their results are read in several queries, each of which goes on behind the one before."""
+    texts = [ROWS.replace("3dgan", f"app{number}") for number in range(SERIES_AT_ONCE + 1)]
+    store.load([csv_table(HEADER + "".join(text.removeprefix(HEADER) for text in texts))], ME)
+    with reading(store.engine) as connection:
+        found = [(key.application, row.id) for key, row in walk(connection, {}, at_once=3)]
+    assert len(found) == len(set(found)) == 8 * len(texts)
 
 
 def test_an_export_is_filtered_and_has_all_columns(store: Store) -> None:

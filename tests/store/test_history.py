@@ -103,7 +103,7 @@ def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
     assert "wrong unit?" in report.suspicious[0]
     assert [curve.costs for curve in store.models()] == [curve.costs for curve in before]
     (doubted,) = [result for result in store.results_of("3dgan") if result.suspect]
-    assert store.confirm([doubted.id or 0, 1], ME) == 1
+    assert store.confirm([doubted.id or 0, 1], ME).count == 1
     assert not any(result.suspect for result in store.results_of("3dgan"))
     assert sum(curve.results_used for curve in store.models()) == 9
 
@@ -112,15 +112,15 @@ def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store)
     """A whole file by its name, or results by their numbers; loading the file again brings nothing back."""
     store.load([csv_table(ROWS, "wrong.csv")], ME)
     sound = store.models()
-    assert store.doubt("wrong.csv", "another machine", Actor("you")) == 8
-    assert store.doubt("wrong.csv", "twice said", Actor("you")) == 0
+    assert store.doubt("wrong.csv", "another machine", Actor("you")).count == 8
+    assert store.doubt("wrong.csv", "twice said", Actor("you")).count == 0
     assert store.models() == ()
     store.load([csv_table(ROWS, "wrong.csv")], ME, replace=True)
     assert {result.suspect for result in store.results_of("3dgan")} == {"another machine"}
-    assert store.confirm("wrong.csv", Actor("you")) == 8
+    assert store.confirm("wrong.csv", Actor("you")).count == 8
     assert store.models() == sound
     number = store.results_of("3dgan")[0].id or 0
-    assert (store.doubt([number], "a slip", Actor("you")), sum(curve.results_used for curve in store.models())) == (1, 7)
+    assert (store.doubt([number], "a slip", Actor("you")).count, sum(curve.results_used for curve in store.models())) == (1, 7)
     trail = [(entry.principal, entry.action, entry.target) for entry in store.access.audit("", 10).items if "load" not in entry.action]
     assert trail == [
         ("you", "doubt results", str(number)),
@@ -133,7 +133,7 @@ def test_more_results_are_doubted_at_once_than_a_statement_has_parameters(store:
     """Each counts once."""
     store.load([csv_table(ROWS)], ME)
     numbers = [*range(1, 9)] * 9_000
-    assert store.doubt(numbers, "the wrong machine", ME) == store.confirm(numbers, ME) == 8
+    assert store.doubt(numbers, "the wrong machine", ME).count == store.confirm(numbers, ME).count == 8
 
 
 def test_numbers_that_no_result_has_change_nothing(store: Store) -> None:
@@ -185,12 +185,45 @@ def test_of_two_repeats_the_other_sizes_tell_which_is_wrong(store: Store) -> Non
     assert store.load([csv_table(HEADER + alone)], ME).suspicious_count == 2
 
 
+def test_a_word_on_one_of_two_repeats_tells_which_other_results_it_changes(store: Store) -> None:
+    """Two repeats contradict each other: the one is right, so the other is not; taken back, both are doubted again."""
+    store.load([csv_table(HEADER + line(24.0, 4, 1) + line(24_000.0, 4, 2))], ME)
+    assert store.doubt([2], "a slip", ME).freed == (1,)
+    judged = store.confirm([2], ME)
+    assert (judged.count, judged.suspicious_count, "result 1 (v" in judged.suspicious[0]) == (1, 1, True)
+    assert [store.unmark([1, 2], ME).count, len(store.results(doubted=True).items)] == [1, 2]
+    assert (store.unmark([1, 2], ME).count, store.access.audit("", 1).items[0].action) == (0, "unmark results")
+
+
+def test_unmarked_results_are_judged_as_if_nobody_had_said_anything(store: Store) -> None:
+    """A doubted sound row is used again, a confirmed slip is not, and the report names it."""
+    store.load([csv_table(ROWS + line(940_000, 64))], ME)
+    before = store.results_of("3dgan")
+    store.doubt([1], "throttled", ME)
+    store.confirm([9], ME)
+    judged = store.unmark([1, 9], ME)
+    assert (judged.count, judged.suspicious_count, "result 9 " in judged.suspicious[0]) == (2, 1, True)
+    assert store.results_of("3dgan") == before
+
+
+def test_doubted_results_are_listed_page_by_page(store: Store) -> None:
+    """Without those that their own file marks, which nobody can confirm, and those that were replaced."""
+    store.load([csv_table(ROWS)], ME)
+    store.doubt([2, 3, 5, 8], "a slip", ME)
+    store.load([csv_table(HEADER + LINE.format(940))], ME, replace=True)
+    first = store.results(limit=3, doubted=True)
+    rest = store.results(None, first.next, 3, doubted=True)
+    shown = [result.id for result in (*first.items, *rest.items)]
+    assert shown == [result.id for result in store.results_of("3dgan") if result.doubted]
+
+
 def test_what_somebody_said_of_a_row_stays(store: Store) -> None:
     """A confirmed slip stays in the models, a row that was doubted by hand stays out of them, whatever is loaded beside them."""
     store.load([csv_table(ROWS)], ME)
     report = store.load([csv_table(HEADER + line(940_000, 64))], ME)
     assert report.suspicious_count == 1
-    assert (store.confirm([9], ME), store.doubt([1], "throttled", ME), store.confirm([2], ME)) == (1, 1, 0)
+    judged = (store.confirm([9], ME), store.doubt([1], "throttled", ME), store.confirm([2], ME))
+    assert [one.count for one in judged] == [1, 1, 0]
     store.load([csv_table(HEADER + line(3806.5 / 128, 128))], ME)
     for repeat in (3, 4, 5):
         store.load([csv_table(HEADER + line(3806.5 / 4 * 1000 + repeat, 4, repeat))], ME)
@@ -246,8 +279,8 @@ def test_an_upgrade_knows_what_people_said(url: str, chosen: Selection) -> None:
         store.load([csv_table(HEADER + LINE.format(1).replace("3dgan", "other"))], ME)
         store.load([csv_table(HEADER + "".join(rows), "many.csv")], ME)
         (slip,) = [result.id or 0 for result in store.results_of("3dgan") if result.suspect]
-        assert store.confirm([number + slip - 600 for number in chosen] if not isinstance(chosen, str) else chosen, ME) == 1
-        assert store.doubt([slip - 1], "throttled", ME) == 1
+        assert store.confirm([number + slip - 600 for number in chosen] if not isinstance(chosen, str) else chosen, ME).count == 1
+        assert store.doubt([slip - 1], "throttled", ME).count == 1
         with writing(store.engine) as connection:
             migrate.to(connection, "0005")
     assert upgrade(url)

@@ -129,6 +129,9 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     [
         ("mysql://root@localhost/x", "'mysql' is no supported database"),
         ("postgresql://root@localhost:five/x", "no database address"),
+        ("postgresql://root:p@ss@localhost/x", "an @ of the password is written %40"),
+        ("postgresql://root@localhost/x?sslmodus=require", 'invalid connection option "sslmodus"; allowed: those of libpq'),
+        ("postgresql://root@/x?host=a&host=b:2&port=1", "host=h1:p1&host=h2:p2"),
         ("sqlite://", "in memory"),
         ("sqlite:///:memory:", "in memory"),
         ("nonsense", "no database address"),
@@ -142,10 +145,11 @@ def test_an_address_that_cannot_be_used_is_refused(url: str, says: str) -> None:
     assert caught.value.faults[0].field == "MODAK_DATABASE_URL"
 
 
-def test_a_server_that_does_not_answer_is_one_line_without_the_password() -> None:
+@pytest.mark.parametrize("url", ["postgresql://user:geheim@127.0.0.1:1/modak", "postgresql://user@127.0.0.1:1/modak?password=geheim"])
+def test_a_server_that_does_not_answer_is_one_line_without_the_password(url: str) -> None:
     """Nothing listens there: exit status 3, one line, no secret in it."""
     with pytest.raises(Unavailable) as caught:
-        open_store("postgresql://user:geheim@127.0.0.1:1/modak")
+        open_store(url)
     assert len(str(caught.value).splitlines()) == 1
     assert "geheim" not in str(caught.value)
     assert caught.value.exit_code == 3

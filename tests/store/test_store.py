@@ -177,6 +177,25 @@ def test_a_host_that_vanished_is_given_up(postgres_url: str) -> None:
     assert {name: int(here[name.replace("tcp_keep", "keep")]) for name in server} == server
 
 
+def test_a_connection_keeps_nothing_for_the_next_transaction(postgres_url: str) -> None:
+    """Neither prepared statements nor temporary tables: a pooler gives each transaction another connection."""
+    upgrade(postgres_url, fill=False)
+    with open_store(postgres_url, fill=False) as store:
+        store.load([csv_table(ROWS)], ME, replace=True)
+        for _ in range(10):
+            store.systems()
+        with reading(store.engine) as connection:
+            assert connection.execute(text("SELECT name FROM pg_prepared_statements")).all() == []
+            assert connection.execute(text("SELECT relname FROM pg_class WHERE relname IN ('incoming', 'said')")).all() == []
+
+
+def test_what_a_role_may_not_do_is_one_line(postgres_url: str) -> None:
+    """As with a file that cannot be written: it is nothing that MODAK did wrong."""
+    upgrade(postgres_url, fill=False)
+    with pytest.raises(Unavailable, match="out of reach: permission denied"):
+        open_store(f"{postgres_url}?options=-crole%3Dpg_monitor")
+
+
 def test_pages_follow_each_other(store: Store) -> None:
     """Pages of any length, one after the other, hold every result once, in the order of the one long page."""
     store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], ME)

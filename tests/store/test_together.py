@@ -20,7 +20,7 @@ from sqlalchemy import QueuePool, delete, func, select, text
 from modak.dsl import Texts
 from modak.errors import Unavailable
 from modak.perfmodel.curves import Cell, Curve, fit_cells
-from modak.store import Store, backup, check, open_store, upgrade
+from modak.store import Store, backup, check, open_store, upgrade, versions
 from modak.store.audit import Actor
 from modak.store.engine import MOST_WAITING, Locked, reading, writing
 from modak.store.schema import loads, results, series
@@ -146,6 +146,20 @@ def test_readers_do_not_wait_for_many_who_wait_to_write(store: Store, monkeypatc
             assert not applications(store)
         assert all(isinstance(each.exception(), Locked) for each in told)
         assert sum(each.exception() is None for each in waiting) == MOST_WAITING - 1
+
+
+def test_a_writer_sees_what_was_stored_while_it_waited(postgres_url: str) -> None:
+    """Whatever isolation is the server's default: a stricter one would refuse a writer whose transaction began before."""
+    upgrade(postgres_url, fill=False)
+    waits = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    strict = f"{postgres_url}?options=-cdefault_transaction_isolation%3Dserializable"
+    with open_store(strict, fill=False) as store, ThreadPoolExecutor(1) as pool:
+        with writing(store.engine) as connection:
+            waiting = pool.submit(store.load, [csv_table(ROWS)], ME)
+            while not connection.execute(waits).scalar():
+                time.sleep(0.01)
+            versions.bump(connection)
+        assert waiting.result(30).new == 8
 
 
 def test_a_token_is_revoked_while_a_load_runs(postgres_url: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from modak.recipes.plan import Extras, Hardware, Recipe, Variant, plan
+from modak.recipes.text import written
 
 BROADWELL = Hardware(microarchitecture="broadwell")
 TESTBED = Hardware("nvidia", "6.1", microarchitecture="broadwell")
@@ -51,5 +52,5 @@ def made(name: str) -> Recipe:
 if __name__ == "__main__":
     for name in WHOLE:
         folder = Path(__file__).parent
-        (folder / f"{name}.def").write_text(made(name).singularity())
-        (folder / f"{name}.dockerfile").write_text(made(name).dockerfile())
+        (folder / f"{name}.def").write_text(written(made(name), "definition"))
+        (folder / f"{name}.dockerfile").write_text(written(made(name), "dockerfile"))

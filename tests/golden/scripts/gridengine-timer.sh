@@ -67,7 +67,7 @@ echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
 test "$count" -ge "$1"
 '
 mpirun -n 64 -ppn 32 -bind-to core:2 \
-    bash -c "${MODAK_PROBE:?}" probe 2 \
+    bash -c "${MODAK_PROBE:?}" probe 2 </dev/null \
     | sort | uniq -c >&2 ||
     modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
 

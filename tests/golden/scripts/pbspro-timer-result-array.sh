@@ -61,14 +61,14 @@ modak_report() {
         printf ' "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}"
     } >"${MODAK_RESULT}"
 }
-modak_send() {
+modak_send() { # errors to descriptor 3
     local token="${MODAK_TOKEN:-}"
     test -n "${MODAK_SERVER:-}" || return
-    test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
+    test -n "${token}" || read -r token 2>&3 <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |
-        curl --config - --proto '=http,https' --silent --fail --max-time 20 --output /dev/null \
+        curl --config - --proto '=http,https' --silent --show-error --fail --max-time 20 --output /dev/null \
             --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \
-            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
+            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result" 2>&3
 }
 modak_end() {
     MODAK_STATUS=$?
@@ -76,10 +76,14 @@ modak_end() {
     trap - EXIT
     set +e
     modak_untimed
-    modak_report 2>/dev/null || MODAK_SERVER='' # nothing to send
+    if ! modak_report 2>/dev/null; then
+        MODAK_SERVER='' # nothing to send
+        printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
+    fi
     rm -rf -- "${MODAK_NOTES:-}"
-    modak_send 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+    modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
+    test -z "${MODAK_TEE:-}" || modak_kept
     exit "${MODAK_STATUS}"
 }
 trap modak_end EXIT
@@ -117,7 +121,7 @@ echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
 test "$count" -ge "$1"
 '
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH \
-    bash -c "${MODAK_PROBE:?}" probe 2 \
+    bash -c "${MODAK_PROBE:?}" probe 2 </dev/null \
     | sort | uniq -c >&2 ||
     modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
 
@@ -128,12 +132,28 @@ mkdir -p results
 MODAK_STARTED="$(date +%s%3N)"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
-modak_keep() { # passes the output on, and keeps the last line with the metric
-    {
-        tee -- /dev/fd/5 5>&1 >&4 |
-            { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } |
-            { tail -n 1 >"${MODAK_OUTPUT:?}" || cat >/dev/null; }
-    } 4>&1 || :
+mkfifo -- "${MODAK_NOTES}/pipe" "${MODAK_NOTES}/lines"
+# the output of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may have more to write
+(
+    trap '' TERM
+    { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } <"${MODAK_NOTES}/lines" |
+        { tail -n 1 >"${MODAK_OUTPUT}" || cat >/dev/null; }
+) &
+MODAK_KEEP=$!
+(trap '' TERM && exec tee -- "${MODAK_NOTES}/lines" <"${MODAK_NOTES}/pipe") &
+MODAK_TEE=$!
+modak_kept() { # waits until all output has passed, but not for processes that the run leaves behind
+    local tries=0
+    while kill -0 "${MODAK_TEE}" 2>/dev/null; do
+        if test "$((tries += 1))" -gt 100; then
+            printf 'modak: a process that the run left behind holds its output open: it is not waited for\n' >&2
+            kill -s KILL "${MODAK_TEE}" || :
+            break
+        fi
+        sleep 0.1
+    done
+    wait "${MODAK_TEE}" "${MODAK_KEEP}" 2>/dev/null || :
+    MODAK_TEE=''
 }
 modak_checkpoint() {
     touch 'stop now'
@@ -152,9 +172,6 @@ modak_wait() {
         test -n "${MODAK_SIGNALLED}" || return "${MODAK_STATUS}"
     done
 }
-mkfifo -- "${MODAK_NOTES:?}"/pipe
-modak_keep <"${MODAK_NOTES:?}"/pipe &
-MODAK_TEE=$!
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH -x OMP_NUM_THREADS -x OMP_PLACES \
         -x OMP_PROC_BIND -x MODAK_STORAGE \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out >"${MODAK_NOTES:?}"/pipe &
@@ -162,8 +179,8 @@ MODAK_RUN=$!
 trap modak_signal USR1
 modak_wait
 trap : USR1
-wait "${MODAK_TEE}" || :
 MODAK_ENDED="$(date +%s%3N)"
+modak_kept
 
 # after the run, on the first node
 tar -cf results.tar results

@@ -26,6 +26,10 @@ export OMP_NUM_THREADS=1
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
+# set-up of the launcher
+# srun would take these for options; they may be those of a job or session in which this script was submitted
+unset SLURM_CPU_BIND SLURM_GPUS SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_THREADS_PER_CORE
+
 # checks
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"

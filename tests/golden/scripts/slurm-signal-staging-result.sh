@@ -100,25 +100,29 @@ modak_report() {
         printf ' "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_STATUS}" "${seconds}, \"earlier\": ${earlier}" "${results}" "${unfinished}"
     } >"${MODAK_RESULT}"
 }
-modak_send() {
+modak_send() { # errors to descriptor 3
     local token="${MODAK_TOKEN:-}"
     test -n "${MODAK_SERVER:-}" || return
-    test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
+    test -n "${token}" || read -r token 2>&3 <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |
-        curl --config - --proto '=http,https' --silent --fail --max-time 20 --output /dev/null \
+        curl --config - --proto '=http,https' --silent --show-error --fail --max-time 20 --output /dev/null \
             --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \
-            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
+            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result" 2>&3
 }
 modak_end() {
     MODAK_STATUS=$?
     trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
-    modak_report 2>/dev/null || MODAK_SERVER='' # nothing to send
+    if ! modak_report 2>/dev/null; then
+        MODAK_SERVER='' # nothing to send
+        printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
+    fi
     test -z "${MODAK_MADE:-}" || modak_tidy
     rm -rf -- "${MODAK_NOTES:-}"
-    modak_send 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+    modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
+    test -z "${MODAK_TEE:-}" || modak_kept
     exit "${MODAK_STATUS}"
 }
 trap modak_end EXIT
@@ -128,6 +132,10 @@ export OMP_NUM_THREADS=2
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export MODAK_STORAGE="${SCRATCH:?}"
+
+# set-up of the launcher
+# srun would take these for options; they may be those of a job or session in which this script was submitted
+unset SLURM_CPU_BIND SLURM_GPUS SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_THREADS_PER_CORE
 
 # checks
 srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null ||
@@ -144,7 +152,7 @@ test "$count" -ge "$1"
 '
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
         --kill-on-bad-exit=1 \
-    bash -c "${MODAK_PROBE:?}" probe 2 \
+    bash -c "${MODAK_PROBE:?}" probe 2 </dev/null \
     | sort | uniq -c >&2 ||
     modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
 
@@ -199,12 +207,28 @@ mkdir -p results
 MODAK_STARTED="$(date +%s%3N)"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 MODAK_OUTPUT="${MODAK_NOTES}/output"
-modak_keep() { # passes the output on, and keeps the last line with the metric
-    {
-        tee -- /dev/fd/5 5>&1 >&4 |
-            { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } |
-            { tail -n 1 >"${MODAK_OUTPUT:?}" || cat >/dev/null; }
-    } 4>&1 || :
+mkfifo -- "${MODAK_NOTES}/pipe" "${MODAK_NOTES}/lines"
+# the output of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may have more to write
+(
+    trap '' TERM
+    { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } <"${MODAK_NOTES}/lines" |
+        { tail -n 1 >"${MODAK_OUTPUT}" || cat >/dev/null; }
+) &
+MODAK_KEEP=$!
+(trap '' TERM && exec tee -- "${MODAK_NOTES}/lines" <"${MODAK_NOTES}/pipe") &
+MODAK_TEE=$!
+modak_kept() { # waits until all output has passed, but not for processes that the run leaves behind
+    local tries=0
+    while kill -0 "${MODAK_TEE}" 2>/dev/null; do
+        if test "$((tries += 1))" -gt 100; then
+            printf 'modak: a process that the run left behind holds its output open: it is not waited for\n' >&2
+            kill -s KILL "${MODAK_TEE}" || :
+            break
+        fi
+        sleep 0.1
+    done
+    wait "${MODAK_TEE}" "${MODAK_KEEP}" 2>/dev/null || :
+    MODAK_TEE=''
 }
 modak_checkpoint() {
     touch 'stop now'
@@ -223,9 +247,6 @@ modak_wait() {
         test -n "${MODAK_SIGNALLED}" || return "${MODAK_STATUS}"
     done
 }
-mkfifo -- "${MODAK_NOTES:?}"/pipe
-modak_keep <"${MODAK_NOTES:?}"/pipe &
-MODAK_TEE=$!
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
         --kill-on-bad-exit=1 \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out >"${MODAK_NOTES:?}"/pipe &
@@ -233,8 +254,8 @@ MODAK_RUN=$!
 trap modak_signal USR1
 modak_wait
 trap : USR1
-wait "${MODAK_TEE}" || :
 MODAK_ENDED="$(date +%s%3N)"
+modak_kept
 
 # stage out
 modak_stage_out ||

@@ -45,6 +45,10 @@ export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 
+# set-up of the launcher
+# srun would take these for options; they may be those of a job or session in which this script was submitted
+unset SLURM_CPU_BIND SLURM_GPUS SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_THREADS_PER_CORE
+
 # checks
 command -v ch-run >/dev/null 2>&1 ||
     modak_stop 71 "ch-run is not on this node: load the module that provides it, or ask the site which container runtime to use"

@@ -25,6 +25,10 @@ export OMP_NUM_THREADS=2
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
+# set-up of the launcher
+# srun would take these for options; they may be those of a job or session in which this script was submitted
+unset SLURM_CPU_BIND SLURM_GPUS SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_THREADS_PER_CORE
+
 # before the run, on the first node
 mkdir -p results
 

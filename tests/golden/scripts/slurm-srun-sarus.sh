@@ -28,6 +28,10 @@ export PYTHONNOUSERSITE=1
 # the container image
 MODAK_IMAGE=pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
+# set-up of the launcher
+# srun would take these for options; they may be those of a job or session in which this script was submitted
+unset SLURM_CPU_BIND SLURM_GPUS SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_THREADS_PER_CORE
+
 # checks
 command -v sarus >/dev/null 2>&1 ||
     modak_stop 71 "sarus is not on this node: load the module that provides it, or ask the site which container runtime to use"

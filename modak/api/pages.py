@@ -1,0 +1,213 @@
+"""Pages for a browser, below ``/ui/``: what the other addresses answer, to look at. They need the same scopes (:mod:`modak.api.access`)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any, Final
+from urllib.parse import parse_qsl
+
+from fastapi import FastAPI, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from modak import web
+from modak.api.bodies import Body, Raw, WrongType
+from modak.api.native import Cursor, Wanted, service_of
+from modak.api.problems import told
+from modak.errors import BadSyntax, Forbidden, ModakError, NotFound
+from modak.response import job_of, section
+from modak.service import Service
+from modak.text import choices, listings
+from modak.text.documents import strict_json
+from modak.web import form
+
+Shown = tuple[str, dict[str, Any]]
+"""The name of a template and its values; ``status`` among them is that of the answer."""
+Application = Annotated[str, Query(max_length=200)]
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
+FORM: Final = "application/x-www-form-urlencoded"
+MOST_FIELDS: Final = 50
+FILTERS: Final = ("application", "system", "metric")
+_DRAWING: Final = threading.Lock()
+"""matplotlib's settings are those of the whole process."""
+
+
+def add_routes(app: FastAPI) -> None:
+    """Add the pages to ``app``; programs do not need them, so the OpenAPI document leaves them out."""
+    pages: tuple[tuple[str, Callable[..., Shown], str], ...] = (
+        ("/ui/", ask, ""),
+        ("/ui/models", models, ""),
+        ("/ui/results", results, ""),
+        ("/ui/plans/{id}", plan, "../"),
+        *((f"/ui/{kind}", _listing(kind), "") for kind in ("systems", "images", "rules")),
+    )
+    for path, make, base in pages:
+        app.add_api_route(path, _page(make, base), methods=["GET"], include_in_schema=False)
+    app.add_api_route("/ui/plans", _page(optimise, ""), methods=["POST"], include_in_schema=False)
+    app.add_api_route("/ui/models.svg", picture, methods=["GET"], include_in_schema=False)
+    for name, kind in (("style.css", "text/css"), ("icon.svg", "image/svg+xml")):
+        app.add_api_route(f"/ui/{name}", _static(name, kind), methods=["GET"], include_in_schema=False)
+    for path, there in (("/", "ui/"), ("/ui", "ui/"), ("/ui/plans", "./")):  # the last is what a browser shows after a form was sent
+        app.add_api_route(path, _elsewhere(there), methods=["GET"], include_in_schema=False)
+
+
+def ask(request: Request) -> Shown:
+    """The form of a new job."""
+    return "ask", _asked(service_of(request), {})
+
+
+def optimise(request: Request, body: Body) -> Shown:
+    """The plan for the form, or the form again with what is wrong."""
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        raise Forbidden("a form of another site's page")
+    service, values = service_of(request), _fields(body)
+    try:
+        sent = strict_json(values.get("document") or json.dumps(form.document(values)))
+        return "plan", _plan(service.optimise(sent), sent)
+    except ModakError as error:
+        faults = [(_label(fault.field), fault.message) for fault in told(error, request.scope)]
+        return "ask", {**_asked(service, values), "faults": faults, "status": error.status}
+
+
+def plan(request: Request, id: Wanted) -> Shown:
+    """A plan that was made, by a form or otherwise."""
+    service = service_of(request)
+    return "plan", _plan(service.plan(id), service.request(id))
+
+
+def results(request: Request, cursor: Cursor = "") -> Shown:
+    """Measured results."""
+    values = {name: value for name in FILTERS if (value := request.query_params.get(name, "").strip())}
+    service = service_of(request)
+    found = service.results(values, cursor=cursor)
+    shown = {"filters": FILTERS, "values": values, "applications": service.store.applications()}
+    following = {**values, "cursor": found["next"]} if "next" in found else {}
+    return "results", {**shown, "table_of": listings.as_text(*listings.results(found["items"])), "following": following}
+
+
+def models(request: Request, application: Application = "") -> Shown:
+    """The applications; or the curves of one of them, with a picture for each metric and kind of size."""
+    from modak.perfmodel.lines import in_pictures, title
+    from modak.service import records
+
+    service = service_of(request)
+    pictures = []
+    for (metric, scale), curves in in_pictures(service.curves(application).values() if application else ()).items():
+        query = {"application": application, "metric": metric, "over": scale}
+        table = listings.as_text(*listings.table("models", [records.model(curve) for curve in curves]))
+        pictures.append({"title": f"{metric.replace('_', ' ')} over {scale}, {title(curves)}", "query": query, "table": table})
+    return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures}
+
+
+def picture(request: Request, application: Application, metric: Application, over: Application) -> Response:
+    """Curves of an application: measured points, models with their intervals, perfect scaling."""
+    from modak import plotting
+    from modak.perfmodel.lines import in_pictures, lines, title
+
+    known = list(service_of(request).curves(application).values())
+    curves = in_pictures(known).get((metric, over), [])[: plotting.MOST]
+    if not curves:
+        raise NotFound("no curves of that metric over that kind of size", field="metric")
+    with _DRAWING:
+        drawn = plotting.picture(lines(curves, known), "svg", title(curves))
+    return Response(
+        drawn, headers={**HEADERS, "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}, media_type="image/svg+xml"
+    )
+
+
+def _page(make: Callable[..., Shown], base: str) -> Callable[..., Response]:
+    """The endpoint that answers with the page that ``make`` chooses, or with one that says what is wrong."""
+
+    @wraps(make)
+    def endpoint(request: Request, **asked: Any) -> Response:
+        try:
+            template, values = make(request, **asked)
+        except ModakError as error:
+            template, values = "error", {"title": error.title, "faults": told(error, request.scope), "status": error.status}
+        status = values.pop("status", 200)
+        return Response(web.page(template, base, **values), status, HEADERS, "text/html")
+
+    return endpoint
+
+
+def _listing(kind: str) -> Callable[[Request], Shown]:
+    def listed(request: Request) -> Shown:
+        return "listing", {"kind": kind, "table_of": listings.as_text(*listings.table(kind, service_of(request).listing(kind)))}
+
+    return listed
+
+
+def _static(name: str, kind: str) -> Callable[[], Response]:
+    def file() -> Response:
+        return Response(web.static(name), 200, {**HEADERS, "Cache-Control": "max-age=3600"}, kind)
+
+    return file
+
+
+def _elsewhere(there: str) -> Callable[[], Response]:
+    """A redirection to a relative address: it holds behind a proxy's prefix, too."""
+
+    def moved() -> Response:
+        return RedirectResponse(there, 307)
+
+    return moved
+
+
+def _asked(service: Service, values: Mapping[str, str]) -> dict[str, Any]:
+    """What the form shows: its fields with these values, and what there is to choose from."""
+    systems = [("", "not named: a plain script"), *((one["name"], f"{one['name']} – {one['title']}") for one in service.listing("systems"))]
+    return {
+        **{"form": form.FORM, "values": values, "document": values.get("document", ""), "faults": []},
+        "choices": {form.PROGRAM: form.programs(), "system": systems, "minimise": form.OBJECTIVES},
+        "applications": service.store.applications(),
+    }
+
+
+def _fields(body: Raw) -> dict[str, str]:
+    """The fields of a posted form."""
+    if body.kind != FORM:
+        raise WrongType(f"send {FORM}")
+    try:
+        return dict(parse_qsl(body.content.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
+    except ValueError:
+        raise BadSyntax("not the fields of a form in UTF-8") from None
+
+
+def _label(field: str) -> str:
+    """What the form calls a field of the request."""
+    found = form.PATHS.get(field.removeprefix("job."))
+    return found.label if found else field
+
+
+def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
+    """What the page of a plan shows."""
+    job = job_of(filled)[1]
+    made = job["plan"]
+    asked, work = section(job, "application"), section(section(job, "optimisation"), "workload")
+    name = work.get("application") or asked.get("app_tag")
+    build = job.get("build_content") or ""
+    return {
+        "id": made["id"],
+        "name": asked.get("app_tag") or name or "Plan",
+        "target": section(job, "target").get("name"),
+        "configuration": choices.configuration(made),
+        "steps": list(choices.next_steps(job, "job.sh", "build.sh")),
+        "warnings": [f"{one['field']}: {one['message']}" if one["field"] else one["message"] for one in made.get("warnings", ())],
+        "decisions": made.get("decisions", ()),
+        "advice": made.get("advice", ()),
+        "alternatives": listings.as_text(
+            (*choices.COLUMNS, "why not"), [(*choices.row(one), one.get("why_not")) for one in made.get("alternatives", ())]
+        ),
+        "application": name if made["prediction"].get("results_used") else None,
+        "script": job["job_content"],
+        "build": build,
+        "request": json.dumps(request, indent=2, ensure_ascii=False),
+    }

@@ -1,0 +1,121 @@
+"""Choices and predictions as people read them, on a terminal and on a page: configuration, predicted time, what a choice costs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from modak.text.amounts import cell, counted, span
+
+COLUMNS: Final = (
+    *("nodes", "ranks/node", "threads", "GPUs", "time", "interval", "basis", "doublings beyond"),
+    *("node-hours", "energy kWh", "cost", "efficiency", "variant", "image"),
+)
+"""What :func:`row` tells of a choice."""
+VARIANT: Final = (
+    "framework_version",
+    "compiler",
+    "precision",
+    "mpi",
+    "mpi_from",
+    "numa_mode",
+    "hyperthreads",
+    "runtime",
+    "batch_size",
+    "global_batch",
+    "workers",
+    "opt_build",
+)
+"""What makes a configuration beside its layout."""
+
+
+def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
+    """One choice under :data:`COLUMNS`."""
+    configuration, prediction = choice["configuration"], choice["prediction"]
+    return (
+        configuration["nodes"],
+        configuration["ranks_per_node"],
+        configuration["threads_per_rank"],
+        configuration.get("gpus_per_node", 0),
+        span(prediction.get("value")),
+        _interval(prediction),
+        prediction["basis"],
+        round(prediction["extrapolation"], 2) if prediction.get("extrapolation") else None,
+        choice.get("node_hours"),
+        choice.get("energy_kwh"),
+        choice.get("cost"),
+        None if choice.get("efficiency") is None else f"{choice['efficiency']:.0%}",
+        _variant(configuration),
+        configuration.get("image"),
+    )
+
+
+def configuration(made: Mapping[str, Any]) -> dict[str, str]:
+    """What a plan chose, by name: layout, variant, predicted time with its interval, what it spends, image."""
+    chosen, prediction = made["configuration"], made["prediction"]
+    counts = ((chosen["nodes"], "node"), (chosen["ranks_per_node"], "rank"), (chosen["threads_per_rank"], "thread"))
+    layout = " × ".join(counted(number, what) for number, what in counts)
+    gpus = chosen.get("gpus_per_node")
+    shown = {
+        "layout": layout + (f", {counted(gpus, 'GPU')} per node" if gpus else ""),
+        "variant": _variant(chosen),
+        "predicted time": predicted(prediction),
+        "node-hours": _spent(made.get("node_hours"), prediction),
+        "energy": _spent(made.get("energy_kwh"), prediction, " kWh"),
+        "cost": _spent(made.get("cost"), prediction),
+        "wall time limit": span(made["wall_time_s"]) if made.get("wall_time_s") else "",
+        "image": _image(made),
+    }
+    return {name: value for name, value in shown.items() if value}
+
+
+def next_steps(job: Mapping[str, Any], job_file: str, build_file: str) -> Iterator[str]:
+    """What to do with the files of a plan, from the first lines of its scripts: get the image, build, submit, in this order."""
+    script, build = job["job_content"], job.get("build_content")
+    image = re.search(r"^# image: (.*)", script, re.MULTILINE)
+    if image and not build:
+        yield f"the image, once: {image[1]}"
+    for name, text, when in ((build_file, build or "", ""), (job_file, script, ", when the build has ended" if build else "")):
+        said = re.search(r"^# submit: (.*)", text, re.MULTILINE)
+        if said and name:
+            yield said[1].replace("FILE", shlex.quote(name)) + when
+
+
+def _variant(configuration: Mapping[str, Any]) -> str:
+    """What makes a configuration beside its layout, as far as it is known."""
+    told = {name.replace("_", " "): configuration.get(name) for name in VARIANT}
+    return ", ".join(name if value is True else f"{name} {cell(value)}" for name, value in told.items() if value not in (None, False))
+
+
+def predicted(prediction: Mapping[str, Any]) -> str:
+    """A predicted time with its interval and basis, in one line."""
+    if prediction.get("value") is None:
+        return "unknown (basis: none)"
+    per = f"; {span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
+    per += f", {span(prediction['start_up'])} to start" if prediction.get("start_up") else ""
+    rests = f"basis: {prediction['basis']}, {counted(prediction['results_used'], 'result')}"
+    far = f", {counted(prediction['extrapolation'], 'doubling')} beyond the measured sizes" if prediction.get("extrapolation") else ""
+    return f"{span(prediction['value'])} ({prediction['level']:.0%} interval {_interval(prediction)}; {rests}{far}{per})"
+
+
+def _interval(prediction: Mapping[str, Any]) -> str:
+    if prediction.get("lower") is None:
+        return ""
+    return f"{span(prediction['lower'])} – {span(prediction['upper'])}"
+
+
+def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "") -> str:
+    """An amount that is proportional to the time (node-hours, energy, cost), with the interval of the time."""
+    if amount is None or prediction.get("lower") is None:
+        return cell(amount)
+    lower, upper = (cell(amount * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
+    return f"{cell(amount)}{unit} ({prediction['level']:.0%} interval {lower} – {upper})"
+
+
+def _image(made: Mapping[str, Any]) -> str:
+    if made.get("image"):
+        return str(made["image"].get("reference", ""))
+    recipe = made.get("recipe")
+    return f"to be built: {recipe.get('file', 'recipe')}" if recipe else ""

@@ -1,0 +1,110 @@
+"""Lists as tables for people, on a terminal and on a page: systems, images, rules, models, results."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from modak.text.amounts import cell, counted
+
+Item = Mapping[str, Any]
+Table = tuple[tuple[str, ...], list[list[Any]]]
+"""Names of the columns, and the rows."""
+
+COLUMNS: Final[Mapping[str, Mapping[str, Callable[[Item], Any]]]] = {
+    "systems": {
+        "name": lambda item: item["name"],
+        "kind": lambda item: item.get("kind", "production"),
+        "scheduler": lambda item: item.get("scheduler"),
+        "partitions": lambda item: [f"{partition['name']} ({counted(partition['nodes'], 'node')})" for partition in item["partitions"]],
+        "runtimes": lambda item: [policy["name"] for policy in item.get("runtimes", ()) if policy.get("allowed", True)],
+        "title": lambda item: item["title"],
+    },
+    "images": {
+        "reference": lambda item: item["reference"],
+        "framework": lambda item: item["labels"]["framework"],
+        "version": lambda item: item["labels"]["version"],
+        "source": lambda item: item["labels"]["source"],
+        "compilers": lambda item: item["labels"].get("compilers", ()),
+        "accelerator": lambda item: item["labels"].get("accelerator", "none"),
+    },
+    "rules": {
+        "name": lambda item: item["name"],
+        "holds for": lambda item: _condition(item.get("when", {})),
+        "title": lambda item: item["title"],
+    },
+    "models": {
+        "id": lambda item: item["id"],
+        "application": lambda item: item["application"],
+        "compiler": lambda item: item["series"].get("compiler"),
+        "system": lambda item: item["series"].get("system"),
+        "partition": lambda item: item["series"].get("partition"),
+        "layout": lambda item: _layout(item["layout"], item.get("ranks_per_gpu")),
+        "metric": lambda item: item["series"]["metric"],
+        "over": lambda item: item["scale"],
+        "sizes": lambda item: f"{min(item['sizes']):g}–{max(item['sizes']):g}",
+        "results": lambda item: item["results_used"],
+        "error at the next size": lambda item: _percent(item["mixture"].get("error")),
+    },
+}
+RUN: Final = (
+    *("id", "application", "dataset", "framework", "compiler", "system", "partition"),
+    *("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node"),
+)
+MEASURED: Final = ("metric", "value", "unit", "suspect")
+SAID_OF_ANY: Final = frozenset(("repeat", "measured_at", "source", "replaced_at", "replaced_by", "replaced_from"))
+"""Columns by which no run differs from another one."""
+
+
+def as_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> tuple[list[str], list[list[str]], list[bool]]:
+    """Columns and rows as text, without the columns that are empty throughout, and whether a column holds numbers alone."""
+    every = [[cell(value) for value in row] for row in rows]
+    kept = [i for i in range(len(columns)) if not every or any(row[i] for row in every)]
+    cells = [[row[i] for i in kept] for row in every]
+    numbers = [bool(cells) and all(_number(row[i]) for row in cells) for i in range(len(kept))]
+    return [columns[i] for i in kept], cells, numbers
+
+
+def table(kind: str, items: Sequence[Item]) -> Table:
+    """A list of ``systems``, ``images``, ``rules`` or ``models``."""
+    return tuple(COLUMNS[kind]), [[find(item) for find in COLUMNS[kind].values()] for item in items]
+
+
+def results(items: Sequence[Item], also: Sequence[str] = ()) -> Table:
+    """Results, in the usual columns, those that tell their runs apart, and ``also`` these."""
+    columns = (*RUN, *_telling_apart(items), *MEASURED, *also)
+    return columns, [[item.get(name) for name in columns] for item in items]
+
+
+def _telling_apart(items: Sequence[Item]) -> tuple[str, ...]:
+    """Columns in which runs differ that look equal in those that are always shown."""
+    shown = (*RUN, *MEASURED)
+    alike: dict[tuple[Any, ...], list[Item]] = {}
+    for item in items:
+        alike.setdefault(tuple(item.get(name) for name in shown if name not in ("id", "value", "suspect")), []).append(item)
+    names = dict.fromkeys(name for item in items for name in item if name not in shown and name not in SAID_OF_ANY)
+    return tuple(name for name in names if any(len({one.get(name) for one in group}) > 1 for group in alike.values()))
+
+
+def _number(text: str) -> bool:
+    """Whether a cell is a number, with its unit or as a range: ``54 min``, ``90%``, ``4–512``; not a name such as ``3dgan``."""
+    return text == "" or re.fullmatch(r"-?[0-9][0-9.]*(e[+-]?[0-9]+)?([ %–].*)?", text) is not None
+
+
+def _layout(layout: Mapping[str, int], ranks_per_gpu: float | None = None) -> str:
+    """The known counts of a layout: ranks, threads, GPUs, batch size."""
+    words = {"ranks_per_node": "rank", "threads_per_rank": "thread", "gpus_per_node": "GPU"}
+    counts = [counted(layout[name], word) for name, word in words.items() if layout.get(name)]
+    counts += [f"ranks per GPU {ranks_per_gpu:g}"] if ranks_per_gpu else []
+    return " × ".join(counts) + (f", batch {layout['batch_size']}" if layout.get("batch_size") else "")
+
+
+def _percent(error: float | None) -> str | None:
+    """A log error as a percentage."""
+    return None if error is None else f"{100 * math.expm1(error):.1f} %"
+
+
+def _condition(when: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in when.items()) or "everything"

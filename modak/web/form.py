@@ -1,0 +1,108 @@
+"""The form of the first page: its fields, and the request document that they make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from modak.plugins import all_of
+from modak.whatif import with_value
+
+PROGRAM, SPREAD = "program", "distributed"
+"""The fields that say what kind of program it is; every other one is a field of the request."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of the form. ``path`` is the request's field, dotted, below ``job``."""
+
+    name: str
+    label: str
+    path: str = ""
+    hint: str = ""
+    kind: str = "text"
+    """``text``, ``number``, ``select`` or ``checkbox``."""
+    example: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Fields that belong together."""
+
+    title: str
+    fields: tuple[Field, ...]
+
+
+FORM: Final = (
+    Group(
+        "What to run",
+        (
+            Field("command", "Command", "application.executable", "as you type it, without mpirun or srun", example="./solver"),
+            Field(PROGRAM, "Kind of program", hint="how it is started", kind="select"),
+            Field(SPREAD, "Training over several processes", kind="checkbox"),
+            Field("application", "Application", "application.app_tag", "its name in the results: they are the evidence for the prediction"),
+            Field("dataset", "Data set or problem", "optimisation.workload.dataset", "as in the results"),
+            Field("epochs", "Epochs", "optimisation.workload.epochs", "if results are times of an epoch", kind="number", example="20"),
+            Field("image", "Container image", "application.container_runtime", "empty: MODAK chooses", example="docker://name/image:tag"),
+        ),
+    ),
+    Group(
+        "Where",
+        (
+            Field("system", "System", "target.name", kind="select"),
+            Field("partition", "Partition", "job_options.partition", "empty: the system's default"),
+            Field("account", "Account", "job_options.account", "the project that the job is charged to"),
+        ),
+    ),
+    Group(
+        "Goal",
+        (
+            Field("minimise", "As little as possible", "optimisation.objective.minimise", kind="select"),
+            Field("deadline", "Deadline", "optimisation.objective.deadline", "longest time for the whole run", example="01:30:00"),
+            Field("confidence", "Probability of meeting it", "optimisation.objective.confidence", kind="number", example="0.9"),
+            Field("max_nodes", "At most this many nodes", "optimisation.objective.max_nodes", kind="number"),
+            Field("nodes", "Exactly this many nodes", "job_options.node_count", "empty: MODAK chooses", kind="number"),
+            Field("gpus", "GPUs per node", "job_options.request_gpus", "empty: MODAK chooses", kind="number"),
+        ),
+    ),
+)
+PATHS: Final = {field.path: field for group in FORM for field in group.fields if field.path}
+"""The field of the form for a field of the request."""
+OBJECTIVES: Final = (("", "MODAK's default"), ("time", "time"), ("node_hours", "node-hours"), ("energy", "energy"), ("cost", "cost"))
+
+
+def programs() -> list[tuple[str, str]]:
+    """Kinds of programs that the form offers, with their titles."""
+    trained = sorted((one.name for one in all_of("frameworks") if one.kind == "ai"), key=str.lower)
+    plain = [("", "one process"), ("mpi", "MPI"), ("openmp", "threads of one process (OpenMP)")]
+    return plain + [(name, f"training with {name}") for name in trained]
+
+
+def document(values: Mapping[str, str]) -> dict[str, Any]:
+    """The request that the fields make; empty ones are left out. Whether a value is right, the reader of requests says."""
+    given = {name: value.strip() for name, value in values.items() if value.strip()}
+    made: Any = {"job": _of_program(given.get(PROGRAM, ""), several=SPREAD in given)}
+    for path, field in PATHS.items():
+        if text := given.get(field.name):
+            made = with_value(made, ("job", *path.split(".")), _number(text) if field.kind == "number" else text)
+    return dict(made)
+
+
+def _number(text: str) -> float | str:
+    """The number in a text; text that is none stays, and is refused like one of a request."""
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        return text
+    return float(text) if "." in text else int(text)
+
+
+def _of_program(program: str, *, several: bool) -> dict[str, Any]:
+    """The sections that say what kind of program it is."""
+    if not program:
+        return {}
+    if program in ("mpi", "openmp"):
+        kind = "mpi" if program == "mpi" else "hpc"
+        return {"application": {"app_type": kind}, "optimisation": {"app_type": "hpc", "hpc": {program: {}}}}
+    training = {"config": {"distributed_training": several}, program: {}}
+    return {"application": {"app_type": "python"}, "optimisation": {"app_type": "ai_training", "ai_training": training}}

@@ -1,0 +1,42 @@
+"""A service as tests of it use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from modak.api import create_app
+from modak.auth import SCOPES
+from modak.settings import Settings
+from modak.store.audit import Actor
+
+OUTSIDE = ("203.0.113.5", 50_000)
+
+
+class Site:
+    """A service on a database of its own, with a key for each scope."""
+
+    def __init__(self, database: Path, **settings: Any) -> None:
+        self.app = create_app(Settings(database_url=f"sqlite:///{database}", **settings))
+        self.web = TestClient(self.app, raise_server_exceptions=False)
+        made = {scope: self.app.state.keys.create(scope, [scope], None, Actor("test")) for scope in SCOPES}
+        self.keys = {scope: token for scope, (token, _) in made.items()}
+        self.ids = {scope: key.id for scope, (_, key) in made.items()}
+
+    def __enter__(self) -> Site:
+        self.web.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.web.__exit__()
+
+    def call(self, method: str, path: str, token: str | None = None, **more: Any) -> Any:
+        """A request, with a token where one is given."""
+        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        return self.web.request(method, path, headers=headers | more.pop("headers", {}), **more)
+
+    def from_outside(self, client: tuple[str, int] = OUTSIDE) -> TestClient:
+        """A client at another address than this machine's."""
+        return TestClient(self.app, raise_server_exceptions=False, client=client)

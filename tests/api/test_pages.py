@@ -1,0 +1,185 @@
+"""Pages for a browser: they show what the other addresses answer, escape it, and load nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from modak.api import create_app
+from modak.api.pages import FORM
+from modak.ingest.reading import table
+from modak.ingest.sources import from_bytes
+from modak.ingest.table import Options
+from modak.settings import Settings
+from modak.store.audit import Actor
+from tests.web.test_form import FILLED
+
+PAGES = ["/ui/", "/ui/models", "/ui/models?application=3dgan", "/ui/results", *(f"/ui/{kind}" for kind in ("systems", "images", "rules"))]
+HOSTILE = "<script>alert(1)</script>&\"'"
+
+
+class Links(HTMLParser):
+    """What a page refers to, and its elements."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.elements: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_html_that_may_run_nothing(web: TestClient, path: str) -> None:
+    """Without scripts, and forbidden to have any."""
+    answer = web.get(path)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "script-src" not in answer.headers["content-security-policy"]
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; ")
+    assert "script" not in Links(answer.text).elements
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_everything_that_a_page_refers_to_is_there(web: TestClient, path: str) -> None:
+    """By relative addresses, which hold behind a proxy's prefix, too."""
+    links = set(Links(web.get(path).text).links)
+    assert [link for link in links if link.startswith("/") or ":" in link.partition("?")[0]] == []
+    for link in links - {"plans"}:  # the form's own address takes forms alone
+        assert web.get("/ui/" + link).status_code == 200, link
+
+
+def test_the_first_page_is_found_without_its_address(web: TestClient) -> None:
+    """``http://HOST/`` is what people type."""
+    assert web.get("/").url.path == "/ui/"
+
+
+def test_a_filled_form_is_answered_with_the_plan(web: TestClient) -> None:
+    """The page has the script that programs get, and stays where it says."""
+    answer = web.post("/ui/plans", data=FILLED)
+    assert answer.status_code == 200
+    plan = re.findall(r'href="(plans/[0-9a-f]{20})"', answer.text)[0]
+    script = web.get(f"/{plan}/script").text
+    assert "#SBATCH --account=pr12ab" in script
+    for page in (answer.text, web.get(f"/ui/{plan}").text):
+        assert script in unescape(page)
+
+
+def test_a_pasted_request_is_answered_alike(web: TestClient) -> None:
+    """Of a plan's page, too, where it can be changed."""
+    text = '{"job": {"application": {"executable": "./a"}, "job_options": {"job_name": "mine"}}}'
+    answer = web.post("/ui/plans", data={"document": text})
+    assert answer.status_code == 200
+    assert '"job_name": "mine"' in unescape(answer.text)
+
+
+def test_a_request_with_sections_as_text_has_a_page(web: TestClient) -> None:
+    """Some programs send an object as the text of it; the page names the application and the system all the same."""
+    work = json.dumps({"workload": json.dumps({"application": "3dgan"})})
+    job = {"application": {"executable": "./a"}, "optimisation": work, "target": json.dumps({"name": "supermuc-ng"})}
+    answer = web.post("/ui/plans", data={"document": json.dumps({"job": job})})
+    assert (answer.status_code, '<h1>3dgan <span class="quiet">on supermuc-ng</span></h1>' in answer.text) == (200, True)
+
+
+def test_the_address_of_a_sent_form_leads_to_an_empty_one(web: TestClient) -> None:
+    """Browsers show it after a form was sent, and ask for it when it is entered again."""
+    assert web.get("/ui/plans").url.path == "/ui/"
+
+
+def test_a_wrong_form_comes_back_with_what_is_wrong(web: TestClient) -> None:
+    """By the names that the form has, with what was filled in."""
+    answer = web.post("/ui/plans", data={**FILLED, "account": "a b", "nodes": "0", "command": "./mine; rm"})
+    assert answer.status_code == 422
+    for label in ("Account", "Exactly this many nodes", "Command"):
+        assert f"<strong>{label}</strong>" in answer.text
+    assert 'value="./mine; rm"' in answer.text
+
+
+def test_what_cannot_be_done_is_said_on_the_form(web: TestClient) -> None:
+    """With the status that programs get."""
+    answer = web.post("/ui/plans", data={**FILLED, "deadline": "00:01:00", "max_nodes": "4"})
+    assert (answer.status_code, '<ul class="faults"' in answer.text) == (409, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"command=%ff", FORM, 400),
+        ("command=\u00e9".encode(), FORM, 400),
+        (b"&".join(b"a%d=1" % k for k in range(51)), FORM, 400),
+        (b"command=%00", FORM, 400),
+        (b"document=%7B", FORM, 400),
+        (b"{}", "application/json", 415),
+        (b"command=" + b"a" * 2_000_000, FORM, 413),
+    ],
+)
+def test_a_broken_form_is_refused(web: TestClient, body: bytes, kind: str, status: int) -> None:
+    """On a page."""
+    answer = web.post("/ui/plans", content=body, headers={"Content-Type": kind})
+    assert answer.status_code == status
+
+
+def test_another_sites_page_sends_no_form(web: TestClient) -> None:
+    """Browsers say where a form comes from."""
+    answer = web.post("/ui/plans", data=FILLED, headers={"Sec-Fetch-Site": "cross-site"})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/ui/results?application=", "/ui/models?application=", "/ui/plans/"])
+def test_what_an_address_says_is_escaped(web: TestClient, path: str) -> None:
+    """Also where nothing has that name."""
+    answer = web.get(path + HOSTILE.replace("&", "%26").replace("/", "%2F"))
+    assert "<script>" not in answer.text
+
+
+def test_what_was_stored_is_escaped(own_database: Path) -> None:
+    """Names of results may be any text."""
+    app = create_app(Settings(database_url=f"sqlite:///{own_database}"))
+    with TestClient(app) as client:
+        rows = [{"application": HOSTILE, "nodes": nodes, "metric": "wall_time", "value": 8 / nodes, "unit": "s"} for nodes in (1, 2, 4)]
+        app.state.service().store.load([table(from_bytes(json.dumps(rows).encode(), "rows.json"), Options())], Actor("test"))
+        for path in ("/ui/", "/ui/results", "/ui/models", "/ui/models?application=%3Cscript%3Ealert(1)%3C%2Fscript%3E%26%22'"):
+            answer = client.get(path)
+            assert (answer.status_code, "<script>" in answer.text) == (200, False)
+            assert "&lt;script&gt;" in answer.text
+
+
+def test_a_picture_of_curves_is_drawn(web: TestClient) -> None:
+    """As `modak models plot` draws it; a picture may have styles and nothing else."""
+    answer = web.get("/ui/models.svg?application=3dgan&metric=epoch_time&over=nodes")
+    assert answer.headers["content-type"] == "image/svg+xml"
+    assert answer.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"
+    assert answer.text.count("supermuc-ng") >= 4
+
+
+@pytest.mark.parametrize("path", ["/ui/plans/none", "/ui/results?cursor=wrong"])
+def test_what_is_wrong_is_said_on_a_page(web: TestClient, path: str) -> None:
+    """With the status that programs get."""
+    answer = web.get(path)
+    assert answer.status_code in (404, 422)
+    assert '<ul class="faults">' in answer.text
+
+
+def test_pages_need_the_scopes_of_what_they_show(packaged_database: Path) -> None:
+    """Where nobody is anonymous, a browser needs a proxy that knows who it is."""
+    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}", anonymous=False))
+    with TestClient(app) as client:
+        assert [client.get(path).status_code for path in ("/", *PAGES)] == [401] * (len(PAGES) + 1)
+        assert client.post("/ui/plans", data=FILLED).status_code == 401
+
+
+def test_a_database_out_of_reach_says_nothing_about_itself(tmp_path: Path) -> None:
+    """Also on a page."""
+    app = create_app(Settings(database_url=f"sqlite:///{tmp_path}/secret-folder/modak.db"))
+    (tmp_path / "secret-folder").write_text("no folder")
+    with TestClient(app) as client:
+        answer = client.get("/ui/results")
+    assert (answer.status_code, "secret-folder" in answer.text) == (503, False)

@@ -1,0 +1,46 @@
+"""The form of a new job makes the document that a person would have written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from modak.normalise import normalise
+from modak.web import form
+
+FILLED = {
+    **{"command": "python3 train.py --epochs 20", "program": "tensorflow", "distributed": "yes", "application": "3dgan"},
+    **{"dataset": "clic-calorimeter", "epochs": "20", "system": "supermuc-ng", "account": "pr12ab", "partition": "", "image": " "},
+    **{"minimise": "node_hours", "deadline": "01:00:00", "confidence": "0.9", "max_nodes": "64", "nodes": "", "gpus": ""},
+}
+
+
+def test_fields_become_the_request_that_they_mean() -> None:
+    """Empty ones are left out; numbers are numbers."""
+    assert form.document(FILLED) == {
+        "job": {
+            "application": {"app_type": "python", "executable": "python3 train.py --epochs 20", "app_tag": "3dgan"},
+            "job_options": {"account": "pr12ab"},
+            "target": {"name": "supermuc-ng"},
+            "optimisation": {
+                "app_type": "ai_training",
+                "ai_training": {"config": {"distributed_training": True}, "tensorflow": {}},
+                "workload": {"dataset": "clic-calorimeter", "epochs": 20},
+                "objective": {"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.9, "max_nodes": 64},
+            },
+        }
+    }
+
+
+@pytest.mark.parametrize("program", [key for key, _ in form.programs()])
+def test_every_kind_of_program_is_read_without_a_warning(program: str) -> None:
+    """With a value in each other field, too."""
+    values = {**FILLED, "program": program, "partition": "thin", "nodes": "4", "gpus": "0", "image": "docker://a/b:1"}
+    assert normalise(form.document(values), strict=True).warnings == ()
+
+
+@pytest.mark.parametrize(("text", "read"), [("8", 8), ("0.5", 0.5), ("-1", "-1"), ("1e3", "1e3"), ("many", "many"), ("٣", "٣")])
+def test_what_is_no_number_is_left_for_the_reader_of_requests(text: str, read: Any) -> None:
+    """It says what is allowed, and names the field."""
+    assert form.document({"max_nodes": text}) == {"job": {"optimisation": {"objective": {"max_nodes": read}}}}
