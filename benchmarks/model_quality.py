@@ -144,7 +144,7 @@ class Judged:
         widths = {kind: self._width(kind, without) for kind in self.kinds}
         rows, miss, weight, names = self.kinds["outside"]
         seen = (names != without) & (rows[:, intervals.FEATURES.index("no error known")] == 0)
-        shape = intervals.fit_shape(np.abs(miss[seen]) / np.exp(rows[seen] @ np.array(widths["outside"])), weight[seen])
+        shape = intervals.fit_shape(np.abs(miss[seen]) / intervals.beyond_sizes(rows[seen], widths["outside"]), weight[seen])
         return Calibration(shape=shape, **widths)
 
     def _width(self, kind: str, without: str | None) -> tuple[float, ...]:

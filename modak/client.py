@@ -1,4 +1,4 @@
-"""The use cases over HTTP or in this process, behind one interface: the command line need not know which.
+"""The use cases over HTTP, by the methods that they have in this process: the command line need not know which it has.
 
 :class:`Remote` uses the standard library's HTTP client: it costs a tenth of what the larger ones cost to import.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
-from modak.errors import Fault, Infeasible, ModakError, Unavailable
+from modak.errors import DataError, Fault, Infeasible, ModakError, Unavailable
 from modak.progress import Progress, silent
 from modak.results.filters import check
 from modak.settings import Settings
@@ -194,7 +194,7 @@ class Remote:
                 content = response.read(LONGEST_ANSWER)
             finally:
                 connection.close()
-        except (OSError, http.client.HTTPException, ValueError) as error:  # the last: a host or proxy that is none
+        except (OSError, http.client.HTTPException, ValueError) as error:  # the last: a host name that is none
             via = f" through the proxy {proxy.netloc.rpartition('@')[2]}" if proxy else ""
             raise Unavailable(
                 f"no answer from {self.address}{via}: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}"
@@ -224,24 +224,39 @@ def _label(name: str) -> str:
 
 def _connect(parts: SplitResult, proxy: SplitResult | None, timeout: float) -> http.client.HTTPConnection:
     if parts.scheme != "https":
-        return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
-    first = proxy or parts
-    connection = http.client.HTTPSConnection(first.hostname or "", first.port, timeout=timeout, context=ssl.create_default_context())
+        return http.client.HTTPConnection(*_end(parts), timeout=timeout)
+    connection = http.client.HTTPSConnection(*_end(proxy or parts), timeout=timeout, context=ssl.create_default_context())
     if proxy:
         user = f"{unquote(proxy.username or '')}:{unquote(proxy.password or '')}".encode()
         headers = {"Proxy-Authorization": f"Basic {b64encode(user).decode()}"} if proxy.username else None
-        connection.set_tunnel(parts.hostname or "", parts.port, headers)
+        connection.set_tunnel(*_end(parts), headers)
     return connection
 
 
+def _end(parts: SplitResult) -> tuple[str, int]:
+    """Host and port. The port is always given: otherwise the library takes the end of an IPv6 address for one."""
+    return parts.hostname or "", parts.port or (http.client.HTTPS_PORT if parts.scheme == "https" else http.client.HTTP_PORT)
+
+
 def _proxy(parts: SplitResult) -> SplitResult | None:
-    """The proxy for an address by ``HTTPS_PROXY`` and ``NO_PROXY``; none for this machine, which proxies cannot reach."""
+    """The proxy for an address by ``HTTPS_PROXY`` and ``NO_PROXY``; none for this machine, which proxies cannot reach.
+
+    Raises :class:`~modak.errors.DataError`, without the value, which may hold a password.
+    """
     if parts.scheme != "https" or parts.hostname in ("localhost", "127.0.0.1", "::1"):
         return None
     from urllib.request import getproxies, proxy_bypass
 
     named = getproxies().get("https")
-    return urlsplit(named if "://" in named else f"http://{named}") if named and not proxy_bypass(parts.netloc) else None
+    if not named or proxy_bypass(parts.netloc):
+        return None
+    try:
+        proxy = urlsplit(named if "://" in named else f"http://{named}")
+        if proxy.scheme == "http" and proxy.hostname and proxy.port != 0:
+            return proxy
+    except ValueError:
+        pass
+    raise DataError("a proxy that is asked by HTTP, such as http://proxy.example.org:3128", field="HTTPS_PROXY")
 
 
 def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:

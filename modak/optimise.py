@@ -34,7 +34,8 @@ from modak.jobs.assembly import Job, choose_launcher, configured, job_of
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
-from modak.perfmodel.matching import SPREAD, doubted_of
+from modak.perfmodel import Curve
+from modak.perfmodel.matching import SPREAD, closed, doubted_of
 from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
@@ -300,8 +301,17 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
     image, version = (software.reference, software.framework_version) if software else (None, None)
     chosen = (request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike)
     unmeasured = decision.doubted and prediction.basis != "measured"
-    here = doubted_of(decision.doubted, question(request, decision.target, decision.shape), decision.nodes) if unmeasured else 0
+    here = _doubted_here(request, decision, found.curve) if unmeasured else 0
     return Chosen(*chosen, image, version, needs_amount, decision.measured_on, sum(one.count for one in decision.doubted), here)
+
+
+def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> int:
+    """How many doubted results are of the chosen configuration: of the metric of the curve that predicts it, and without the switches that
+    neither request nor curve names."""
+    asked = question(request, decision.target, decision.shape)
+    if curve:
+        asked = closed([curve], replace(asked, metric=curve.series.metric))
+    return doubted_of(decision.doubted, asked, decision.nodes)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:

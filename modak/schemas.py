@@ -149,7 +149,8 @@ def _nullable(part: Schema) -> Schema:
 
 def _or_null(field: Schema) -> Schema:
     kept: Schema = {name: field[name] for name in ("title", "description") if name in field}
-    if field.get("default") not in (None, []) and not isinstance(field["default"], dict):  # generators take fields with one as always there
+    # generators of clients take a field that has a default as one that is always there
+    if field.get("default") not in (None, []) and not isinstance(field["default"], dict):
         kept["default"] = field["default"]
     value = {name: inner for name, inner in field.items() if name not in ("title", "description", "default")}
     ways = value["anyOf"] if value.keys() == {"anyOf"} else [value]

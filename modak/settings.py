@@ -55,7 +55,7 @@ def _token(secret: SecretStr) -> SecretStr:
 
 
 def _networks(text: str) -> str:
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in listed(text):
         try:
             ip_network(part)
         except ValueError:
@@ -69,9 +69,16 @@ def listed(text: str) -> list[str]:
 
 
 def _origins(text: str) -> str:
-    if not all(re.fullmatch(r"https?://[a-z0-9.:\[\]-]+", part) for part in listed(text)):
-        raise ValueError("web sites without a path, in small letters, separated by commas, such as https://ide.example.org")
+    for part in listed(text):
+        if not _ORIGIN.fullmatch(part) or not _has_port(urlsplit(part)):
+            raise ValueError(
+                "web sites as browsers name them, without a path or the default port, in small letters, separated by commas, such as "
+                "https://ide.example.org"
+            )
     return text
+
+
+_ORIGIN = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(:[0-9]+)?")
 
 
 Address = Annotated[str, AfterValidator(_address)]

@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from modak.client import Remote, _rows
-from modak.errors import Infeasible, ModakError, RequestError, Unavailable
+from modak.client import Remote, _connect, _rows
+from modak.errors import DataError, Infeasible, ModakError, RequestError, Unavailable
 from modak.service import Service, open_service
 from modak.settings import Settings
 
@@ -192,3 +193,18 @@ def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPat
         Remote("https://excepted.invalid").listing("systems")
     server.server_close()
     assert asked == [("modak.invalid:443", "Basic YWRhOnBAc3M=")]
+
+
+@pytest.mark.parametrize("proxy", ["http://ada:p/ss@proxy.invalid:3128", "http://[::1", "http://:3128", "socks5://proxy.invalid:1080"])
+def test_a_proxy_that_is_none_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    """Before anything is sent; also one that speaks another protocol."""
+    monkeypatch.setenv("https_proxy", proxy)
+    with pytest.raises(DataError, match=r"^HTTPS_PROXY: a proxy that is asked by HTTP, such as http://proxy\.example\.org:3128$"):
+        Remote("https://modak.invalid").listing("systems")
+
+
+@pytest.mark.parametrize(("address", "port"), [("http://[fd00::1]", 80), ("https://[fd00::1]", 443), ("https://[fd00::1]:8443", 8443)])
+def test_an_ipv6_address_needs_no_port(address: str, port: int) -> None:
+    """Its last group is none."""
+    connection = _connect(urlsplit(address), None, 1)
+    assert (connection.host, connection.port) == ("fd00::1", port)

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from modak.choosing.decision import pareto_front
 from modak.choosing.nodes import node_power
+from modak.choosing.objective import pareto
 from modak.dsl import Request
 from modak.errors import Conflict, Infeasible, RequestError, UnknownName
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
-from modak.optimise import Answer, optimise, recommend
+from modak.optimise import Answer, decide, optimise, recommend
 from modak.perfmodel import Question, fit, predict
 from modak.perfmodel.intervals import stretch
 from modak.prepared import prepared
@@ -432,6 +434,21 @@ def test_a_wall_time_that_stops_the_run_is_warned_of(limit: str, chain: dict[str
         re.search("00:10:00 requested, but the run takes 00:49:.* to .* interpolated.: the scheduler will stop it$", one) is not None
         for one in said
     ] == [True] * stops
+
+
+def test_allowed_ranks_that_all_share_cores_are_as_few_as_possible(known: Known) -> None:
+    """On 20 cores 40 ranks wait for each other less than 80."""
+    counts = {"application__allowed_ranks": [40, 80], "job_options__node_count": 1}
+    request = example("code-aster-mpi", optimisation__workload__memory_per_rank_gb=None, **counts)
+    assert answer(request, known).plan.configuration.ranks_per_node == 40
+
+
+def test_both_ends_of_the_pareto_front_are_shown(known: Known) -> None:
+    """The fastest and the cheapest configuration, if there are too many to show all."""
+    decision = decide(example("3dgan-supermuc-ng", optimisation__objective={}), known("3dgan"))
+    front = pareto(decision.scored, decision.ranking.order)
+    shown = pareto_front(decision, 3)
+    assert (len(shown), shown[0], shown[-1]) == (3, front[0], front[-1])
 
 
 def test_only_allowed_numbers_of_ranks_are_chosen(known: Known) -> None:

@@ -63,6 +63,7 @@ def test_a_wrong_value_names_its_variable_and_is_not_echoed() -> None:
         ("TOKEN", "s3cret\nX-Header: 1"),
         ("TOKEN", "s3cret€"),
         ("BROWSER_ORIGINS", "https://ide.example.org, *"),
+        ("BROWSER_ORIGINS", "https://ide.example.org:443"),
     ],
 )
 def test_what_no_connection_can_be_made_with_is_refused(name: str, value: str) -> None:

@@ -14,6 +14,7 @@ from fastapi import Depends, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.middleware.errors import ServerErrorMiddleware
 
 import modak
 from modak import schemas
@@ -66,6 +67,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     app.add_middleware(Direct, routes=app.routes)
     app.add_middleware(Head)
     guard(app)
+    app.add_middleware(ServerErrorMiddleware, handler=app.exception_handlers[Exception])  # FastAPI's own is outside of the next ones
     if settings.browser_origins:
         app.add_middleware(CORSMiddleware, allow_origins=listed(settings.browser_origins), **BROWSERS)
     add_observation(app)

@@ -97,7 +97,7 @@ class Gate:
         except ModakError as error:
             refused = answer_to(error, scope)
         if refused:
-            scope["route"] = next(iter(routes_at(scope)), None)  # for the log and the figures: the router does not see this request
+            scope["route"] = next(routes_at(scope), None)  # for the log and the figures: the router does not see this request
         await (refused or self._app)(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:
@@ -130,7 +130,7 @@ class Gate:
 
     def _shows_nothing(self, scope: Scope, who: Principal) -> bool:
         """Whether the address is unknown and the caller may read: then the router answers 404."""
-        return (who.may("read") or self._anonymous.may("read")) and not routes_at(scope)
+        return (who.may("read") or self._anonymous.may("read")) and next(routes_at(scope), None) is None
 
     async def _principal(self, token: str, path: str) -> Principal | None:
         """The principal of a token; ``None`` for other schemes than Bearer, which may be meant for a proxy."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import Annotated, Any, Final
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Query, Request
@@ -22,6 +22,9 @@ from modak.service import Service
 from modak.text import choices, listings
 from modak.text.documents import strict_json
 from modak.web import form
+
+if TYPE_CHECKING:
+    from modak.perfmodel.lines import Line
 
 Shown = tuple[str, dict[str, Any]]
 """The name of a template and its values; ``status`` among them is that of the answer."""
@@ -42,7 +45,7 @@ _DRAWING: Final = threading.Lock()
 
 def add_routes(app: FastAPI) -> None:
     """Add the pages to ``app``; programs do not need them, so the OpenAPI document leaves them out."""
-    pages: tuple[tuple[str, Callable[..., Shown], str], ...] = (
+    pages: tuple[tuple[str, Callable[..., Shown | Response], str], ...] = (
         ("/ui/", ask, ""),
         ("/ui/models", models, ""),
         ("/ui/results", results, ""),
@@ -50,8 +53,8 @@ def add_routes(app: FastAPI) -> None:
         *((f"/ui/{kind}", _listing(kind), "") for kind in ("systems", "images", "rules")),
     )
     for path, make, base in pages:
-        app.add_api_route(path, _page(make, base), methods=["GET"], include_in_schema=False)
-    app.add_api_route("/ui/plans", _page(optimise, ""), methods=["POST"], include_in_schema=False)
+        app.add_api_route(path, _page(make, base), methods=["GET"], include_in_schema=False, response_model=None)
+    app.add_api_route("/ui/plans", _page(optimise, ""), methods=["POST"], include_in_schema=False, response_model=None)
     app.add_api_route("/ui/models.svg", picture, methods=["GET"], include_in_schema=False)
     for name, kind in (("style.css", "text/css"), ("icon.svg", "image/svg+xml")):
         app.add_api_route(f"/ui/{name}", _static(name, kind), methods=["GET"], include_in_schema=False)
@@ -64,17 +67,18 @@ def ask(request: Request) -> Shown:
     return "ask", _asked(service_of(request), {})
 
 
-def optimise(request: Request, body: Body) -> Shown:
-    """The plan for the form, or the form again with what is wrong."""
+def optimise(request: Request, body: Body) -> Shown | Response:
+    """The way to the plan's page, which can be loaded again and passed on; or the form again with what is wrong."""
     if request.headers.get("sec-fetch-site") == "cross-site":
         raise Forbidden("a form of another site's page")
     service, values = service_of(request), _fields(body)
     try:
         sent = strict_json(values.get("document") or json.dumps(form.document(values)))
-        return "plan", _plan(service.optimise(sent), sent)
+        made = job_of(service.optimise(sent))[1]["plan"]
     except ModakError as error:
         faults = [(_label(fault.field), fault.message) for fault in told(error, request.scope)]
         return "ask", {**_asked(service, values), "faults": faults, "status": error.status}
+    return RedirectResponse(f"plans/{made['id']}", 303)
 
 
 def plan(request: Request, id: Wanted) -> Shown:
@@ -95,6 +99,7 @@ def results(request: Request, cursor: Cursor = "") -> Shown:
 
 def models(request: Request, application: Application = "") -> Shown:
     """The applications; or the curves of one of them, with a picture for each metric and kind of size."""
+    from modak import plotting
     from modak.perfmodel.lines import in_pictures, title
     from modak.service import records
 
@@ -103,7 +108,9 @@ def models(request: Request, application: Application = "") -> Shown:
     for (metric, scale), curves in in_pictures(service.curves(application).values() if application else ()).items():
         query = {"application": application, "metric": metric, "over": scale}
         table = listings.as_text(*listings.table("models", [records.model(curve) for curve in curves]))
-        pictures.append({"title": f"{metric.replace('_', ' ')} over {scale}, {title(curves)}", "query": query, "table": table})
+        named = f"{metric.replace('_', ' ')} over {scale}, {title(curves)}"
+        note = f"{len(curves)} curves; the {plotting.MOST} with the most sizes are drawn" if len(curves) > plotting.MOST else ""
+        pictures.append({"title": named, "query": query, "note": note, "table": table})
     return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures}
 
 
@@ -116,22 +123,31 @@ def picture(request: Request, application: Application, metric: Application, ove
     curves = in_pictures(known).get((metric, over), [])[: plotting.MOST]
     if not curves:
         raise NotFound("no curves of that metric over that kind of size", field="metric")
+    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}  # matplotlib styles within the drawing
+    return Response(_drawn(lines(curves, known), title(curves)), 200, HEADERS | policy, "image/svg+xml")
+
+
+@lru_cache(maxsize=64)
+def _drawn(shown: tuple[Line, ...], title: str) -> bytes:
+    """A picture; drawing it takes a third of a second."""
+    from modak.plotting import picture
+
     with _DRAWING:
-        drawn = plotting.picture(lines(curves, known), "svg", title(curves))
-    return Response(
-        drawn, headers={**HEADERS, "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}, media_type="image/svg+xml"
-    )
+        return picture(shown, "svg", title)
 
 
-def _page(make: Callable[..., Shown], base: str) -> Callable[..., Response]:
+def _page(make: Callable[..., Shown | Response], base: str) -> Callable[..., Response]:
     """The endpoint that answers with the page that ``make`` chooses, or with one that says what is wrong."""
 
     @wraps(make)
     def endpoint(request: Request, **asked: Any) -> Response:
         try:
-            template, values = make(request, **asked)
+            made = make(request, **asked)
         except ModakError as error:
-            template, values = "error", {"title": error.title, "faults": told(error, request.scope), "status": error.status}
+            made = "error", {"title": error.title, "faults": told(error, request.scope), "status": error.status}
+        if isinstance(made, Response):
+            return made
+        template, values = made
         status = values.pop("status", 200)
         return Response(web.page(template, base, **values), status, HEADERS, "text/html")
 

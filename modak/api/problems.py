@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -109,9 +109,9 @@ def _methods(request: Request) -> list[str]:
     return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
-def routes_at(scope: Scope) -> list[Any]:
+def routes_at(scope: Scope) -> Iterator[Any]:
     """The routes with the address of a request, whatever its method."""
-    return [route for route in scope["app"].routes if route.matches(scope)[0] is not Match.NONE]
+    return (route for route in scope["app"].routes if route.matches(scope)[0] is not Match.NONE)
 
 
 def _unexpected(_: Request, __: Exception) -> Response:

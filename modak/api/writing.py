@@ -68,9 +68,9 @@ TABLES: Final = {
     }
 }
 JUDGED: Final = {
-    "suspicious": list_of(TEXT, "the first of the other results that look wrong since, and why; of unmarked ones, also they"),
+    "suspicious": list_of(TEXT, "the first of the other results that look wrong now, and why; of unmarked ones, also they"),
     "suspicious_count": whole("how many those are"),
-    "freed": list_of({"type": "integer"}, "`id` of the first of the other results that look wrong no more"),
+    "freed": list_of({"type": "integer"}, "`id` of the first of the other results that no longer look wrong"),
     "freed_count": whole("how many those are"),
 }
 WHY: Final = text("the reason, as the results show it", minLength=1, maxLength=LONGEST_REASON)

@@ -50,7 +50,7 @@ class Candidates:
     distributed: bool = True
     """Whether the run has several processes."""
     most_nodes: int | None = None
-    """The most nodes that the request leaves open, if it had no ``max_nodes``; ``None``: unknown."""
+    """The most nodes that the request would allow without its ``max_nodes``; ``None``: unknown."""
 
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
@@ -98,7 +98,8 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
 def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
     """The configurations with each of the total numbers of ranks that the program runs with, as many on each node.
 
-    If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible.
+    If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible; if all share cores, the
+    fewest ranks.
     """
     grids: dict[Shape, list[int]] = {}
     first = None
@@ -116,7 +117,8 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
         message = f"no layout on {target.title} has {allowed} ranks, as many on each node"
         raise Infeasible(message, field="application.allowed_ranks")
     cores = target.node.usable_cores if target.node else math.inf
-    fitting = [shape for shape in grids if shape.ranks_per_node * shape.threads_per_rank <= cores] or list(grids)
+    fewest = min(grids, key=lambda shape: shape.ranks_per_node)
+    fitting = [shape for shape in grids if shape.ranks_per_node * shape.threads_per_rank <= cores] or [fewest]
     fullest = max(shape.ranks_per_node for shape in fitting)
     measured = [shape for shape in grids if shape.origin not in ("request", "topology")]
     shapes = tuple(measured or (shape for shape in fitting if shape.ranks_per_node == fullest))
@@ -169,7 +171,8 @@ def _check_limits(counts: StatedCounts, request: Request, target: Target) -> Non
     usable = memory.usable_gb(target)
     asked = request.job_options.memory_limit
     if usable and asked and asked > round(usable * 1e9):
-        message = f"{asked / 1e9:g} GB per node requested, but only {usable:g} GB are usable on nodes of {target.title}"
+        requested, there = memory.gigabytes(asked / 1e9), memory.gigabytes(usable)
+        message = f"{requested} per node requested, but only {there} are usable on nodes of {target.title}"
         raise Infeasible(message, field="job_options.memory_limit")
 
 

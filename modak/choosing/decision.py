@@ -114,8 +114,8 @@ def best_of_other_shapes(decision: Decision) -> tuple[int, ...]:
 
 
 def pareto_front(decision: Decision, most: int) -> tuple[int, ...]:
-    """At most ``most`` points of the Pareto front of time and node-hours, evenly spread, fastest first."""
+    """At most ``most`` (two or more) points of the Pareto front of time and node-hours, evenly spread with both ends, fastest first."""
     if not decision.evidence.known:
         return ()
     front = pareto(decision.scored, decision.ranking.order)
-    return front[:: max(1, -(-len(front) // most))]
+    return front if len(front) <= most else tuple(front[round(i * (len(front) - 1) / (most - 1))] for i in range(most))

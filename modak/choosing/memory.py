@@ -20,6 +20,15 @@ def usable_gb(target: Target) -> float | None:
     return (target.node.usable_memory_gb or target.node.memory_gb) if target.node else None
 
 
+def gigabytes(amount: float) -> str:
+    """An amount in GB with the digits of its bytes: of two amounts that are compared, a reader sees which is larger."""
+    return f"{amount:.12g} GB"
+
+
+def _bytes(amount_gb: float) -> int:
+    return round(amount_gb * 1e9)
+
+
 def _asked_per_core(request: Request, target: Target, shape: Shape) -> int:
     """Bytes for all cores of a node's ranks by ``minimum_memory_per_processor``; 0 beside ``memory_limit``, which takes precedence."""
     options, node = request.job_options, target.node
@@ -33,17 +42,17 @@ def obstacle(request: Request, target: Target, shape: Shape) -> Fault | None:
     """Why a shape does not fit the memory of nodes or GPUs, with the field that asks for too much; ``None``: it fits, or too little is
     known."""
     need, usable = needed_gb(request, shape.ranks_per_node), usable_gb(target)
-    if usable is not None and need > usable:
+    if usable is not None and _bytes(need) > _bytes(usable):
         ranks = f"{counted(shape.ranks_per_node, 'rank')} per node"
         aside = request.optimisation.workload.memory_aside_gb
-        beside = f" and {aside:g} GB besides" if aside else ""
-        why = f"{need:g} GB per node are needed ({ranks}{beside}), but nodes of {target.title} have {usable:g} GB usable"
+        beside = f" and {gigabytes(aside)} besides" if aside else ""
+        why = f"{gigabytes(need)} per node are needed ({ranks}{beside}), but nodes of {target.title} have {gigabytes(usable)} usable"
         return Fault("optimisation.workload", why)
-    if usable is not None and (asked := _asked_per_core(request, target, shape)) > round(usable * 1e9):
-        why = f"{asked / 1e9:g} GB for the cores of a node are requested, but nodes of {target.title} have {usable:g} GB usable"
+    if usable is not None and (asked := _asked_per_core(request, target, shape)) > _bytes(usable):
+        why = f"{gigabytes(asked / 1e9)} for the cores of a node are requested, but nodes of {target.title} have {gigabytes(usable)} usable"
         return Fault("job_options.minimum_memory_per_processor", why)
     per_gpu, gpu = request.optimisation.workload.memory_per_gpu_gb, target.accelerator
     if shape.gpus_per_node and per_gpu and gpu and gpu.memory_gb and per_gpu > gpu.memory_gb:
-        why = f"{per_gpu:g} GB are needed per GPU, but the {gpu.model} of {target.title} has {gpu.memory_gb:g} GB"
+        why = f"{gigabytes(per_gpu)} are needed per GPU, but the {gpu.model} of {target.title} has {gigabytes(gpu.memory_gb)}"
         return Fault("optimisation.workload", why)
     return None

@@ -288,11 +288,12 @@ def _would_do(scored: Scored, objective: Objective, floor: float | None, known: 
         others = _feasible(scored, known, objective, None)
         if others.any() and (most := math.floor(100 * np.nan_to_num(scored.efficiency[others]).max()) / 100):
             yield f"an efficiency of {most:g}"
-    largest, limit = scored.nodes[-1], objective.max_nodes or math.inf
-    if largest >= limit < (scored.most_nodes or math.inf):
+    smallest, largest, limit = scored.nodes[0], scored.nodes[-1], objective.max_nodes or math.inf
+    if smallest == largest < limit:
+        if objective.deadline and largest < (scored.most_nodes or 0):
+            yield f"perhaps node_count above {largest} (not examined: no result shows how the application scales over nodes)"
+    elif limit < (scored.most_nodes or math.inf):
         yield f"perhaps max_nodes above {limit} (not examined)"
-    elif objective.deadline and largest < min(limit, scored.most_nodes or 0):
-        yield f"perhaps node_count above {largest} (not examined: no result shows how the application scales over nodes)"
 
 
 def _rounded_up(value: float) -> float:

@@ -10,6 +10,8 @@ from modak.dsl import Objective
 
 Describe = Callable[[int], str]
 """A candidate in words, by its index."""
+MANY = 10.0
+"""From this factor on, a time is said to be so many times another one; below, by how many percent it exceeds it."""
 
 
 def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
@@ -19,19 +21,21 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
         return
     reach = math.exp(float(scored.spread[best])) - 1
     if objective.deadline and scored.bound(objective.confidence)[best] <= objective.deadline:
-        slack = objective.deadline / float(scored.time[best]) - 1
-        text = f"sensitivity: {describe(best)} misses the deadline only if it is more than {slack:.0%} slower than predicted"
-        yield f"{text} (its 90% interval reaches {reach:.0%})"
+        slack = objective.deadline / float(scored.time[best])
+        slower = f"takes more than {slack:.0f} times as long as" if slack >= MANY else f"is more than {slack - 1:.0%} slower than"
+        yield f"sensitivity: {describe(best)} misses the deadline only if it {slower} predicted (its 90% interval reaches {reach:.0%})"
         yield from _fewer(scored, ranking, objective, describe)
     rival = _rival(scored, ranking)
     if rival is not None:
         wanted = scores(scored, ranking.minimise)
-        margin = wanted[rival] / wanted[best] - 1
+        margin = wanted[rival] / wanted[best]
         both = math.exp(math.hypot(float(scored.spread[best]), float(scored.below[rival]))) - 1
         least = "time" if ranking.minimise == "time" else "node-hours"
         text = f"sensitivity: the best other variant, {describe(rival)}, would be better only if the chosen one took"
-        reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin else ''}"
-        yield f"{text} {margin:.0%} more {least} relative to it than predicted ({reached})"
+        usual = f"{margin - 1:.0%} more {least} relative to it than predicted"
+        more = f"{margin:.0f} times the predicted {least} relative to it" if margin >= MANY else usual
+        reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin - 1 else ''}"
+        yield f"{text} {more} ({reached})"
 
 
 def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:

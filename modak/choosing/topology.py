@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.wishes import by_torchrun, compiler_named, is_single_threaded, mpi_asked, precision, switches
 from modak.dsl import Notice, Request
-from modak.facts import VENDORS, HostMpi, Node
+from modak.facts import VENDORS, HostMpi
 from modak.target import Target
+
+LEARNING: Final = ("ai_training", "ai_inference")
+"""Kinds of applications whose distribution gives each rank a GPU of its own."""
 
 
 def topology_shapes(
@@ -29,7 +34,7 @@ def topology_shapes(
     cores = node.usable_cores if node else 1
     gpus = _topology_gpus(request, target, counts, distributed)
     share = node.cores_with(0 if request.job_options.node_exclusive else gpus) if node else 1
-    for most, numa in _rank_counts(request, node, counts, gpus, distributed):
+    for most, numa in _rank_counts(request, target, counts, gpus, distributed):
         ranks = counts.even_ranks(most)
         threads = counts.threads_per_rank or _default_threads(request, share, ranks)
         smt = bool(node) and ranks * threads > cores
@@ -48,31 +53,33 @@ def _topology_gpus(request: Request, target: Target, counts: StatedCounts, distr
         return counts.gpus_per_node
     if node is None or not node.accelerators:
         return 0
-    training = request.optimisation.app_type in ("ai_training", "ai_inference")
+    training = request.optimisation.app_type in LEARNING
     offloads = "openacc" in request.optimisation.config.parallelisation or request.optimisation.framework == "openacc"
     if not (training or offloads or target.on_gpus or request.optimisation.opt_build.acc_type in VENDORS):
         return 0
     return node.accelerators if distributed else 1
 
 
-def _rank_counts(
-    request: Request, node: Node | None, counts: StatedCounts, gpus: int, distributed: bool
-) -> Iterable[tuple[int, int | None]]:
-    """Ranks per node, each with the number of NUMA domains that it needs (``None``: any)."""
+def _rank_counts(request: Request, target: Target, counts: StatedCounts, gpus: int, distributed: bool) -> Iterable[tuple[int, int | None]]:
+    """Ranks per node, each with the number of NUMA domains that it needs (``None``: any).
+
+    One rank for each GPU or NUMA domain is a rule of thumb; a given total of ranks may need more on each of the nodes that a job can have.
+    """
+    node, threads = target.node, counts.threads_per_rank
     if counts.ranks_per_node:
         return [(counts.ranks_per_node, None)]
     if not distributed:
         return [(1, None)]
-    if gpus:
+    if gpus and (node is None or request.optimisation.app_type in LEARNING):
         return [(gpus, None)]
     if node is None:
         return [(counts.ranks or 1, None)]
-    domains = node.standard_numa_domains
-    if is_single_threaded(request) and not counts.threads_per_rank:
-        return [(node.usable_cores, None)]
-    if counts.threads_per_rank:
-        return [(max(1, node.usable_cores // counts.threads_per_rank), None)]
-    return [(domains, domains if node.numa_modes else None)]
+    most = max(1, node.usable_cores // (threads or 1))
+    if not gpus and (threads or is_single_threaded(request)):
+        return [(most, None)]
+    domains, limit = node.standard_numa_domains, target.partition.job_nodes if target.partition and target.is_recorded else None
+    needed = min(math.ceil((counts.ranks or 1) / limit), most) if limit else 1
+    return [(max(gpus, needed), None)] if gpus else [(max(domains, needed), domains if node.numa_modes else None)]
 
 
 def _default_threads(request: Request, cores: int, ranks: int) -> int:

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -13,7 +14,7 @@ import typer
 
 from modak.cli import common, show
 from modak.cli.recipes import Distribution, Gpu, Mpi, Offline, Rocm, Variant, device, planned
-from modak.errors import ModakError, RequestError, Unavailable
+from modak.errors import ModakError, RequestError
 from modak.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from modak.store.audit import Actor
 
 LOOK_S: Final = 0.5
+AGAIN: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 PATIENCE_S: Final = 300.0
-"""How long a service may be away while somebody waits for a build, which continues when it is restarted."""
+"""How long a service may give no other answer than :data:`AGAIN`, or none, while somebody waits for a build: builds outlive it."""
 Runtime = Literal["apptainer", "singularity", "charliecloud"]
 COLUMNS: Final = ("id", "state", "name", "runtime", "requested_at", "step", "message")
 
@@ -201,7 +203,7 @@ def _waited(building: _Local | Remote, told: dict[str, Any]) -> dict[str, Any]:
             try:
                 told, seen = building.state(told["id"]), time.monotonic()
             except ModakError as error:
-                if error.exit_code != Unavailable.exit_code or time.monotonic() - seen > PATIENCE_S:
+                if error.status not in AGAIN or time.monotonic() - seen > PATIENCE_S:
                     raise
     except KeyboardInterrupt:
         typer.echo(f"the build continues: 'modak images builds {told['id']}' shows it, with --cancel stops it", err=True)

@@ -156,7 +156,7 @@ def unmark(numbers: Numbers = None, file: File = None) -> None:
     """Take back 'confirm' and 'doubt': loading judges these results like all others."""
     chosen = _chosen(numbers, file)
     judged = common.client().unmark(chosen)
-    typer.echo(_told(judged["unmarked"], chosen, "are judged by loading again", "nobody had confirmed or doubted the rest"))
+    typer.echo(_told(judged["unmarked"], chosen, "are judged like all others again", "nobody had confirmed or doubted the rest"))
     _others(judged)
 
 

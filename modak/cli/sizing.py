@@ -65,7 +65,7 @@ def _count(figure: Mapping[str, Any]) -> str | None:
     """A number with its interval; an open end is more than a job there can have."""
     low, value, high = (figure.get(name) for name in ("lower", "value", "upper"))
     if value is None:
-        return None if low is None else f"more than there are ({low:g} – …)"
+        return None if low is None else f"more than a job can have ({low:g} – …)"
     return f"{value:g} ({'…' if low is None else f'{low:g}'} – {'…' if high is None else f'{high:g}'})"
 
 

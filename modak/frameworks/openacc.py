@@ -1,4 +1,4 @@
-"""OpenACC applications: directives that a compiler turns into accelerator code (callers also write ``opencc``)."""
+"""OpenACC applications: directives that a compiler turns into accelerator code."""
 
 from __future__ import annotations
 
@@ -23,5 +23,4 @@ class OpenAcc(ParallelBase):
     """An application with OpenACC directives."""
 
     name: str = "openacc"
-    aliases: tuple[str, ...] = ("opencc",)
     options: type[FrameworkOptions] = OpenAccOptions

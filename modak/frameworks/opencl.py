@@ -22,4 +22,5 @@ class OpenCl(ParallelBase):
     """An application with OpenCL kernels."""
 
     name: str = "opencl"
+    aliases: tuple[str, ...] = ("opencc",)
     options: type[FrameworkOptions] = OpenClOptions

@@ -81,20 +81,20 @@ def _folded(name: str) -> str:
     return name.strip().lower().replace(" ", "_")[:60]
 
 
-def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: bool) -> Iterator[str]:
-    """What is wrong with the names of the columns: unknown ones, each with its nearest, and required ones that are missing.
+def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: bool) -> Iterator[tuple[str, str]]:
+    """What is wrong with columns, as pairs of column and message: unknown ones, each with its nearest, and required ones that are missing.
 
     ``loading``: the columns are those of a file that is loaded, where options can rename and fill them.
     """
     strange = [name for name in columns if not is_known(name)]
     for name in strange:
         how = "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[-1] else ""
-        yield f"unknown column {quoted(name)}{_meant(name, loading=loading)}{how}"
+        yield name, f"unknown column {quoted(name)}{_meant(name, loading=loading)}{how}"
     missing = [name for name in required if name not in columns]
     if missing:
         filled = "".join(f"; '--set {name}=…' gives all rows one" for name in missing[:1] if loading and name != "value")
         one = ": a row is one measured value" if "value" in missing else ""
-        yield f"no column {', '.join(map(repr, missing))}{one}; the header (in JSON, a key of the records) must name it{filled}"
+        yield missing[0], f"no column {', '.join(map(repr, missing))}{one}; the header (in JSON, a key of the records) must name it{filled}"
 
 
 def _meant(name: str, *, loading: bool) -> str:

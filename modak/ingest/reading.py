@@ -135,7 +135,7 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
 
 
 def _check_fill(options: Options) -> None:
-    faults = [Fault("--set", message) for message in header_faults(tuple(options.fill), (), loading=False)]
+    faults = [Fault("--set", message) for _, message in header_faults(tuple(options.fill), (), loading=False)]
     for name in filter(is_known, options.fill):
         try:
             values.reader(name, datetime.now(UTC))(options.fill[name].strip())
@@ -181,7 +181,9 @@ def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
         return raw  # everything was left out
     columns = _renamed(raw, name, options)
     wanted = [column for column in (REQUIRED if loading else ASKED) if column not in options.fill]
-    faults = [Fault(f"{name}:1", message) for message in header_faults(tuple(columns), wanted, loading=loading)]
+    faults = [
+        Fault(f"{name}:{raw.named.get(column, 1)}", message) for column, message in header_faults(tuple(columns), wanted, loading=loading)
+    ]
     if faults:
         raise DataError(faults=faults)
     for column, text in options.fill.items():

@@ -67,6 +67,8 @@ class Raw:
     lines: Int64
     notes: tuple[str, ...] = ()
     """What the format left out, and why (``FILE:LINE: …``): failed runs, figures that are not numbers."""
+    named: Mapping[str, int] = field(default_factory=dict)
+    """The line of the first record that has a column; the columns of a header are all in line 1."""
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, str]], lines: Sequence[int], notes: tuple[str, ...] = ()) -> Raw:
@@ -74,11 +76,13 @@ class Raw:
 
         Raises :class:`modak.errors.DataError` for more than :data:`MOST_COLUMNS` columns.
         """
-        names = dict.fromkeys(name for record in records for name in record)
-        if len(names) > MOST_COLUMNS:
-            raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}")
-        columns = {name: Cells.of(record.get(name, "") for record in records) for name in names}
-        return cls(columns, np.array(lines, dtype=np.int64), notes)
+        named: dict[str, int] = {}
+        for record, line in zip(records, lines, strict=True):
+            named |= {name: line for name in record if name not in named}
+        if len(named) > MOST_COLUMNS:
+            raise DataError(f"{len(named)} columns; at most {MOST_COLUMNS}")
+        columns = {name: Cells.of(record.get(name, "") for record in records) for name in named}
+        return cls(columns, np.array(lines, dtype=np.int64), notes, named)
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ class Mpirun(Plain):
         return {**threads, **(_intel_environment() if flavour(job) == "intel-mpi" else {})}
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Under Slurm, its daemons on other nodes get this script's environment even if the job was submitted without one."""
-        if scheduler.name != "slurm" or job.resources.nodes == 1:
+        """Under Slurm, daemons get the script's environment even if the job was submitted without one. On one node, Open MPI has none."""
+        if scheduler.name != "slurm" or (job.resources.nodes == 1 and flavour(job) == "openmpi"):
             return ()
         return (
             comment("mpirun starts its daemons with srun, which would not find them with --export=NONE"),

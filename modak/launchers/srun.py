@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from modak.jobs.spec import JobSpec, Resources
@@ -11,7 +12,7 @@ from modak.launchers.family import OTHER_MPI, pmi
 from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
 from modak.schedulers.slurm import foreign, hint
-from modak.script.bash import Line, comment, fixed, holds, need, run
+from modak.script.bash import WIDEST, Line, comment, fixed, holds, need, run
 from modak.text.words import Word
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def own_environment(job: JobSpec, *more: str) -> tuple[Line, ...]:
     """The variables of another job, and ``more``, unset."""
     names = (*more, *foreign(job))
     why = comment("srun would take these for options; they may be those of a job or session in which this script was submitted")
-    return why, fixed(f"unset {' '.join(names)}", ("unset", *names))
+    text = fill(f"unset {' '.join(names)}", WIDEST, subsequent_indent=8 * " ").replace("\n", " \\\n")
+    return why, fixed(text, ("unset", *names))
 
 
 def step(job: JobSpec, has: Resources) -> tuple[Word, ...]:

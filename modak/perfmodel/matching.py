@@ -260,9 +260,9 @@ def _may_be(series: SeriesKey, layout: Layout, question: Question) -> bool:
     here = same_name(series.system) == same_name(question.attributes.get("system")) and series.partition not in question.elsewhere
     if not here or (question.metric or series.metric) != series.metric or metric(series.metric, series.unit).kind == "other":
         return False
-    stated = {name: value for name in question.tests if (value := getattr(series, name)) not in (None, {})}
+    stated = ((value, differs) for name, differs in question.tests.items() if (value := getattr(series, name)) not in (None, {}))
     counts = ((getattr(layout, name), getattr(question.layout, name)) for name in layouts.COUNTS)
-    return not any(question.tests[name](value) for name, value in stated.items()) and not any(_both_differ(*each) for each in counts)
+    return not any(differs(value) for value, differs in stated) and not any(_both_differ(*each) for each in counts)
 
 
 def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:

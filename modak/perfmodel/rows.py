@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from modak.perfmodel.forms import FORMS
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
-from modak.perfmodel.matching import SPREAD, Power, Question, agrees, doubted_of, most_in_a_node
+from modak.perfmodel.matching import SPREAD, Power, Question, agrees, closed, doubted_of, most_in_a_node
 from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 from modak.results.metrics import metric, to_base
@@ -91,10 +91,27 @@ def predict_rows(
     return answered
 
 
-def left_out(rows: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]], doubted: Mapping[str, Sequence[Doubted]]) -> int:
-    """How many rows have only doubted results of exactly their run. ``doubted`` are those of each application by name."""
-    unmeasured = (row for row, answer in zip(rows, answered, strict=True) if answer["basis"] != "measured" and doubted[row["application"]])
-    return sum(doubted_of(doubted[row["application"]], _question(row), _count(row.get("nodes")) or 1) > 0 for row in unmeasured)
+def left_out(
+    rows: Sequence[Mapping[str, Any]],
+    answered: Sequence[Mapping[str, Any]],
+    doubted: Mapping[str, Sequence[Doubted]],
+    curves: Mapping[str, Sequence[Curve]],
+    graph_compilers: frozenset[str] = frozenset(),
+    other_nodes: OtherNodes | None = None,
+) -> int:
+    """How many rows have only doubted results of exactly their run. ``doubted`` are those of each application by name; the others as in
+    :func:`predict_rows`."""
+    of_size: dict[tuple[str, int], list[Doubted]] = defaultdict(list)
+    for name, each in doubted.items():
+        for one in each:
+            of_size[name, one.layout.nodes or 1].append(one)
+    count = 0
+    for asked, members in _groups(rows, graph_compilers, other_nodes) if of_size else ():
+        name = rows[members[0]]["application"]
+        question = closed(curves.get(name, ()), asked)
+        sizes = (_count(rows[index].get("nodes")) or 1 for index in members if answered[index]["basis"] != "measured")
+        count += sum(doubted_of(of_size.get((name, nodes), ()), question, nodes) > 0 for nodes in sizes)
+    return count
 
 
 def _groups(

@@ -33,9 +33,11 @@ ASKING: Final = frozenset(
     f"--{name}" for name in ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gres", "gpus-per-node", "mem", "mem-per-cpu")
 )
 
-_TAKEN: Final = tuple(f"SLURM_{name}" for name in ("CPU_BIND", "GPUS", "MEM_PER_CPU", "MEM_PER_GPU", "MEM_PER_NODE", "THREADS_PER_CORE"))
-"""What ``srun`` takes for options, and sbatch passes on from a job or an interactive step in which it is called."""
-_OWN: Final = {"mem": "SLURM_MEM_PER_NODE", "mem-per-cpu": "SLURM_MEM_PER_CPU"}
+_TAKEN: Final = (
+    *("SLURM_CPU_BIND", "SLURM_CPUS_PER_GPU", "SLURM_GPU_BIND", "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK"),
+    *("SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE", "SLURM_NTASKS_PER_GPU", "SLURM_THREADS_PER_CORE"),
+)
+"""What ``srun`` takes for options, and sbatch passes on from a job or an interactive session in which it is called."""
 
 COMMANDS: Final = Commands(
     submit=("sbatch", "--parsable"),
@@ -154,10 +156,12 @@ def _memory(job: JobSpec) -> dict[str, str]:
 def foreign(job: JobSpec) -> tuple[str, ...]:
     """Variables of another job that ``srun`` would obey (it refuses two kinds of memory, and GPUs or CPUs that this job does not have).
 
-    A step without them gets what the job has. What the header itself sets stays, because programs read it.
+    A step without them gets what the job has. What the header itself sets stays: the step may need it, and programs read it. But
+    not the threads of a core, with which 22.05 fails to place ranks of several cores.
     """
-    own = {_OWN[name] for name in _memory(job)}
-    return tuple(name for name in _TAKEN if name not in own)
+    asked = {re.split("[ =]", option[0])[0].removeprefix("--") for option in Slurm().directives(job).options}
+    own = {f"SLURM_{'mem-per-node' if name == 'mem' else name}".upper().replace("-", "_") for name in asked}
+    return tuple(name for name in _TAKEN if name not in own - {"SLURM_THREADS_PER_CORE"})
 
 
 def _too_many_named(job: JobSpec) -> int:

@@ -110,10 +110,16 @@ _WRITTEN: Final = r"""    {
 }
 """
 _METRIC: Final = """
-modak_metric() {
-    local LC_ALL=C line number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
+modak_metric() { # errors to descriptor 3
+    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
     line="$(<"${MODAK_OUTPUT}")"
-    [[ ${line} =~ ${MODAK_PATTERN} ]] && [[ ${BASH_REMATCH[1]} =~ ${number} ]] || return
+    [[ ${line} =~ ${MODAK_PATTERN} ]] || return
+    value="${BASH_REMATCH[1]}"
+    if [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
+        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\\n' "${value}" >&3
+        return
+    fi
+    [[ ${value} =~ ${number} ]] || return
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
 }
 """
@@ -128,9 +134,9 @@ modak_send() { # errors to descriptor 3
             -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result" 2>&3
 }
 """
-_REPORTED: Final = r"""if ! modak_report 2>/dev/null; then
+_REPORTED: Final = r"""if ! modak_report %s2>/dev/null; then
         MODAK_SERVER='' # nothing to send
-        printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
+        printf 'modak: the result could not be written to %%s\n' "${MODAK_RESULT}" >&2
     fi"""
 _SENT: Final = r"""modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2"""
@@ -145,14 +151,12 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     ``timed``: whether the script has a timer, which may still be running.
     """
     report, reports = job.report, reported(job)
-    keeps = reports and report and report.pattern
     steps = (
         *(("modak_untimed",) if timed else ()),
-        *((_REPORTED,) if reports else ()),
+        *((_REPORTED % ("3>&2 " if pattern_of(job) else ""),) if reports else ()),
         *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
-        *(('rm -rf -- "${MODAK_NOTES:-}"',) if keeps else ()),
         *((_SENT,) if reports else ()),
-        *(('test -z "${MODAK_TEE:-}" || modak_kept',) if keeps else ()),
+        *(('test -z "${MODAK_TEE:-}" || modak_kept', 'rm -rf -- "${MODAK_NOTES:-}"') if pattern_of(job) else ()),
     )
     if not steps:
         return ()
@@ -183,6 +187,12 @@ def reported(job: JobSpec) -> bool:
     return job.report is not None and bool(PLAN.fullmatch(job.plan_id))
 
 
+def pattern_of(job: JobSpec) -> str | None:
+    """The pattern of the metric that the script looks for in the output: none without an application, whose metric it would be."""
+    has = job.report
+    return has.pattern if has and reported(job) and has.record.get("application") else None
+
+
 def task(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
     """A suffix for names, different for each task of a job array that the scheduler takes; ``-0`` if the script runs without it."""
     return ("-", Expansion(f"{scheduler.array_index}:-0")) if is_array(job, scheduler) else ()
@@ -206,7 +216,7 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> 
     """Variables and functions of the report. ``told``: whether a signal may stop the run early."""
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
-    pattern = report.pattern if named else None
+    pattern = pattern_of(job)
     before = _before(job, scheduler) if named else ()
     restarts = scheduler.restarts if job.attributes.requeue is not False else None
     lost = (_FIRST % restarts if restarts else "") + (_WHOLE if before else "")

@@ -7,7 +7,7 @@ from typing import Final
 from modak.jobs.spec import JobSpec, Signal
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, behind, command_line, into, named, quiet, run, variable, word
-from modak.script.ending import NOW, reported
+from modak.script.ending import NOW, pattern_of, reported
 from modak.script.parts import section
 from modak.script.shelltext import ours
 from modak.text import words
@@ -59,6 +59,8 @@ MODAK_TEE=$!
 modak_kept() { # waits until all output has passed, but not for processes that the run leaves behind
     local tries=0
     while kill -0 "${MODAK_TEE}" 2>/dev/null; do
+        # tee waits until somebody opens the pipe, which a run that could not start has not done
+        dd if=/dev/null of="${MODAK_NOTES}/pipe" oflag=nonblock 2>/dev/null || :
         if test "$((tries += 1))" -gt 100; then
             printf 'modak: a process that the run left behind holds its output open: it is not waited for\\n' >&2
             kill -s KILL "${MODAK_TEE}" || :
@@ -95,7 +97,7 @@ def timer(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
 def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ...]:
     """The command; with the times before and after it if the script writes a result."""
     signal = job.attributes.signal if scheduler.signals(job) or timed(job, scheduler) else None
-    kept = reported(job) and job.report is not None and job.report.pattern is not None
+    kept = pattern_of(job) is not None
     command = into(command, _PIPE) if kept else command
     lines = (
         *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) or (job.staging and job.staging.out) else ()),

@@ -25,12 +25,14 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     there = node_gpus(facts)
     gpus = [gpus_meant(one, curves[one["application"]], there(one["system"], one["partition"])) for one in questions]
     questions = [{**one, "gpus_per_node": count} if count else one for one, count in zip(questions, gpus, strict=True)]
-    answered = predict_rows(questions, curves, level, node_power(facts), graph_compilers(), node_kinds(facts))
-    answered = improve_rows(questions, answered, parameters.for_rows(store, questions, answered), level, graph_compilers())
+    compilers, kinds = graph_compilers(), node_kinds(facts)
+    answered = predict_rows(questions, curves, level, node_power(facts), compilers, kinds)
+    answered = improve_rows(questions, answered, parameters.for_rows(store, questions, answered), level, compilers)
+    doubted = {application: store.doubted(application) for application in curves}
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
     warnings = [
         *records.weak_bases(rows),
-        *records.left_out(left_out(questions, answered, {application: store.doubted(application) for application in curves}), len(rows)),
+        *records.left_out(left_out(questions, answered, doubted, curves, compilers, kinds), len(rows)),
         *records.open_data_sets(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
     ]

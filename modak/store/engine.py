@@ -73,7 +73,9 @@ def connect(url: URL) -> Engine:
     if url.drivername == "sqlite":
         return _sqlite(url)
     here = {name.replace("tcp_keep", "keep"): number for name, number in VANISHED.items()}
-    said = {"connect_timeout": 10, "application_name": "modak", "client_encoding": "utf8", **here}  # whatever PGCLIENTENCODING says
+    usual = {"connect_timeout": 10, "application_name": "modak", **here}
+    said = {name: value for name, value in usual.items() if name not in url.query}
+    said |= {"client_encoding": "utf8"}  # whatever PGCLIENTENCODING says
     unprepared = {"prepare_threshold": None}  # a pooler may give the next transaction another connection, which has other statements
     try:
         # Whatever default the server has: a writer has to see what was stored while it waited for its turn.

@@ -68,7 +68,7 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
 
 def settle(connection: Connection, chosen: Selection, word: Word, changed: Callable[[], int], why: str = "") -> tuple[int, Reviewed]:
     """Say a word of the chosen results (doubts: and why). Returns for how many that is new, and what it changed for other results; of
-    unmarked ones, also which look wrong. Replaced ones stay as they are.
+    unmarked ones, also which look wrong. Replaced ones, and those that their own file marks, stay as they are.
 
     What was confirmed or doubted, loading judges no more. ``changed`` counts the change and returns its number, which marks the series.
     Raises :class:`modak.errors.NotFound` for numbers that no result has, and for a file that nothing was loaded from.
@@ -76,7 +76,7 @@ def settle(connection: Connection, chosen: Selection, word: Word, changed: Calla
     said = results.c.by_hand == 1
     new = {"confirm": results.c.doubt_id != 0, "doubt": results.c.doubt_id == 0, "unmark": said}[word]
     meant = new if word == "unmark" else or_(new, ~said)
-    parts = [and_(part, results.c.replaced_by == 0, meant) for part in _parts(connection, chosen)]
+    parts = [and_(part, results.c.replaced_by == 0, results.c.suspect_id == 0, meant) for part in _parts(connection, chosen)]
     touched = sorted({number for part in parts for number in connection.scalars(select(results.c.series_id).where(part).distinct())})
     if not touched:
         return 0, Reviewed()

@@ -89,8 +89,8 @@ def _telling_apart(items: Sequence[Item]) -> tuple[str, ...]:
 
 
 def _number(text: str) -> bool:
-    """Whether a cell is a number, with its unit or as a range: ``54 min``, ``90%``, ``4–512``; not a name such as ``3dgan``."""
-    return text == "" or re.fullmatch(r"-?[0-9][0-9.]*(e[+-]?[0-9]+)?([ %–].*)?", text) is not None
+    """Whether a cell is a number, with its unit or as a range: ``54 min``, ``90%``, ``4–512``; not ``3dgan``, ``2 × 4``."""
+    return text == "" or re.fullmatch(r"-?[0-9][0-9.]*(e[+-]?[0-9]+)?([ %–][^×]*)?", text) is not None
 
 
 def _layout(layout: Mapping[str, int], ranks_per_gpu: float | None = None) -> str:

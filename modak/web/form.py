@@ -60,8 +60,8 @@ FORM: Final = (
         "Goal",
         (
             Field("minimise", "As little as possible", "optimisation.objective.minimise", kind="select"),
-            Field("deadline", "Deadline", "optimisation.objective.deadline", "longest time for the whole run", example="01:30:00"),
-            Field("confidence", "Probability of meeting it", "optimisation.objective.confidence", kind="number", example="0.9"),
+            Field("deadline", "Deadline", "optimisation.objective.deadline", "longest time, in hours:minutes:seconds", example="01:30:00"),
+            Field("confidence", "Probability of meeting it", "optimisation.objective.confidence", "below 1", kind="number", example="0.9"),
             Field("max_nodes", "At most this many nodes", "optimisation.objective.max_nodes", kind="number"),
             Field("nodes", "Exactly this many nodes", "job_options.node_count", "empty: MODAK chooses", kind="number"),
             Field("gpus", "GPUs per node", "job_options.request_gpus", "empty: MODAK chooses", kind="number"),
@@ -70,7 +70,13 @@ FORM: Final = (
 )
 PATHS: Final = {field.path: field for group in FORM for field in group.fields if field.path}
 """The field of the form for a field of the request."""
-OBJECTIVES: Final = (("", "MODAK's default"), ("time", "time"), ("node_hours", "node-hours"), ("energy", "energy"), ("cost", "cost"))
+OBJECTIVES: Final = (
+    ("", "default: time; with a deadline node-hours"),
+    ("time", "time"),
+    ("node_hours", "node-hours"),
+    ("energy", "energy"),
+    ("cost", "cost"),
+)
 
 
 def programs() -> list[tuple[str, str]]:

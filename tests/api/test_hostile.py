@@ -119,14 +119,15 @@ def test_an_address_that_is_wrong_is_a_problem_document(web: TestClient, method:
 
 
 def test_a_fault_of_ours_says_nothing_about_us() -> None:
-    """500 with one sentence; no trace, no path, no value."""
+    """500 with one sentence, and the headers of every answer; no trace, no path, no value."""
 
     def broken() -> None:
         raise RuntimeError(MARK)
 
-    app = create_app(Settings(database_url="sqlite:///unused.db"))
+    app = create_app(Settings(database_url="sqlite:///unused.db", browser_origins="https://ide.example.org"))
     app.state.service = broken
-    answer = TestClient(app, raise_server_exceptions=False).get("/systems")
+    answer = TestClient(app, raise_server_exceptions=False).get("/systems", headers={"Origin": "https://ide.example.org"})
     assert answer.status_code == 500
+    assert {"x-request-id", "access-control-allow-origin"} <= set(answer.headers)
     assert MARK not in answer.text
     assert "Traceback" not in answer.text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -63,14 +62,13 @@ def test_the_first_page_is_found_without_its_address(web: TestClient) -> None:
 
 
 def test_a_filled_form_is_answered_with_the_plan(web: TestClient) -> None:
-    """The page has the script that programs get, and stays where it says."""
+    """The page has an address of its own, and the script that programs get."""
     answer = web.post("/ui/plans", data=FILLED)
     assert answer.status_code == 200
-    plan = re.findall(r'href="(plans/[0-9a-f]{20})"', answer.text)[0]
-    script = web.get(f"/{plan}/script").text
+    assert answer.url.path.startswith("/ui/plans/")
+    script = web.get(answer.url.path.removeprefix("/ui") + "/script").text
     assert "#SBATCH --account=pr12ab" in script
-    for page in (answer.text, web.get(f"/ui/{plan}").text):
-        assert script in unescape(page)
+    assert script in unescape(answer.text)
 
 
 def test_a_pasted_request_is_answered_alike(web: TestClient) -> None:
@@ -158,6 +156,17 @@ def test_a_picture_of_curves_is_drawn(web: TestClient) -> None:
     assert answer.headers["content-type"] == "image/svg+xml"
     assert answer.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"
     assert answer.text.count("supermuc-ng") >= 4
+
+
+def test_curves_that_are_not_drawn_are_counted(own_database: Path) -> None:
+    """Only so many can be told apart in a picture; the table has all of them."""
+    app = create_app(Settings(database_url=f"sqlite:///{own_database}"))
+    with TestClient(app) as client:
+        runs = [(ranks, nodes) for ranks in range(1, 10) for nodes in (1, 2, 4)]
+        told = {"application": "many", "metric": "wall_time", "unit": "s"}
+        rows = [{**told, "nodes": nodes, "ranks_per_node": ranks, "value": 8 / nodes} for ranks, nodes in runs]
+        app.state.service().store.load([table(from_bytes(json.dumps(rows).encode(), "rows.json"), Options())], Actor("test"))
+        assert "<p>9 curves; the 8 with the most sizes are drawn.</p>" in client.get("/ui/models?application=many").text
 
 
 @pytest.mark.parametrize("path", ["/ui/plans/none", "/ui/results?cursor=wrong"])

@@ -94,6 +94,14 @@ def test_ranks_are_not_spread_over_more_nodes_than_a_job_can_have(known: Known) 
         candidates(known, application__app_type=mpi["app_type"], application__mpi_ranks=1_000_000)
 
 
+@pytest.mark.parametrize(("kind", "chosen"), [("openmp", (8, 2, 0)), ("openacc", (8, 2, 1))])
+def test_a_rule_of_thumb_leaves_room_for_the_ranks(known: Known, kind: str, chosen: tuple[int, int, int]) -> None:
+    """One rank for each NUMA domain or GPU would need 20 or 40 nodes for 40 ranks; a job can have five, of 20 cores each."""
+    asked = {"app_type": "hpc", "hpc": {"config": {"parallelisation": kind}}}
+    found = candidates(known, "hlrs-testbed", optimisation=asked, application__app_type="mpi", application__mpi_ranks=40)
+    assert (layouts(found), found.nodes[0].tolist()) == ({chosen}, [5])
+
+
 def test_layouts_that_need_too_many_nodes_for_the_ranks_are_left_out(known: Known) -> None:
     """Of three measured layouts only that of four ranks a node has 20,000 ranks on 6,336 nodes."""
     found = candidates(known, application="3dgan", application__mpi_ranks=20_000)
@@ -511,6 +519,18 @@ def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:
     workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 90}}
     with pytest.raises(Infeasible, match=r"optimisation.workload: 90 GB per node are needed .* 77 GB usable"):
         candidates(known, application="3dgan", optimisation=workload, job_options={"minimum_memory_per_processor": "1 GB"})
+
+
+def test_memory_is_compared_and_shown_to_the_byte(known: Known) -> None:
+    """Not to the last digit of a float, and no node refuses what reads like the memory that it has."""
+
+    def per_node(gigabytes: float) -> Candidates:
+        workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": gigabytes, "memory_aside_gb": 0.1}}
+        return candidates(known, optimisation=workload, job_options__process_count_per_node=1)
+
+    assert per_node(76.9 + 1e-12).shapes
+    with pytest.raises(Infeasible, match=r"77.00000001 GB per node are needed .* 77 GB usable"):
+        per_node(76.90000001)
 
 
 def test_a_memory_limit_beyond_the_nodes_is_infeasible(known: Known) -> None:

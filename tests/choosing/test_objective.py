@@ -174,6 +174,12 @@ def test_nodes_that_were_not_considered_are_offered_for_a_deadline(most: int | N
     assert ("perhaps node_count above 1" in str(refused.value)) == offered
 
 
+def test_max_nodes_is_named_also_where_no_queue_takes_so_many() -> None:
+    """Queues for up to ten nodes and for 20 to 64 leave ten nodes of 15."""
+    with pytest.raises(Infeasible, match=r"perhaps max_nodes above 15 \(not examined\)$"):
+        rank(replace(scored(largest=10), most_nodes=64), Objective(deadline=600, max_nodes=15))
+
+
 def test_the_closest_misses_by_the_least_factor() -> None:
     """With a deadline alone that is the fastest by its bound."""
     table = scored()

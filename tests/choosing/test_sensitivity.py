@@ -62,6 +62,15 @@ def test_the_slack_to_the_deadline_is_said_beside_the_interval() -> None:
     assert abs(3600 / table.time[best] - 1 - slack) < 0.01
 
 
+def test_from_ten_times_on_no_percentages_are_given() -> None:
+    """A deadline after 120 times the time, and a variant that is a hundred times as slow."""
+    table = scored(100.0)
+    objective = Objective(minimise="time", deadline=int(120 * table.time[0]), max_nodes=1)
+    deadline, rival = told(table, objective)
+    assert "only if it takes more than 120 times as long as predicted" in deadline
+    assert "took 100 times the predicted time relative to it (" in rival
+
+
 def test_one_node_less_would_do_if_it_were_faster() -> None:
     """The next smaller size with the part by which its bound misses the deadline."""
     objective = Objective(minimise="node_hours", deadline=3600)

@@ -39,10 +39,11 @@ def test_files_of_a_build_that_nobody_waits_for_are_not_promised(capsys: pytest.
     assert "cannot be combined with --no-wait" in capsys.readouterr().err
 
 
-def test_a_service_that_is_restarted_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_that_is_away_or_busy_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The build continues: its state is asked for again."""
     problem = {"title": "unavailable", "errors": [{"field": "", "message": "try again"}]}
-    answers = [(202, {"id": "b1", "state": "queued", "name": "x"}), (503, problem), (200, {"id": "b1", "state": "done", "name": "x"})]
+    queued, done = ({"id": "b1", "state": state, "name": "x"} for state in ("queued", "done"))
+    answers = [(202, queued), (503, problem), (429, problem), (200, done)]
 
     class Service(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

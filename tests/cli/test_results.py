@@ -126,7 +126,7 @@ def test_a_word_on_a_result_says_what_it_changes_for_others(run: Run, tmp_path: 
     _, _, notes = run("results", "doubt", str(other), "--why", "a slip")
     assert notes == f"note: no longer suspicious, and used by the models: 1 result ({one})\n"
     assert f"note: suspicious from now on: {table}: result {one} (value 24): less than" in run("results", "confirm", str(other))[2]
-    assert run("results", "unmark", str(one), str(other))[1].startswith("1 of 2 results are judged by loading again; nobody had confirmed")
+    assert run("results", "unmark", str(one), str(other))[1].startswith("1 of 2 results are judged like all others again; nobody had")
 
 
 def test_a_wrong_file_is_doubted_and_confirmed_by_its_name(run: Run) -> None:

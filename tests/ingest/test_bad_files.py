@@ -204,7 +204,7 @@ def _allowed() -> str:
         ("[" * 100_000, "r.json:1: objects nested too deep"),
         ('[{"a":' * 100_000, "r.json:1: objects nested too deep"),
         ('[{"application": "a", "metric": "wall_time", "nodes": 1e2, "value": 1}]', "r.json:1: column 'nodes': '1e2'"),
-        ('[{"aplication": "a", "metric": "wall_time", "value": 1}]', "unknown column 'aplication'"),
+        ('[{"application": "a", "metric": "wall_time", "value": 1}, {"aplication": "a"}]', "r.json:2: unknown column 'aplication'"),
         (b'[{"application": "\xe9"}]', "r.json:1: byte 0xe9 is not valid UTF-8"),
     ],
 )

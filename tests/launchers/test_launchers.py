@@ -10,6 +10,7 @@ import pytest
 
 from modak import plugins
 from modak.jobs.spec import Container, JobSpec, Resources
+from modak.script.job import render
 from modak.text import words
 from tests.golden.scripts.jobs import GAN, GPUS, HYBRID, LARGE, SOLVER, TORCH
 
@@ -95,6 +96,13 @@ def test_on_one_node_mpirun_hands_nothing_over() -> None:
     """Its ranks have the environment anyway."""
     job = replace(JOB, launcher="mpirun", resources=replace(LAYOUT, nodes=1))
     assert line(job, "torque", ("A",)) == "mpirun -n 4 --map-by ppr:4:node:PE=12 --bind-to core ./solver -x"
+
+
+@pytest.mark.parametrize(("flavour", "unset"), [("mpich", True), ("openmpi", False)])
+def test_hydra_starts_ranks_by_srun_on_one_node_too(flavour: str, unset: bool) -> None:
+    """If srun refuses options that it takes from the environment, mpirun waits until the time limit."""
+    job = replace(JOB, launcher="mpirun", launcher_flavour=flavour, resources=replace(LAYOUT, nodes=1))
+    assert ("unset SLURM_EXPORT_ENV SLURM_CPU_BIND" in render(job, "slurm").text) == unset
 
 
 def test_open_mpi_hands_the_loaders_path_over_where_modules_set_one() -> None:

@@ -481,6 +481,13 @@ def test_horovod_as_a_switch_of_a_framework_distributes_it(switch: object, meant
     assert [warning.field for warning in found.warnings] == ["optimisation.ai_training.tensorflow.horovod"]
 
 
+def test_opencc_is_opencl_as_a_word_and_as_a_section() -> None:
+    """The options are those of the programming model that the word names."""
+    section = {"config": {"parallelisation": "opencc"}, "parallelisation-opencc": {"compiler": "pgi"}}
+    found = normalise(job("optimisation", app_type="hpc", hpc=section)).request.optimisation
+    assert (found.framework, found.options.value_of("compiler"), found.further) == ("opencl", "pgi", {})
+
+
 def test_an_unknown_framework_is_named_and_left_out() -> None:
     """A framework that no plug-in has gives a warning with the known ones, and a request all the same."""
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"config": {"ai_framework": "tensorfow"}, "tensorfow": {}}))

@@ -215,6 +215,29 @@ def test_a_process_that_the_run_leaves_behind_is_not_waited_for(tmp_path: Path, 
     assert [each["value"] < 5.1 for each in result(tmp_path)["results"]] == [True, True]
 
 
+@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+def test_a_run_that_cannot_start_ends_the_job(tmp_path: Path, signal: Signal | None) -> None:
+    """Nothing has opened the pipe for its output; the job would last until its time limit."""
+    job = replace(JOB, command=parse("echo ${SCRATCH}"), attributes=replace(JOB.attributes, signal=signal))
+    done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert (done.returncode, done.stderr.count("\n"), "SCRATCH: parameter" in done.stderr) == (1, 1, True), done.stderr
+
+
+def test_a_metric_of_no_application_is_not_looked_for(tmp_path: Path) -> None:
+    """It would be nobody's."""
+    done = ran(render(replace(JOB, report=replace(JOB.report or Report(), record={})), "shell").text, tmp_path)
+    assert (done.returncode, done.stderr, result(tmp_path)["results"]) == (0, "", [])
+
+
+@pytest.mark.parametrize(("printed", "pattern", "value"), [("1,234", "", []), ("12.5,3", "", [12.5]), ("12,5", ",", [12])])
+def test_a_number_with_a_comma_is_no_metric(tmp_path: Path, printed: str, pattern: str, value: list[float]) -> None:
+    """Its first digits alone would be stored. A column is taken: after a decimal point, or if the pattern has the comma."""
+    report = replace(JOB.report or Report(), pattern=f"rate: ([0-9.]+){pattern}")
+    done = ran(render(replace(JOB, command=("echo", f"rate: {printed}"), report=report), "shell").text, tmp_path)
+    assert [each["value"] for each in result(tmp_path)["results"][1:]] == value
+    assert ("modak: no metric: 1 may be part" in done.stderr, done.returncode) == (not value, 0), done.stderr
+
+
 def test_what_the_run_writes_after_term_arrives(tmp_path: Path) -> None:
     """Slurm sends it to all processes of a script; a run that then saves its state would be ended by its next line of output."""
     stub(tmp_path, "tee", 'echo $$ >tee; exec /usr/bin/tee "$@"')

@@ -198,10 +198,19 @@ def test_77_slurm_does_not_offer_the_process_manager(tmp_path: Path) -> None:
 def test_srun_gets_no_options_from_the_job_in_which_the_script_was_submitted(tmp_path: Path) -> None:
     """It would refuse both kinds of memory, and bind ranks to CPUs of that job; 22.05's slurmd crashes of a binding beside a hint."""
     stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CGMT] | sort"))
-    left = {"SLURM_CPU_BIND": "mask_cpu:0x1", "SLURM_MEM_PER_CPU": "1000", "SLURM_GPUS": "1", "SLURM_THREADS_PER_CORE": "1"}
+    left = {"SLURM_CPU_BIND": "mask_cpu:0x1", "SLURM_MEM_PER_CPU": "1000", "SLURM_GPUS_PER_NODE": "1", "SLURM_THREADS_PER_CORE": "1"}
     own = replace(STEP, resources=replace(STEP.resources, memory_per_node=10**9))
     done = ran(render(own, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_MEM_PER_NODE="1000", **left)
     assert (done.returncode, done.stdout) == (0, "SLURM_MEM_PER_NODE=1000\n"), done.stderr
+
+
+def test_srun_keeps_what_the_site_asks_for_in_its_own_words(tmp_path: Path) -> None:
+    """Without the GPUs of a task, each rank would see all of the node."""
+    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CGMT]"))
+    own = replace(STEP, resource_directives=("--ntasks={ranks}", "--gpus-per-task=1"))
+    left = {"SLURM_GPUS_PER_TASK": "1", "SLURM_GPUS_PER_NODE": "2"}
+    done = ran(render(own, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), **left)
+    assert (done.returncode, done.stdout) == (0, "SLURM_GPUS_PER_TASK=1\n"), done.stderr
 
 
 def test_77_jsrun_and_flux_are_missing(tmp_path: Path) -> None:

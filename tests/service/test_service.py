@@ -116,6 +116,20 @@ def test_doubted_results_of_exactly_the_chosen_layout_are_named(service: Service
         assert any(text.startswith(said) for text in service.recommend(request)["advice"]) is there
 
 
+@pytest.mark.parametrize("another", [",latency,0.1", "fast,wall_time,100"])
+def test_doubted_results_that_predict_nothing_here_are_not_named(service: Service, load: Callable[[str], Any], another: str) -> None:
+    """Those of a metric that gives no time of a run, or with a switch that neither request nor the other results name."""
+    rows = [f"own,zenith,{nodes},2,20,,wall_time,{960 / nodes}\n" for nodes in (1, 2, 8)]
+    load(f"application,system,nodes,ranks_per_node,threads_per_rank,params.mode,metric,value\n{''.join(rows)}own,zenith,4,2,20,{another}\n")
+    numbers = [item["id"] for item in service.results({"application": "own"})["items"] if item["nodes"] == 4]
+    service.doubt(numbers, "throttled", Actor("you"))
+    options = {"node_count": 4, "process_count_per_node": 2}
+    request = {"job": {"target": {"name": "zenith"}, "job_options": options, "optimisation": {"workload": {"application": "own"}}}}
+    assert not any("doubted" in text for text in service.recommend(request)["advice"])
+    asked = b"application,system,metric,nodes,ranks_per_node,threads_per_rank\nown,zenith,wall_time,4,2,20\n"
+    assert not any("doubted" in each["message"] for each in service.predict(asked, "t.csv")["warnings"])
+
+
 def test_rows_with_only_doubted_results_are_counted(service: Service, load: Callable[[str], Any]) -> None:
     """In one warning for the table."""
     header = "application,system,metric,nodes,ranks_per_node,threads_per_rank"

@@ -206,6 +206,12 @@ def test_unmarked_results_are_judged_as_if_nobody_had_said_anything(store: Store
     assert store.results_of("3dgan") == before
 
 
+def test_what_the_file_itself_marks_nobody_confirms_or_doubts(store: Store) -> None:
+    """It stays out whatever is said, so nothing is counted and nothing noted."""
+    store.load([csv_table(ROWS + line(60, 64).replace(",\n", ",throttled\n"))], ME)
+    assert (store.doubt([9], "a slip", ME).count, store.confirm([9], ME).count, store.unmark([9], ME).count) == (0, 0, 0)
+
+
 def test_doubted_results_are_listed_page_by_page(store: Store) -> None:
     """Without those that their own file marks, which nobody can confirm, and those that were replaced."""
     store.load([csv_table(ROWS)], ME)

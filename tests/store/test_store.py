@@ -177,6 +177,13 @@ def test_a_host_that_vanished_is_given_up(postgres_url: str) -> None:
     assert {name: int(here[name.replace("tcp_keep", "keep")]) for name in server} == server
 
 
+def test_options_of_the_address_hold(postgres_url: str) -> None:
+    """Also those for which we have values of our own."""
+    upgrade(postgres_url, fill=False)
+    with open_store(f"{postgres_url}?application_name=nightly", fill=False) as store, reading(store.engine) as connection:
+        assert connection.execute(text("SHOW application_name")).scalar() == "nightly"
+
+
 def test_a_connection_keeps_nothing_for_the_next_transaction(postgres_url: str) -> None:
     """Neither prepared statements nor temporary tables: a pooler gives each transaction another connection."""
     upgrade(postgres_url, fill=False)

@@ -57,7 +57,9 @@ MODAK_LIBRARY_PATH="${LD_LIBRARY_PATH:?load the module of the host MPI, intel-mp
 # set-up of the launcher
 # mpirun starts its daemons with srun, which would not find them with --export=NONE
 # srun would take these for options; they may be those of a job or session in which this script was submitted
-unset SLURM_EXPORT_ENV SLURM_CPU_BIND SLURM_GPUS SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_THREADS_PER_CORE
+unset SLURM_EXPORT_ENV SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
+        SLURM_GPUS_PER_TASK SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_GPU \
+        SLURM_THREADS_PER_CORE
 
 # checks
 command -v ch-run >/dev/null 2>&1 ||

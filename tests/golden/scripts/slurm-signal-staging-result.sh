@@ -32,10 +32,16 @@ MODAK_RECORD='"application": "solver", "dataset": "it'"'"'s 50% of \"all\"", "no
 MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB//[!A-Za-z0-9._-]/-}".json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
-modak_metric() {
-    local LC_ALL=C line number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
+modak_metric() { # errors to descriptor 3
+    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
     line="$(<"${MODAK_OUTPUT}")"
-    [[ ${line} =~ ${MODAK_PATTERN} ]] && [[ ${BASH_REMATCH[1]} =~ ${number} ]] || return
+    [[ ${line} =~ ${MODAK_PATTERN} ]] || return
+    value="${BASH_REMATCH[1]}"
+    if [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
+        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\n' "${value}" >&3
+        return
+    fi
+    [[ ${value} =~ ${number} ]] || return
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
 }
 MODAK_BEFORE="${SLURM_JOB_DEPENDENCY:-}"
@@ -114,15 +120,15 @@ modak_end() {
     trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
-    if ! modak_report 2>/dev/null; then
+    if ! modak_report 3>&2 2>/dev/null; then
         MODAK_SERVER='' # nothing to send
         printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
     fi
     test -z "${MODAK_MADE:-}" || modak_tidy
-    rm -rf -- "${MODAK_NOTES:-}"
     modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
     test -z "${MODAK_TEE:-}" || modak_kept
+    rm -rf -- "${MODAK_NOTES:-}"
     exit "${MODAK_STATUS}"
 }
 trap modak_end EXIT
@@ -135,7 +141,8 @@ export MODAK_STORAGE="${SCRATCH:?}"
 
 # set-up of the launcher
 # srun would take these for options; they may be those of a job or session in which this script was submitted
-unset SLURM_CPU_BIND SLURM_GPUS SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_THREADS_PER_CORE
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_TASK \
+        SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_GPU SLURM_THREADS_PER_CORE
 
 # checks
 srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null ||
@@ -220,6 +227,8 @@ MODAK_TEE=$!
 modak_kept() { # waits until all output has passed, but not for processes that the run leaves behind
     local tries=0
     while kill -0 "${MODAK_TEE}" 2>/dev/null; do
+        # tee waits until somebody opens the pipe, which a run that could not start has not done
+        dd if=/dev/null of="${MODAK_NOTES}/pipe" oflag=nonblock 2>/dev/null || :
         if test "$((tries += 1))" -gt 100; then
             printf 'modak: a process that the run left behind holds its output open: it is not waited for\n' >&2
             kill -s KILL "${MODAK_TEE}" || :

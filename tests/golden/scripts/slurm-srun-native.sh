@@ -27,7 +27,8 @@ export OMP_PROC_BIND=close
 
 # set-up of the launcher
 # srun would take these for options; they may be those of a job or session in which this script was submitted
-unset SLURM_CPU_BIND SLURM_GPUS SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_THREADS_PER_CORE
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_TASK \
+        SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_GPU SLURM_THREADS_PER_CORE
 
 # before the run, on the first node
 mkdir -p results
