@@ -470,6 +470,14 @@ def test_allowed_ranks_without_results_fill_a_node_as_far_as_they_can(known: Kno
     assert (chosen.nodes, chosen.ranks_per_node) == (1, 16)
 
 
+@pytest.mark.parametrize(("allowed", "chosen"), [([125, 1000], (5, 25)), ([1000], (25, 40)), ([27, 64, 125], (2, 32))])
+def test_allowed_ranks_may_need_more_nodes_to_be_even(known: Known, allowed: list[int], chosen: tuple[int, int]) -> None:
+    """On 48 cores 125 ranks are 42 on each of three nodes, but one too many; where another number fills its nodes, that one is taken."""
+    job = {"job": {"application": {"app_type": "mpi", "executable": "./a", "allowed_ranks": allowed}, "target": {"name": "supermuc-ng"}}}
+    made = answer(normalise(job).request, known).plan.configuration
+    assert (made.nodes, made.ranks_per_node) == chosen
+
+
 def test_allowed_ranks_hold_for_each_number_of_nodes(known: Known) -> None:
     """Also for one that is asked for after another."""
     facts, asked = prepared(known("3dgan")), {"application__allowed_ranks": [64, 128]}

@@ -7,7 +7,7 @@ node's topology: one rank per node, NUMA domain, core or GPU. Counts that the re
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from modak.choosing.measured import evidence_shapes, measured_on
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.shapes import ASSUMED, RAISED, Shape
 from modak.choosing.topology import topology_shapes
-from modak.choosing.wishes import by_torchrun, is_distributed, mpi_asked
+from modak.choosing.wishes import by_torchrun, is_distributed, mpi_asked, stated_nodes
 from modak.choosing.workload import Problem, of_one_problem, unknown_dataset, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
@@ -99,13 +99,17 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     """The configurations with each of the total numbers of ranks that the program runs with, as many on each node.
 
     If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible; if all share cores, the
-    fewest ranks.
+    fewest ranks. A number that needs more nodes than it could is taken only if there is no other.
     """
     grids: dict[Shape, list[int]] = {}
     first = None
-    for ranks in sorted(request.application.allowed_ranks):
+    for ranks, per_node in _splits(request, target):
+        if per_node and first:
+            break
+        asked = request.changed(application={"mpi_ranks": ranks})
+        asked = asked.changed(job_options={"process_count_per_node": per_node}) if per_node else asked
         try:
-            found = enumerate_candidates(request.changed(application={"mpi_ranks": ranks}), target, curves)
+            found = enumerate_candidates(asked, target, curves)
         except Infeasible:
             continue
         for shape, nodes in zip(found.shapes, found.nodes, strict=True):
@@ -114,7 +118,9 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
                 first = first or found
     if first is None:
         allowed = ", ".join(map(str, request.application.allowed_ranks))
-        message = f"no layout on {target.title} has {allowed} ranks, as many on each node"
+        message = (
+            f"no layout on {target.title} has {allowed} ranks, as many on each node; as application.mpi_ranks one number may be uneven"
+        )
         raise Infeasible(message, field="application.allowed_ranks")
     cores = target.node.usable_cores if target.node else math.inf
     fewest = min(grids, key=lambda shape: shape.ranks_per_node)
@@ -126,6 +132,16 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     why = (*_why(shapes, target, curves), *first.decisions[1:])
     most = max(int(nodes[-1]) for nodes in nodes_of)
     return replace(first, shapes=shapes, nodes=nodes_of, given=stated_counts(request, target), decisions=why, most_nodes=most)
+
+
+def _splits(request: Request, target: Target) -> Iterator[tuple[int, int | None]]:
+    """The allowed numbers of ranks, the fewest first: over as few nodes as possible, then over more that they fill to half or more."""
+    allowed = sorted(request.application.allowed_ranks)
+    yield from ((ranks, None) for ranks in allowed)
+    if target.node and request.job_options.process_count_per_node is None and stated_nodes(request) is None:
+        most = max(1, target.node.usable_cores // (request.application.threads or request.job_options.core_count_per_process or 1))
+        for ranks in allowed:
+            yield from ((ranks, count) for count in range(most, most // 2, -1) if ranks % count == 0)
 
 
 def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) -> Candidates:
