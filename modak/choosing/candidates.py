@@ -99,7 +99,7 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     """The configurations with each of the total numbers of ranks that the program runs with, as many on each node.
 
     If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible; if all share cores, the
-    fewest ranks. A number that needs more nodes than it could is taken only if there is no other.
+    fewest ranks. Numbers that are uneven on the fewest nodes are spread over more only if there are no others.
     """
     grids: dict[Shape, list[int]] = {}
     first = None
@@ -118,9 +118,7 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
                 first = first or found
     if first is None:
         allowed = ", ".join(map(str, request.application.allowed_ranks))
-        message = (
-            f"no layout on {target.title} has {allowed} ranks, as many on each node; as application.mpi_ranks one number may be uneven"
-        )
+        message = f"no layout on {target.title} has {allowed} ranks, as many on each node (application.mpi_ranks may be uneven)"
         raise Infeasible(message, field="application.allowed_ranks")
     cores = target.node.usable_cores if target.node else math.inf
     fewest = min(grids, key=lambda shape: shape.ranks_per_node)
