@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Shown = tuple[str, dict[str, Any]]
 """The name of a template and its values; ``status`` among them is that of the answer."""
-Application = Annotated[str, Query(max_length=200)]
+Label = Annotated[str, Query(max_length=200)]
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
@@ -83,8 +83,8 @@ def optimise(request: Request, body: Body) -> Shown | Response:
 
 def plan(request: Request, id: Wanted) -> Shown:
     """A plan that was made, by a form or otherwise."""
-    service = service_of(request)
-    return "plan", _plan(service.plan(id), service.request(id))
+    kept = service_of(request).store.plans.get(id)
+    return "plan", _plan(kept.response, kept.request)
 
 
 def results(request: Request, cursor: Cursor = "") -> Shown:
@@ -97,7 +97,7 @@ def results(request: Request, cursor: Cursor = "") -> Shown:
     return "results", {**shown, "table_of": listings.as_text(*listings.results(found["items"])), "following": following}
 
 
-def models(request: Request, application: Application = "") -> Shown:
+def models(request: Request, application: Label = "") -> Shown:
     """The applications; or the curves of one of them, with a picture for each metric and kind of size."""
     from modak import plotting
     from modak.perfmodel.lines import in_pictures, title
@@ -114,7 +114,7 @@ def models(request: Request, application: Application = "") -> Shown:
     return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures}
 
 
-def picture(request: Request, application: Application, metric: Application, over: Application) -> Response:
+def picture(request: Request, application: Label, metric: Label, over: Label) -> Response:
     """Curves of an application: measured points, models with their intervals, perfect scaling."""
     from modak import plotting
     from modak.perfmodel.lines import in_pictures, lines, title
@@ -216,12 +216,10 @@ def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
         "target": section(job, "target").get("name"),
         "configuration": choices.configuration(made),
         "steps": list(choices.next_steps(job, "job.sh", "build.sh")),
-        "warnings": [f"{one['field']}: {one['message']}" if one["field"] else one["message"] for one in made.get("warnings", ())],
+        "warnings": choices.warnings(made.get("warnings", ())),
         "decisions": made.get("decisions", ()),
         "advice": made.get("advice", ()),
-        "alternatives": listings.as_text(
-            (*choices.COLUMNS, "why not"), [(*choices.row(one), one.get("why_not")) for one in made.get("alternatives", ())]
-        ),
+        "alternatives": listings.as_text(*choices.alternatives(made)),
         "application": name if made["prediction"].get("results_used") else None,
         "script": job["job_content"],
         "build": build,

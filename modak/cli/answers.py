@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from modak.cli import show
-from modak.text.choices import COLUMNS, configuration, next_steps, row
+from modak.text.choices import alternatives, configuration, next_steps, warnings
 
 
 def files(filled: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, Any], dict[Path, str]]:
@@ -37,13 +37,12 @@ def plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
     for name, value in configuration(made).items():
         typer.echo(show.folded(value, f"  {name + ':':<16} ", " " * 19))
     show.bullets("Why", made.get("decisions", ()))
-    alternatives = made.get("alternatives", ())
-    if alternatives:
+    if made.get("alternatives"):
         typer.echo()
         show.heading("Alternatives")
-        show.table((*COLUMNS, "why not"), [(*row(choice), choice.get("why_not")) for choice in alternatives])
+        show.table(*alternatives(made))
     show.bullets("Advice", made.get("advice", ()))
-    show.bullets("Warnings", (f"{w['field']}: {w['message']}" if w["field"] else w["message"] for w in made.get("warnings", ())))
+    show.bullets("Warnings", warnings(made.get("warnings", ())))
     if written:
         show.bullets("Written", written)
         show.bullets("Next", next_steps(job, *(job[name] if job.get(name) in written else "" for name in ("job_script", "build_script"))))

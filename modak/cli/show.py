@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from modak.progress import Progress, silent
+from modak.text import choices
 from modak.text.amounts import printable
 from modak.text.listings import as_text
 
@@ -44,9 +45,8 @@ def bullets(title: str, lines: Iterable[str]) -> None:
 
 def warn(warnings: Iterable[Mapping[str, str]]) -> None:
     """Warnings on standard error, one line each."""
-    for warning in warnings:
-        said = printable(f"{warning['field']}: {warning['message']}" if warning.get("field") else warning["message"])
-        typer.echo(f"warning: {said}", err=True)
+    for said in choices.warnings(warnings):
+        typer.echo(f"warning: {printable(said)}", err=True)
 
 
 def note(text: str) -> None:

@@ -159,7 +159,7 @@ def foreign(job: JobSpec) -> tuple[str, ...]:
     A step without them gets what the job has. What the header itself sets stays: the step may need it, and programs read it. But
     not the threads of a core, with which 22.05 fails to place ranks of several cores.
     """
-    asked = {re.split("[ =]", option[0])[0].removeprefix("--") for option in Slurm().directives(job).options}
+    asked = {option[0].partition("=")[0].partition(" ")[0].removeprefix("--") for option in Slurm().directives(job).options}
     own = {f"SLURM_{'mem-per-node' if name == 'mem' else name}".upper().replace("-", "_") for name in asked}
     return tuple(name for name in _TAKEN if name not in own - {"SLURM_THREADS_PER_CORE"})
 

@@ -152,10 +152,6 @@ class Service:
         """The document that was answered with this plan. Raises :class:`~modak.errors.NotFound`."""
         return dict(self.store.plans.get(plan_id).response)
 
-    def request(self, plan_id: str) -> Json:
-        """The request that was answered with this plan. Raises :class:`~modak.errors.NotFound`."""
-        return dict(self.store.plans.get(plan_id).request)
-
     def texts(self, plan_id: str) -> Texts:
         """The texts of a plan: script, build job, recipe. Raises :class:`~modak.errors.NotFound`."""
         return self.store.plans.get(plan_id).texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from modak.text.amounts import cell, counted, span
@@ -69,6 +69,16 @@ def configuration(made: Mapping[str, Any]) -> dict[str, str]:
         "image": _image(made),
     }
     return {name: value for name, value in shown.items() if value}
+
+
+def alternatives(made: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """The other choices of a plan, and why they were not chosen: columns and rows."""
+    return (*COLUMNS, "why not"), [(*row(choice), choice.get("why_not")) for choice in made.get("alternatives", ())]
+
+
+def warnings(said: Iterable[Mapping[str, str]]) -> list[str]:
+    """Warnings in one line each."""
+    return [f"{one['field']}: {one['message']}" if one.get("field") else one["message"] for one in said]
 
 
 def next_steps(job: Mapping[str, Any], job_file: str, build_file: str) -> Iterator[str]:

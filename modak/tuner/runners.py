@@ -157,7 +157,7 @@ def _ran(*words: str) -> subprocess.CompletedProcess[str]:
 def _for_trials() -> dict[str, str]:
     """The environment without what it says of the starts of the job in which the search runs, and of the jobs before that. The script of a
     trial would take it for itself, and report no result: ``sbatch``, too, passes it on."""
-    of_this_job = {"SLURM_JOB_DEPENDENCY", *(plugins.find("schedulers", name).restarts for name in plugins.names("schedulers"))}
+    of_this_job = {"SLURM_JOB_DEPENDENCY", *(one.restarts for one in plugins.all_of("schedulers"))}
     return {name: value for name, value in os.environ.items() if name not in of_this_job}
 
 
