@@ -6,7 +6,7 @@ DEMO := build/demo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-deps lint format lock bundle clean
+.PHONY: help demo test pytest test-deps lint format lock bundle clean
 
 help: ## these lines
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -16,8 +16,11 @@ demo: .venv/runtime ## install MODAK in .venv, fill a database, answer examples/
 	@env -u MODAK_SERVER -u MODAK_CONFIG MODAK_DATABASE_URL=sqlite:///$(DEMO)/modak.db $(BIN)/modak optimise examples/3dgan-supermuc-ng.json
 	@printf '\nThis was examples/3dgan-supermuc-ng.json, answered by $(BIN)/modak. Your own: docs/first-steps.md\n'
 
-test: .venv/dev $(if $(filter true,$(CI)),test-deps) lint ## lint, types and every test; with CI=true the real components are installed first
-	$(BIN)/pytest --numprocesses=auto --maxprocesses=4
+test: lint pytest ## lint, types and every test; with CI=true the real components are installed first
+
+# One process more than there are cores, because tests of real components mostly wait.
+pytest: .venv/dev $(if $(filter true,$(CI)),test-deps)
+	$(BIN)/pytest --numprocesses=$$(($$(nproc) + 1)) --maxprocesses=4
 
 test-deps: ## install Slurm, Grid Engine, Charliecloud, Apptainer, MPI and PostgreSQL system-wide (Debian, as root)
 	bash tests/e2e/provision.sh

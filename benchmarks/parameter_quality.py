@@ -73,14 +73,13 @@ def _new_device(by_configuration: dict[tuple[str, ...], list[dict[str, str]]]) -
             known[configuration][place[_key(row)]] = np.log(float(row["samples_per_s"]))
             first.setdefault(_key(row), row)
     described = {name: values for name, values in _columns([first[name] for name in networks]).items() if name != "batch"}
-    features = parameters.features(described)
     for title, same in (("no configuration of that device known", False), ("other software on that device known", True)):
-        devices: list[tuple[Array, Array, Array]] = []
+        devices: list[tuple[Array, dict[str, Array], Array]] = []
         for configuration, target in known.items():
             allowed = [name for name in known if name != configuration and (same or name[-1] != configuration[-1])]
             others = np.array([known[name] for name in allowed])
             usable = np.flatnonzero(np.isfinite(target) & (np.isfinite(others).sum(axis=0) >= max(1, len(others) // 2)))
-            devices.append((others[:, usable].T, features[usable], target[usable]))
+            devices.append((others[:, usable].T, {name: values[usable] for name, values in described.items()}, target[usable]))
         for runs in CALIBRATION:
             say(f"\nnew device after {runs} calibration runs, {title}; absolute percentage error of time")
             found: dict[str, list[Array]] = defaultdict(list)
@@ -92,11 +91,11 @@ def _new_device(by_configuration: dict[tuple[str, ...], list[dict[str, str]]]) -
         _line("linear, from four fifths of all runs there", np.concatenate([_all_runs(*device) for device in devices]))
 
 
-def _calibrated(elsewhere: Array, features: Array, actual: Array, runs: int, repeat: int) -> dict[str, Array]:
+def _calibrated(elsewhere: Array, columns: dict[str, Array], actual: Array, runs: int, repeat: int) -> dict[str, Array]:
     """Errors of predictions for a device from a few calibration runs there."""
     order = np.random.default_rng(repeat).permutation(len(actual))
     shown, hidden = order[:runs], order[runs:]
-    guess = parameters.transfer(elsewhere, features, shown, actual[shown])
+    guess = parameters.transfer(elsewhere, columns, shown, actual[shown])
     miss, reach = (actual - guess.log_throughput)[hidden], guess.half_width[hidden]
     ratio = (actual[:, None] - elsewhere)[:, np.isfinite(elsewhere[shown]).any(axis=0)]
     nearest = int(np.argmin(np.nanmedian(np.abs(ratio[shown] - np.nanmedian(ratio[shown], axis=0)), axis=0)))
@@ -108,13 +107,13 @@ def _calibrated(elsewhere: Array, features: Array, actual: Array, runs: int, rep
     }
 
 
-def _all_runs(elsewhere: Array, features: Array, actual: Array) -> Array:
+def _all_runs(elsewhere: Array, columns: dict[str, Array], actual: Array) -> Array:
     """Errors on each fold of a linear model (least absolute deviations) of the same columns, fitted to all other runs on the device."""
     from sklearn.linear_model import QuantileRegressor
     from sklearn.model_selection import cross_val_predict
 
     known = np.where(np.isfinite(elsewhere), elsewhere, np.nanmean(elsewhere, axis=1, keepdims=True))
-    rows = np.column_stack([known, features])
+    rows = np.column_stack([known, parameters.features(columns)])
     model = QuantileRegressor(alpha=0, solver="highs")
     return np.asarray(np.abs(np.expm1(actual - cross_val_predict(model, (rows - rows.mean(axis=0)) / rows.std(axis=0), actual, cv=FOLDS))))
 

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
     from modak.ingest.sources import Source
     from modak.service import Known, Service
+    from modak.store.suspects import Word
 
 LONGEST_ANSWER: Final = 1 << 28
+_JUDGEMENTS: Final[Mapping[Word, str]] = {"confirm": "confirmations", "doubt": "doubts", "unmark": "unmarkings"}
 
 
 Client: TypeAlias = "Service | Remote"
@@ -136,17 +138,10 @@ class Remote:
         report = self._call("POST", _path("/results", format=said.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
         return {**report, "notes": [*report["notes"], *found.notes]}
 
-    def confirm(self, chosen: Selection) -> dict[str, Any]:
-        """``POST /results/confirmations``."""
-        return self._post("/results/confirmations", _chosen(chosen))
-
-    def doubt(self, chosen: Selection, why: str) -> dict[str, Any]:
-        """``POST /results/doubts``."""
-        return self._post("/results/doubts", {**_chosen(chosen), "why": why})
-
-    def unmark(self, chosen: Selection) -> dict[str, Any]:
-        """``POST /results/unmarkings``."""
-        return self._post("/results/unmarkings", _chosen(chosen))
+    def judge(self, word: Word, chosen: Selection, why: str = "") -> dict[str, Any]:
+        """``POST /results/confirmations``, ``/results/doubts`` or ``/results/unmarkings``."""
+        given = {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
+        return self._post(f"/results/{_JUDGEMENTS[word]}", given | ({"why": why} if word == "doubt" else {}))
 
     def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
         """``POST /systems``, ``/images`` or ``/rules``."""
@@ -267,10 +262,6 @@ def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Generato
     columns = header({name for item in items for name in item if name.startswith("params.")})
     told = ({**item, "suspect": None} if item.get("doubted") else item for item in items)
     return columns, ({name: cell(item.get(name)) for name in columns} for item in told)
-
-
-def _chosen(chosen: Selection) -> dict[str, Any]:
-    return {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
 
 
 def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any) -> str:

@@ -108,7 +108,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         (*asked, nodes, request.application.mpi_ranks), lambda: configured(essence(request, OUTFIT), target, shape, nodes, software)
     )
     wall_time, why_wall_time = wall_time_of(request, decision)
-    plan_id = _plan_id(request, known)
+    plan_id = _plan_id(request, warnings, known)
     job = job_of(request, target, shape, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
     script = _script(job.spec, target, known)
     definition, definition_name = definition_of(software, target)
@@ -335,7 +335,9 @@ def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:
     return tuple(dict.fromkeys(warning for group in groups for warning in group))
 
 
-def _plan_id(request: Request, facts: Facts) -> str:
-    """Identifies a plan: the same for the same request, data and version of MODAK."""
-    content = f"{__version__} {facts.version} {request.model_dump_json(exclude_none=True)}"
+def _plan_id(request: Request, warnings: Sequence[Notice], facts: Facts) -> str:
+    """Identifies a plan: the same for the same request, data and version of MODAK. Documents that mean the same request differ in the
+    warnings of reading them: nobody replaces another one's plan by a document with other words."""
+    read = "".join(f"{warning.field}: {warning.message}\n" for warning in warnings)
+    content = f"{__version__} {facts.version} {request.model_dump_json(exclude_none=True)}{read}"
     return hashlib.sha256(content.encode()).hexdigest()[:20]

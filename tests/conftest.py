@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,12 +31,18 @@ settings.load_profile("fixed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The environment of the whole run: no setting of the user's, an empty home."""
+    """The environment of the whole run: no setting of the user's or of a `make` that started it, an empty home."""
     home = tempfile.mkdtemp(prefix="modak-tests-home-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
-    for name in [name for name in os.environ if name.startswith(("MODAK_", "XDG_", "SLURM_", "SBATCH_", "PBS_"))]:
+    for name in [name for name in os.environ if name.startswith(("MODAK_", "XDG_", "SLURM_", "SBATCH_", "PBS_", "MAKE"))]:
         del os.environ[name]
     os.environ.update(HOME=home, XDG_DATA_HOME=f"{home}/data", NO_COLOR="1", COLUMNS="140")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with few tests come first: theirs take longest, and a file that begins last keeps one worker alone at the end."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: tests[item.path])
 
 
 def missing(component: str) -> NoReturn:

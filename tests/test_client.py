@@ -110,13 +110,13 @@ def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Servic
 def test_doubts_reach_the_service(local: Service, remote: Remote) -> None:
     """By numbers and by a file's name; who may not is told so, and who names a file that nothing came in."""
     with pytest.raises(ModakError, match="nothing was loaded from a file called"):
-        local.doubt("no-such.csv", "nothing")
+        local.judge("doubt", "no-such.csv", "nothing")
     with pytest.raises(ModakError, match="nothing was loaded from a file called"):
-        local.confirm("no-such.csv")
+        local.judge("confirm", "no-such.csv")
     with pytest.raises(ModakError, match="token"):
-        remote.doubt([1], "why")
+        remote.judge("doubt", [1], "why")
     with pytest.raises(ModakError, match="token"):
-        remote.confirm("no-such.csv")
+        remote.judge("confirm", "no-such.csv")
 
 
 def test_an_export_holds_the_same_rows(local: Service, remote: Remote) -> None:
@@ -129,7 +129,7 @@ def test_an_export_holds_the_same_rows(local: Service, remote: Remote) -> None:
 def test_an_export_over_http_is_the_same_with_doubts(own_database: Path) -> None:
     """In the column ``suspect`` they would be other rows when the file is loaded again, and nobody could confirm them."""
     with open_service(Settings(database_url=f"sqlite:///{own_database}")) as service:
-        service.doubt([service.results({"application": "3dgan"})["items"][0]["id"]], "a slip")
+        service.judge("doubt", [service.results({"application": "3dgan"})["items"][0]["id"]], "a slip")
         items = service.results({"application": "3dgan"}, limit=1000)["items"]
         assert list(_rows(items)[1]) == list(service.export({"application": "3dgan"})[1])
     assert [item["suspect"] for item in items if "doubted" in item] == ["a slip"]

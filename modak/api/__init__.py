@@ -41,9 +41,9 @@ BROWSERS: Final[dict[str, Any]] = {
 SUMMARY: Final = "Choose container, configuration and job script from measured results."
 
 
-def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
-    """The application on ``service``, or on the database of the settings, which is opened at the first call that needs it."""
-    database = _Database(settings, service)
+def create_app(settings: Settings) -> FastAPI:
+    """The application on the database of the settings, which is opened at the first call that needs it."""
+    database = _Database(settings)
     app = FastAPI(
         title="MODAK",
         version=modak.__version__,
@@ -85,9 +85,9 @@ def app_from_environment() -> FastAPI:
 class _Database:
     """The use cases, opened by the first call that succeeds, in any thread."""
 
-    def __init__(self, settings: Settings, service: Service | None) -> None:
-        self._settings, self._opened = settings, service
-        self._is_ours = service is None
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._opened: Service | None = None
         self._lock = threading.Lock()
 
     @asynccontextmanager
@@ -95,7 +95,7 @@ class _Database:
         """Close what was opened here when the server has answered its last request."""
         yield
         with self._lock:
-            if self._opened is not None and self._is_ours:
+            if self._opened is not None:
                 self._opened.close()
                 self._opened = None
 

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from modak.api.limits import Limits, RateLimit, caller
-from modak.api.problems import answer_to, problem, routes_at
+from modak.api.problems import Problem, answer_to, routes_at
 from modak.auth import REFUSED, SCOPES, Principal, oidc, tokens
 from modak.auth.ring import KeyRing
 from modak.errors import BadSyntax, Fault, Forbidden, ModakError, Unauthorised, Unavailable
@@ -191,4 +191,4 @@ def _bearer(sent: list[bytes]) -> str:
 
 
 def _too_many(wait: int) -> Response:
-    return problem(429, "too many requests", [Fault("", f"come again in {wait} s")], {"Retry-After": str(wait)})
+    return Problem(429, "too many requests", [Fault("", f"come again in {wait} s")], {"Retry-After": str(wait)})

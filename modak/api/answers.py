@@ -143,6 +143,7 @@ def _measured() -> Schema:
             "id": whole("its number, which doubts and confirmations name"),
             "suspect": text("why no model rests on it"),
             "doubted": {"type": "boolean", "description": "true: `suspect` is a doubt of this service, not of the row's file"},
+            "by_hand": {"type": "boolean", "description": "true: somebody doubted or confirmed it, and no load judges it"},
             "replaced_at": text("when another took its place", format="date-time"),
             "replaced_by": text("who loaded that one"),
             "replaced_from": text("the file of that one"),

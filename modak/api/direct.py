@@ -64,9 +64,12 @@ def is_open(request: Request) -> bool:
     return bool(request.app.state.opened())
 
 
-async def one_at_a_time(request: Request, work: Callable[[Service], Answer]) -> Answer:
-    """The result of ``work`` in a thread: one request at a time, since Python runs one thread at a time anyway."""
+async def one_at_a_time(request: Request, work: Callable[[Service], Answer], queue: str = "turn") -> Answer:
+    """The result of ``work`` in a thread: one request of a queue at a time, since Python runs one thread at a time anyway.
+
+    Those that wait hold no thread, so requests of other kinds do not wait for them.
+    """
     state = request.app.state
-    if not hasattr(state, "turn"):
-        state.turn = CapacityLimiter(1)
-    return await run_sync(lambda: work(state.service()), limiter=state.turn)
+    if not hasattr(state, queue):
+        setattr(state, queue, CapacityLimiter(1))
+    return await run_sync(lambda: work(state.service()), limiter=getattr(state, queue))

@@ -15,7 +15,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from modak.api.problems import problem
+from modak.api.problems import Problem
 from modak.errors import Fault
 
 LONGEST_ADDRESS: Final = 8192
@@ -89,7 +89,7 @@ class Limits:
         refused = _refused(scope)
         if refused:
             status, why = refused
-            await problem(status, HTTPStatus(status).phrase.lower(), [Fault("", why)])(scope, receive, send)
+            await Problem(status, HTTPStatus(status).phrase.lower(), [Fault("", why)])(scope, receive, send)
             return
         timed = _Timed(scope, receive, send)
         timer = asyncio.get_running_loop().call_later(self._request_s, timed.expire)
@@ -150,12 +150,12 @@ class _Timed:
     async def abandon(self) -> None:
         """Answer 503, so that the caller tries again, unless an answer has begun."""
         if not self._started:
-            stopping = problem(503, "stopping", [Fault("", "the service stops; ask again")], {"Retry-After": str(RETRY_S)})
+            stopping = Problem(503, "stopping", [Fault("", "the service stops; ask again")], {"Retry-After": str(RETRY_S)})
             await stopping(self._scope, self._receive, self.send)
 
     async def _answer(self) -> None:
         if self._arrived or not _has_body(self._scope):
-            late = problem(503, "out of time", [Fault("", "the answer took too long")], {"Retry-After": str(RETRY_S)})
+            late = Problem(503, "out of time", [Fault("", "the answer took too long")], {"Retry-After": str(RETRY_S)})
         else:
-            late = problem(408, "request timeout", [Fault("", "the request took too long to arrive")], {"Connection": "close"})
+            late = Problem(408, "request timeout", [Fault("", "the request took too long to arrive")], {"Connection": "close"})
         await late(self._scope, self._receive, self._send)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -13,7 +12,9 @@ from fastapi import FastAPI, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from modak import web
+from modak.api import html
 from modak.api.bodies import Body, Raw, WrongType
+from modak.api.direct import one_at_a_time
 from modak.api.native import Cursor, Wanted, service_of
 from modak.api.problems import told
 from modak.errors import BadSyntax, Forbidden, ModakError, NotFound
@@ -29,32 +30,25 @@ if TYPE_CHECKING:
 Shown = tuple[str, dict[str, Any]]
 """The name of a template and its values; ``status`` among them is that of the answer."""
 Label = Annotated[str, Query(max_length=200)]
-HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-cache",
-}
 FORM: Final = "application/x-www-form-urlencoded"
 MOST_FIELDS: Final = 50
 FILTERS: Final = ("application", "system", "metric")
-_DRAWING: Final = threading.Lock()
-"""matplotlib's settings are those of the whole process."""
+MODEL: Final = ("sizes", "results", "error at the next size", "id")
+"""What the table beside a picture says of each curve."""
 
 
 def add_routes(app: FastAPI) -> None:
     """Add the pages to ``app``; programs do not need them, so the OpenAPI document leaves them out."""
-    pages: tuple[tuple[str, Callable[..., Shown | Response], str], ...] = (
-        ("/ui/", ask, ""),
-        ("/ui/models", models, ""),
-        ("/ui/results", results, ""),
-        ("/ui/plans/{id}", plan, "../"),
-        *((f"/ui/{kind}", _listing(kind), "") for kind in ("systems", "images", "rules")),
+    pages: tuple[tuple[str, Callable[..., Shown | Response]], ...] = (
+        ("/ui/", ask),
+        ("/ui/models", models),
+        ("/ui/results", results),
+        ("/ui/plans/{id}", plan),
+        *((f"/ui/{kind}", _listing(kind)) for kind in ("systems", "images", "rules")),
     )
-    for path, make, base in pages:
-        app.add_api_route(path, _page(make, base), methods=["GET"], include_in_schema=False, response_model=None)
-    app.add_api_route("/ui/plans", _page(optimise, ""), methods=["POST"], include_in_schema=False, response_model=None)
+    for path, make in pages:
+        app.add_api_route(path, _page(make), methods=["GET"], include_in_schema=False, response_model=None)
+    app.add_api_route("/ui/plans", _page(optimise), methods=["POST"], include_in_schema=False, response_model=None)
     app.add_api_route("/ui/models.svg", picture, methods=["GET"], include_in_schema=False)
     for name, kind in (("style.css", "text/css"), ("icon.svg", "image/svg+xml")):
         app.add_api_route(f"/ui/{name}", _static(name, kind), methods=["GET"], include_in_schema=False)
@@ -76,7 +70,8 @@ def optimise(request: Request, body: Body) -> Shown | Response:
         sent = strict_json(values.get("document") or json.dumps(form.document(values)))
         made = job_of(service.optimise(sent))[1]["plan"]
     except ModakError as error:
-        faults = [(_label(fault.field), fault.message) for fault in told(error, request.scope)]
+        called = form.called if not values.get("document") else lambda path: (path, "")
+        faults = [(*called(fault.field.removeprefix("job.")), fault.message) for fault in told(error, request.scope)]
         return "ask", {**_asked(service, values), "faults": faults, "status": error.status}
     return RedirectResponse(f"plans/{made['id']}", 303)
 
@@ -84,7 +79,8 @@ def optimise(request: Request, body: Body) -> Shown | Response:
 def plan(request: Request, id: Wanted) -> Shown:
     """A plan that was made, by a form or otherwise."""
     kept = service_of(request).store.plans.get(id)
-    return "plan", _plan(kept.response, kept.request)
+    until = kept.expires_at.date().isoformat() if kept.expires_at else ""
+    return "plan", {**_plan(kept.response, kept.request), "until": until}
 
 
 def results(request: Request, cursor: Cursor = "") -> Shown:
@@ -100,31 +96,41 @@ def results(request: Request, cursor: Cursor = "") -> Shown:
 def models(request: Request, application: Label = "") -> Shown:
     """The applications; or the curves of one of them, with a picture for each metric and kind of size."""
     from modak import plotting
-    from modak.perfmodel.lines import in_pictures, title
+    from modak.perfmodel.lines import in_pictures, labels, title
     from modak.service import records
 
     service = service_of(request)
     pictures = []
     for (metric, scale), curves in in_pictures(service.curves(application).values() if application else ()).items():
-        query = {"application": application, "metric": metric, "over": scale}
-        table = listings.as_text(*listings.table("models", [records.model(curve) for curve in curves]))
+        measured = {"application": application, "metric": metric}
+        query = {**measured, "over": scale}
+        found = zip(labels(curves), map(records.model, curves), strict=True)
+        rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
+        table = listings.as_text(("curve", *MODEL), rows)
         named = f"{metric.replace('_', ' ')} over {scale}, {title(curves)}"
         note = f"{len(curves)} curves; the {plotting.MOST} with the most sizes are drawn" if len(curves) > plotting.MOST else ""
-        pictures.append({"title": named, "query": query, "note": note, "table": table})
+        pictures.append({"title": named, "measured": measured, "query": query, "note": note, "table": table})
     return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures}
 
 
-def picture(request: Request, application: Label, metric: Label, over: Label) -> Response:
-    """Curves of an application: measured points, models with their intervals, perfect scaling."""
+async def picture(request: Request, application: Label, metric: Label, over: Label) -> Response:
+    """Curves of an application: measured points, models with their intervals, perfect scaling.
+
+    One at a time: matplotlib's settings are those of the whole process, and drawing takes long.
+    """
+    return await one_at_a_time(request, lambda service: _picture(service, application, metric, over), "drawing")
+
+
+def _picture(service: Service, application: str, metric: str, over: str) -> Response:
     from modak import plotting
     from modak.perfmodel.lines import in_pictures, lines, title
 
-    known = list(service_of(request).curves(application).values())
+    known = list(service.curves(application).values())
     curves = in_pictures(known).get((metric, over), [])[: plotting.MOST]
     if not curves:
         raise NotFound("no curves of that metric over that kind of size", field="metric")
     policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}  # matplotlib styles within the drawing
-    return Response(_drawn(lines(curves, known), title(curves)), 200, HEADERS | policy, "image/svg+xml")
+    return Response(_drawn(lines(curves, known), title(curves)), 200, html.HEADERS | policy, "image/svg+xml")
 
 
 @lru_cache(maxsize=64)
@@ -132,24 +138,19 @@ def _drawn(shown: tuple[Line, ...], title: str) -> bytes:
     """A picture; drawing it takes a third of a second."""
     from modak.plotting import picture
 
-    with _DRAWING:
-        return picture(shown, "svg", title)
+    return picture(shown, "svg", title)
 
 
-def _page(make: Callable[..., Shown | Response], base: str) -> Callable[..., Response]:
-    """The endpoint that answers with the page that ``make`` chooses, or with one that says what is wrong."""
+def _page(make: Callable[..., Shown | Response]) -> Callable[..., Response]:
+    """The endpoint that answers with the page that ``make`` chooses; errors become pages as they are sent."""
 
     @wraps(make)
     def endpoint(request: Request, **asked: Any) -> Response:
-        try:
-            made = make(request, **asked)
-        except ModakError as error:
-            made = "error", {"title": error.title, "faults": told(error, request.scope), "status": error.status}
+        made = make(request, **asked)
         if isinstance(made, Response):
             return made
         template, values = made
-        status = values.pop("status", 200)
-        return Response(web.page(template, base, **values), status, HEADERS, "text/html")
+        return html.page(template, request.scope["path"], **values)
 
     return endpoint
 
@@ -163,7 +164,7 @@ def _listing(kind: str) -> Callable[[Request], Shown]:
 
 def _static(name: str, kind: str) -> Callable[[], Response]:
     def file() -> Response:
-        return Response(web.static(name), 200, {**HEADERS, "Cache-Control": "max-age=3600"}, kind)
+        return Response(web.static(name), 200, {**html.HEADERS, "Cache-Control": "max-age=3600"}, kind)
 
     return file
 
@@ -195,12 +196,6 @@ def _fields(body: Raw) -> dict[str, str]:
         return dict(parse_qsl(body.content.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
     except ValueError:
         raise BadSyntax("not the fields of a form in UTF-8") from None
-
-
-def _label(field: str) -> str:
-    """What the form calls a field of the request."""
-    found = form.PATHS.get(field.removeprefix("job."))
-    return found.label if found else field
 
 
 def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StrictBool, StringConstraints, TypeAdapter, ValidationError
 
@@ -19,7 +19,7 @@ from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Rule, Sto
 from modak.rules import NO_APPLICATION_VERSION
 from modak.script.shelltext import rule_fault
 from modak.target import find_system
-from modak.text.faults import faults_of
+from modak.text.faults import faults_of, validated
 from modak.text.grammar import ImageReference, Name, VersionText
 
 UNTITLED: Final = "a script without a description"
@@ -34,7 +34,6 @@ _SINGULARITY_HUB: Final = frozenset(("", "shub", SINGULARITY_HUB))
 _REFERENCE: Final[TypeAdapter[str]] = TypeAdapter(ImageReference)
 
 Feature = StrictBool | Annotated[str, StringConstraints(max_length=64)]
-Model = TypeVar("Model", bound=BaseModel)
 
 
 def _one_line(text: str) -> str:
@@ -136,7 +135,7 @@ def script(document: Any, facts: Facts) -> tuple[Rule]:
     Raises :class:`modak.errors.RequestError` for fields that are wrong, and :class:`modak.errors.Conflict` for a system that is not known,
     or that has no storage of that class.
     """
-    sent = checked(PostedScript, document)
+    sent = validated(PostedScript, document, RequestError)
     when = condition(sent.conditions)
     _refuse_unknown_place(sent.conditions.infrastructure, facts)
     identity = hashlib.sha256(f"{when.model_dump_json()}\n{sent.data.stage}\n{sent.data.raw}".encode()).hexdigest()[:16]
@@ -161,7 +160,7 @@ def container_mapping(document: Any, _: Facts) -> tuple[Image]:
 
     Raises :class:`modak.errors.RequestError` for fields that are wrong.
     """
-    sent = checked(PostedMapping, document)
+    sent = validated(PostedMapping, document, RequestError)
     framework = _framework_of_images(sent.app_name)
     compilers, spread_by = _selected(sent)
     image = Image(
@@ -180,14 +179,6 @@ def container_mapping(document: Any, _: Facts) -> tuple[Image]:
         source="POST /container_mappings",
     )
     return (image,)
-
-
-def checked(model: type[Model], document: Any) -> Model:
-    """The document as that model. Raises :class:`~modak.errors.RequestError` that names the wrong fields."""
-    try:
-        return model.model_validate(document)
-    except ValidationError as wrong:
-        raise RequestError(faults=faults_of(wrong, model=model)) from None
 
 
 def _subject(application: PostedApplication) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, ValidationError, WithJsonSchema
 
 from modak import plugins
-from modak.api.posted import Line, Posted, checked
+from modak.api.posted import Line, Posted
 from modak.detected.hardware import of_type
 from modak.errors import Fault, RequestError, unknown
 from modak.facts import Accelerator, Facts, FileSystem, Node, Partition, Processor, RuntimePolicy, Source, StorageClass, System, Vendor
-from modak.text.faults import faults_of
+from modak.text.faults import faults_of, validated
 from modak.text.grammar import Name
 from modak.text.units import memory
 
@@ -155,7 +155,7 @@ def infrastructure(document: Any, facts: Facts) -> tuple[System | Processor | Ac
 
     Raises :class:`modak.errors.RequestError` for fields that are wrong.
     """
-    sent = checked(PostedInfrastructure, document)
+    sent = validated(PostedInfrastructure, document, RequestError)
     found = sent.configuration
     new: dict[str, Processor | Accelerator] = {}
     notes: list[str] = []

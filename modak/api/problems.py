@@ -1,4 +1,7 @@
-"""Errors as `application/problem+json` (RFC 9457): one body for all of them, and nothing that was sent comes back raw."""
+"""Errors as `application/problem+json` (RFC 9457): one body for all of them, and nothing that was sent comes back raw.
+
+A browser that asks for a page gets the same as a page.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,15 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
+from modak.api import html
 from modak.errors import Fault, ModakError, Unavailable
+from modak.text.faults import faults_in
 
 MOST_FAULTS = 100
 """Faults that one answer lists; the rest is counted."""
+NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -29,40 +35,59 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
-def answer(content: Any, *, status: int = 200, kind: str = "application/json", headers: Mapping[str, str] | None = None) -> Response:
+def answer(content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer; NaN or infinity would be a bug and raises ``ValueError``."""
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return answer_text(text, status=status, kind=kind, headers=headers)
+    return Response(_json(content), status, {**NOSNIFF, **(headers or {})}, "application/json")
 
 
 def answer_document(document: Mapping[str, Any]) -> Response:
     """A document of the caller, which was read strictly, with our texts in it: needs no checks, so a faster writer is used."""
-    return Response(to_json(document), 200, {"X-Content-Type-Options": "nosniff"}, "application/json")
+    return Response(to_json(document), 200, NOSNIFF, "application/json")
 
 
 def answer_text(text: str, *, status: int = 200, kind: str = "application/json", headers: Mapping[str, str] | None = None) -> Response:
     """An answer from JSON text."""
-    return Response(text.encode("utf-8", "replace"), status, {"X-Content-Type-Options": "nosniff", **(headers or {})}, kind)
+    return Response(_bytes(text), status, {**NOSNIFF, **(headers or {})}, kind)
 
 
-def problem(status: int, title: str, faults: Sequence[Fault], headers: Mapping[str, str] | None = None) -> Response:
-    """The one error body: ``type, title, status, detail, errors``."""
-    content = {
-        "type": f"urn:modak:problem:{title.replace(' ', '-')}",
-        "title": title,
-        "status": status,
-        "detail": "; ".join(map(str, faults[:MOST_FAULTS])),
-        "errors": [{"field": fault.field, "message": fault.message} for fault in faults[:MOST_FAULTS]],
-    }
-    if len(faults) > MOST_FAULTS:
-        content["more_errors"] = len(faults) - MOST_FAULTS
-    return answer(content, status=status, kind="application/problem+json", headers=headers)
+class Problem(Response):
+    """The one error body: ``type, title, status, detail, errors``; for a browser that asks for a page, a page that says the same."""
+
+    def __init__(self, status: int, title: str, faults: Sequence[Fault], headers: Mapping[str, str] | None = None) -> None:
+        self._title, self._faults, self._also = title, faults[:MOST_FAULTS], headers or {}
+        content = {
+            "type": f"urn:modak:problem:{title.replace(' ', '-')}",
+            "title": title,
+            "status": status,
+            "detail": "; ".join(map(str, self._faults)),
+            "errors": [{"field": fault.field, "message": fault.message} for fault in self._faults],
+        }
+        if len(faults) > MOST_FAULTS:
+            content["more_errors"] = len(faults) - MOST_FAULTS
+        super().__init__(_json(content), status, {**NOSNIFF, **self._also}, "application/problem+json")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it as what the request asks for."""
+        if not html.is_wanted(scope):
+            await super().__call__(scope, receive, send)
+            return
+        page = html.page("error", scope["path"], status=self.status_code, title=self._title, faults=self._faults)
+        page.headers.update(self._also)
+        await page(scope, receive, send)
+
+
+def _json(content: Any) -> bytes:
+    return _bytes(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def answer_to(error: ModakError, scope: Scope) -> Response:
     """The answer to an error."""
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}, 413: {"Connection": "close"}}.get(error.status)
-    return problem(error.status, error.title, told(error, scope), headers)
+    return Problem(error.status, error.title, told(error, scope), headers)
 
 
 def told(error: ModakError, scope: Scope) -> Sequence[Fault]:
@@ -80,8 +105,8 @@ def _modak(request: Request, error: Exception) -> Response:
 
 def _parameters(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
-    faults = [Fault(".".join(map(str, found["loc"][1:])), found["msg"]) for found in error.errors()]
-    return problem(422, "the request is wrong", faults)
+    faults = faults_in({**found, "loc": found["loc"][1:]} for found in error.errors())  # without "query" or "path"
+    return Problem(422, "the request is wrong", faults)
 
 
 def _http(request: Request, error: Exception) -> Response:
@@ -92,7 +117,7 @@ def _http(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the router names those of the first route that has the address
         headers = {"Allow": ", ".join(_methods(request))}
         detail = _INSTEAD.get((request.method, request.scope["path"]), detail)
-    return problem(error.status_code, phrase, [Fault("", detail)], headers)
+    return Problem(error.status_code, phrase, [Fault("", detail)], headers)
 
 
 _INSTEAD: Final = {
@@ -115,4 +140,4 @@ def routes_at(scope: Scope) -> Iterator[Any]:
 
 
 def _unexpected(_: Request, __: Exception) -> Response:
-    return problem(500, "internal error", [Fault("", "MODAK failed; the service's log says where")])
+    return Problem(500, "internal error", [Fault("", "MODAK failed; the service's log says where")])

@@ -116,7 +116,7 @@ def load(
 
 def confirm(request: Request, body: Body) -> Response:
     """The models use these results from now on; `confirmed` is how many of them had been doubted."""
-    return answer(service_of(request).confirm(_selected(document(body)), actor_of(request)))
+    return answer(service_of(request).judge("confirm", _selected(document(body)), actor=actor_of(request)))
 
 
 def doubt(request: Request, body: Body) -> Response:
@@ -126,12 +126,12 @@ def doubt(request: Request, body: Body) -> Response:
     if not isinstance(why, str):
         raise RequestError("why these results are doubted, as text", field="why")
     rest = {name: value for name, value in sent.items() if name != "why"}
-    return answer(service_of(request).doubt(_selected(rest), why, actor_of(request)))
+    return answer(service_of(request).judge("doubt", _selected(rest), why, actor_of(request)))
 
 
 def unmark(request: Request, body: Body) -> Response:
     """Takes back what was said of these results: loading judges them like all others; `unmarked` is of how many something was said."""
-    return answer(service_of(request).unmark(_selected(document(body)), actor_of(request)))
+    return answer(service_of(request).judge("unmark", _selected(document(body)), actor=actor_of(request)))
 
 
 def _selected(sent: Any) -> Selection:

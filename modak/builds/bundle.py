@@ -16,13 +16,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
-from pydantic import ValidationError
-
 from modak.builds.verify import sha256
 from modak.errors import BadSyntax, Conflict, DataError, RequestError
 from modak.facts import Image
 from modak.text.documents import strict_json
-from modak.text.faults import faults_of
+from modak.text.faults import validated
 from modak.text.grammar import is_image_file
 
 ENTRY: Final = "entry.json"
@@ -148,9 +146,7 @@ def _sums(text: str, file: Path) -> dict[str, str]:
 
 def _entry(text: str, file: Path) -> Image:
     try:
-        image = Image.model_validate(strict_json(text))
-    except ValidationError as wrong:
-        raise DataError(faults=faults_of(wrong, model=Image)) from None
+        image = validated(Image, strict_json(text), DataError)
     except BadSyntax as wrong:
         raise DataError(f"{ENTRY} is no JSON document: {wrong}", field=str(file)) from None
     if "/" in image.reference or not is_image_file(image.reference):

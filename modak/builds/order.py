@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from pydantic import ValidationError
-
 from modak.errors import NotFound, RequestError
 from modak.facts import ImageLabels
 from modak.recipes.archives import SUMS, Archive, Download, downloads, listed, names
@@ -20,7 +18,7 @@ from modak.recipes.forms import form_of
 from modak.recipes.offline import Mirrors, base_file, base_images, offline
 from modak.recipes.plan import Recipe
 from modak.recipes.text import text_for
-from modak.text.faults import faults_of
+from modak.text.faults import validated
 
 Runtime = Literal["apptainer", "charliecloud"]
 RUNTIMES: Final[tuple[Runtime, ...]] = get_args(Runtime)
@@ -167,10 +165,8 @@ def _claims(text: str) -> dict[str, Any]:
     texts = {name: value for name, value in found.items() if name in _TEXTS}
     lists = {name: found[name].split(",") for name in _LISTS if name in found}
     claims = {"source": "pip", **texts, **lists}
-    try:
-        ImageLabels.model_validate({"version": "0", **claims})  # a version that is not stated is found out by running the image
-    except ValidationError as wrong:
-        raise RequestError(faults=faults_of(wrong, "modak", model=ImageLabels)) from None
+    # a version that is not stated is found out by running the image
+    validated(ImageLabels, {"version": "0", **claims}, RequestError, "modak")
     return claims
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from modak.builds.order import FurtherForm
 from modak.errors import RequestError
-from modak.text.faults import faults_of
+from modak.text.faults import validated
 
 
 class BuildRequest(BaseModel):
@@ -31,10 +31,7 @@ class BuildRequest(BaseModel):
 
 def read_build_request(document: Any) -> BuildRequest:
     """The checked document. Raises :class:`modak.errors.RequestError` that names the wrong fields."""
-    try:
-        found = BuildRequest.model_validate(document)
-    except ValidationError as wrong:
-        raise RequestError(faults=faults_of(wrong, model=BuildRequest)) from None
+    found = validated(BuildRequest, document, RequestError)
     if (found.recipe is None) == (found.job is None):
         raise RequestError("one of 'recipe' and 'job' is needed, and only one", field="recipe")
     return found

@@ -78,12 +78,12 @@ def essence(request: Request, application: Iterable[str] = APPLICATION, lengths:
     known = {"application": request.workload_name, "amount": f"{lengths.get(counts, 1.0):.12g} {counts}" if counts else None, **said}
     optimisation = {
         "objective": _with(_NOTHING.optimisation.objective, wanted.objective, OBJECTIVE),
-        "workload": _with(_NOTHING.optimisation.workload, work, WORKLOAD).model_copy(update=known),
+        "workload": _with(_NOTHING.optimisation.workload, work, WORKLOAD, **known),
     }
     parts = {
         "job_options": _with(_NOTHING.job_options, request.job_options, JOB_OPTIONS),
         "application": _with(_NOTHING.application, request.application, application),
-        "optimisation": _with(_NOTHING.optimisation, wanted, OPTIMISATION).model_copy(update=optimisation),
+        "optimisation": _with(_NOTHING.optimisation, wanted, OPTIMISATION, **optimisation),
     }
     return _NOTHING.model_copy(update=parts)
 
@@ -97,6 +97,6 @@ def _counted(work: Workload) -> str | None:
     return parse_amount(work.amount).counts if work.amount else None
 
 
-def _with(blank: Part, part: Part, names: Iterable[str]) -> Part:
-    """The blank section with the named fields of another one."""
-    return blank.model_copy(update={name: getattr(part, name) for name in names})
+def _with(blank: Part, part: Part, names: Iterable[str], **more: object) -> Part:
+    """The blank section with the named fields of another one, and ``more`` values."""
+    return blank.model_copy(update={name: getattr(part, name) for name in names} | more)

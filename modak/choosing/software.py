@@ -128,7 +128,7 @@ def _choose(
 ) -> tuple[ImageChoice, Recipe | None]:
     """An image of the framework, or (if ``builds``) the recipe to build one."""
     hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build is True or shape.opt_build
-    mpi = bound_mpi(target, shape, request)
+    mpi = fitting_mpi(target, shape, request)
     layer = distribution(request)
     extras = Extras(
         compilers=_compilers_on(request, shape),
@@ -192,17 +192,32 @@ def gpu_vendor(request: Request, target: Target, shape: Shape) -> Vendor | None:
 
 
 def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
-    """The host's MPI that is bound into the image and that the image must fit; ``None``: ranks do not use the host's MPI."""
+    """The host's MPI that is bound into the image; ``None``: ranks do not use the host's MPI."""
+    return fitting_mpi(target, shape, request) if shape.mpi_from == "host" else None
+
+
+def fitting_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
+    """The host's MPI that starts the ranks and that the image must fit; ``None``: the image's own MPI need not fit any."""
     by_mpi = distribution(request) in ("horovod", None) and not by_torchrun(request)
-    if shape.mpi_from != "host" or target.system is None or not by_mpi:
+    if shape.mpi_from == "container" or not (shape.mpi or shape.mpi_from) or target.system is None or not by_mpi:
         return None
     found, asked = target.mpi_called(shape.mpi) or target.host_mpi, mpi_asked(request)
     return None if found and asked and not compatible(asked, found.family) else found
 
 
+def whose_mpi(target: Target, shape: Shape, image: str | None) -> str | None:
+    """Whose MPI the ranks use. ``None``: there is none, or it is not known: the host's is bound into an image only if the system says where
+    it is."""
+    if image is None:
+        return "host" if shape.mpi else None
+    host = target.mpi_called(shape.mpi) or target.host_mpi
+    return None if shape.mpi_from == "host" and not (host and host.bindable) else shape.mpi_from
+
+
 def _situation(request: Request, target: Target, shape: Shape, nodes: int, launcher: str, chosen: Software) -> Situation:
     """The facts of the job that rules can test."""
     system, found, host = target.system, carrier(request), target.mpi_called(shape.mpi) or target.host_mpi
+    whose = whose_mpi(target, shape, chosen.reference)
     label, _, last = (shape.mpi or "").rpartition(" ")
     version = last if last[:1].isdigit() else ""
     family = mpi_family(shape.mpi) or label or last
@@ -224,8 +239,8 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
         accelerator=chosen.gpu_vendor or "none",
         interconnect=system.interconnect.family if system and system.interconnect else None,
         mpi=family or None,
-        mpi_from=shape.mpi_from,
-        mpi_version=version or (host.version if host and shape.mpi_from == "host" else None),
+        mpi_from=whose,
+        mpi_version=version or (host.version if host and whose == "host" else None),
         storage_class=preferred_storage(request, chosen),
         multi_node=nodes > 1,
         threaded=shape.threads_per_rank > 1,

@@ -25,8 +25,8 @@ Pair = tuple[Shape, npt.NDArray[np.int64]]
 def with_unmeasured(request: Request, target: Target, found: Candidates) -> Candidates:
     """The candidates, followed by unmeasured ones that can run and agree with the request."""
     more = [*_compilers(request, found), *_layouts(request, target, found)]
-    mpi = _host_mpi(request, target, found) if found.distributed else None
-    new = {replace(shape, mpi=mpi, mpi_from="host") if mpi else shape: grid for shape, grid in more}
+    mpi, whose = _host_mpi(request, target, found) if found.distributed else (None, None)
+    new = {replace(shape, mpi=mpi, mpi_from=whose) if mpi else shape: grid for shape, grid in more}
     pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
     shapes, grids = zip(*pairs, strict=True)
     return replace(found, shapes=shapes, nodes=tuple(_sizes(grid, request, target, found) for grid in grids))
@@ -59,12 +59,12 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
             yield bare, found.nodes[0]
 
 
-def _host_mpi(request: Request, target: Target, found: Candidates) -> str | None:
-    """The host's MPI, which starts unmeasured candidates; with the label of results if there are any with it. ``None``: there is none, or
-    not the one that the request names."""
+def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str | None, str | None]:
+    """The host's MPI, which starts unmeasured candidates, with the label of results if there are any with it, and whose MPI the ranks use.
+    ``None``: there is none, or not the one that the request names."""
     measured = next((shape.mpi for shape in found.shapes if shape.mpi_from == "host"), None)
     host, _ = host_mpi(request, target)
-    return measured or (host.family if host else None)
+    return (measured, "host") if measured else (host.family, host.for_ranks) if host else (None, None)
 
 
 def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates) -> npt.NDArray[np.int64]:

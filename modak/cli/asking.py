@@ -132,8 +132,7 @@ def predict(
     as_json: common.AsJson = False,
 ) -> None:
     """Predict the values of a results table that has none."""
-    if not 0 < level < 1:
-        raise typer.BadParameter("between 0 and 1", param_hint="--level")
+    common.check_level(level)
     from modak.cli import files
 
     answer = common.client().predict(files.read(points), points, level=level)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from modak.cli import common, show
-from modak.cli.recipes import Distribution, Gpu, Mpi, Offline, Rocm, Variant, device, planned
+from modak.cli.recipes import Distribution, Gpu, Mpi, Offline, Rocm, Target, Variant, device, planned
 from modak.errors import ModakError, RequestError
 from modak.interrupts import INTERRUPTED
 
@@ -34,12 +34,12 @@ COLUMNS: Final = ("id", "state", "name", "runtime", "requested_at", "step", "mes
 def build(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="A framework, a request (REQUEST.json), or your own recipe.")],
     version: Annotated[str | None, typer.Option(help="Version or range of the framework; default: the newest.")] = None,
-    variant: Annotated[Variant, typer.Option(help="Use the official image, install packages, or compile from source.")] = "hub",
+    variant: Variant = "hub",
     gpu: Gpu = False,
     rocm: Rocm = False,
-    target: Annotated[str | None, typer.Option(help="Microarchitecture for a source build, by its archspec name.")] = None,
-    distribution: Annotated[Distribution | None, typer.Option(help="Add Horovod.")] = None,
-    mpi: Annotated[Mpi | None, typer.Option(help="Add this MPI library.")] = None,
+    target: Target = None,
+    distribution: Distribution = None,
+    mpi: Mpi = None,
     runtime: Annotated[
         Runtime | None, typer.Option(help="Container runtime; default: that of the request or recipe, otherwise apptainer.")
     ] = None,

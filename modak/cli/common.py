@@ -22,10 +22,18 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print answers and errors as JSON.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Turn every warning into an error.")]
 Request = Annotated[str, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")]
+Application = Annotated[str | None, typer.Option(help="Only this application.")]
+System = Annotated[str | None, typer.Option(help="Only this system.")]
 
 
 opened: Final = ExitStack()
 """What commands have opened; it is closed at the end of each command."""
+
+
+def check_level(level: float) -> None:
+    """Raise ``typer.BadParameter`` for a probability that none is."""
+    if not 0 < level < 1:
+        raise typer.BadParameter("between 0 and 1", param_hint="--level")
 
 
 def settings() -> Settings:

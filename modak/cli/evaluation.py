@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from modak.perfmodel import Curve
     from modak.perfmodel.holdout import Judged, Proof
 
-Application = Annotated[str | None, typer.Option(help="Only this application.")]
-System = Annotated[str | None, typer.Option(help="Only this system.")]
 Level = Annotated[float, typer.Option(help="Probability that an interval contains the next run's value.")]
 
 FIGURES = ("model", "median error", "p90 error", "off by > 100 %", "size that keeps 75 %", "in interval", "interval")
@@ -33,15 +31,15 @@ def evaluate(
         str,
         typer.Option(metavar="WHAT", help="What to hide: the largest sizes (largest:2, largest:1), or every inner size in turn (each)."),
     ] = "largest:2",
-    application: Application = None,
-    system: System = None,
+    application: common.Application = None,
+    system: common.System = None,
     level: Level = 0.9,
     as_json: common.AsJson = False,
 ) -> None:
     """Cross-validate the models on your own results. Errors of other models are shown for comparison."""
     from modak.perfmodel.holdout import least_sizes, prove
 
-    _between_0_and_1(level)
+    common.check_level(level)
     try:
         least_sizes(holdout)
     except ValueError as wrong:
@@ -61,8 +59,8 @@ def evaluate(
 
 def plot(
     models: Annotated[list[str] | None, typer.Argument(metavar="MODEL_ID", help="Ids of models, as in 'modak models list'.")] = None,
-    application: Application = None,
-    system: System = None,
+    application: common.Application = None,
+    system: common.System = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the plot to this file, which ends in .png or .svg.")
     ] = None,
@@ -73,7 +71,7 @@ def plot(
     from modak import plotting
     from modak.perfmodel.lines import lines, title
 
-    _between_0_and_1(level)
+    common.check_level(level)
     kind = output.suffix[1:].lower() if output else None
     if not models and application is None:
         raise typer.BadParameter("give a MODEL_ID (see 'modak models list') or --application")
@@ -123,11 +121,6 @@ def plan(
         return
     _programme(answer)
     show.warn(answer["warnings"])
-
-
-def _between_0_and_1(level: float) -> None:
-    if not 0 < level < 1:
-        raise typer.BadParameter("between 0 and 1", param_hint="--level")
 
 
 def _curves(application: str | None) -> dict[str, Curve]:

@@ -162,7 +162,7 @@ def models_show(identity: Annotated[str, typer.Argument(metavar="ID")]) -> None:
 
 
 @models.command("fit")
-def models_fit(application: Annotated[str | None, typer.Option(help="Only this application.")] = None) -> None:
+def models_fit(application: common.Application = None) -> None:
     """Fit the series that have changed. This happens automatically when a prediction needs it."""
     with show.progress("fitting"):
         fitted = common.local().fit(application)

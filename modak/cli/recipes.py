@@ -21,22 +21,25 @@ Offline = Annotated[
 ]
 Gpu = Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for CPUs only.")]
 Rocm = Annotated[bool, typer.Option("--rocm", help="For AMD GPUs.")]
-Variant = Literal["hub", "pip", "opt-build"]
+Variant = Annotated[
+    Literal["hub", "pip", "opt-build"], typer.Option(help="Use the official image, install packages, or compile from source.")
+]
+Target = Annotated[str | None, typer.Option(help="Microarchitecture for a source build, by its archspec name.")]
+Distribution = Annotated[Literal["horovod"] | None, typer.Option(help="Add Horovod.")]
+Mpi = Annotated[Literal["openmpi", "mpich", "intel-mpi"] | None, typer.Option(help="Add this MPI library.")]
 Runtime = Literal["apptainer", "singularity", "charliecloud", "podman-hpc"]
-Distribution = Literal["horovod"]
-Mpi = Literal["openmpi", "mpich", "intel-mpi"]
 
 
 def recipe(
     framework: Annotated[str, typer.Argument(metavar="FRAMEWORK", help="For instance tensorflow or pytorch.")],
     version: Annotated[str | None, typer.Option(help="Version, or range such as 2.*; default: the newest.")] = None,
-    variant: Annotated[Variant, typer.Option(help="Use the official image, install packages, or compile from source.")] = "hub",
+    variant: Variant = "hub",
     gpu: Gpu = False,
     rocm: Rocm = False,
     runtime: Annotated[Runtime, typer.Option(help="Container runtime: decides between definition file and Dockerfile.")] = "apptainer",
-    target: Annotated[str | None, typer.Option(help="Microarchitecture for a source build, by its archspec name.")] = None,
-    distribution: Annotated[Distribution | None, typer.Option(help="Add Horovod.")] = None,
-    mpi: Annotated[Mpi | None, typer.Option(help="Add this MPI library.")] = None,
+    target: Target = None,
+    distribution: Distribution = None,
+    mpi: Mpi = None,
     offline: Offline = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the recipe to this file.")] = None,
 ) -> None:

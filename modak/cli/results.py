@@ -19,11 +19,10 @@ from modak.text.numbering import LARGEST, Selection
 
 if TYPE_CHECKING:
     from modak.results.comparison import Pair
+    from modak.store.suspects import Word
 
 app = typer.Typer(help="Show, export, compare and correct measured results.", no_args_is_help=True, rich_markup_mode=None)
 
-Application = Annotated[str | None, typer.Option(help="Only this application.")]
-System = Annotated[str | None, typer.Option(help="Only this system.")]
 Metric = Annotated[str | None, typer.Option(help="Only this metric.")]
 Where = Annotated[
     list[str] | None, typer.Option("--where", metavar="COLUMN=TEXT", help="Only rows with this text in a column; may be repeated.")
@@ -85,8 +84,8 @@ def _changed(report: Mapping[str, Any]) -> None:
 
 @app.command("list")
 def list_(
-    application: Application = None,
-    system: System = None,
+    application: common.Application = None,
+    system: common.System = None,
     metric: Metric = None,
     where: Where = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 50,
@@ -132,10 +131,7 @@ File = Annotated[
 @app.command()
 def confirm(numbers: Numbers = None, file: File = None) -> None:
     """Mark doubted results as right. The models use them from now on."""
-    chosen = _chosen(numbers, file)
-    judged = common.client().confirm(chosen)
-    typer.echo(_told(judged["confirmed"], chosen, "had been doubted and are used from now on", NOT_DOUBTED))
-    _others(judged)
+    _judge("confirm", numbers, file, "had been doubted and are used from now on", NOT_DOUBTED)
 
 
 @app.command()
@@ -145,18 +141,20 @@ def doubt(
     file: File = None,
 ) -> None:
     """Mark results as wrong. The models do not use them until they are confirmed."""
-    chosen = _chosen(numbers, file)
-    judged = common.client().doubt(chosen, why)
-    typer.echo(_told(judged["doubted"], chosen, "are not used from now on", "the rest was not used before"))
-    _others(judged)
+    _judge("doubt", numbers, file, "are not used from now on", "the rest was not used before", why)
 
 
 @app.command()
 def unmark(numbers: Numbers = None, file: File = None) -> None:
     """Take back 'confirm' and 'doubt': loading judges these results like all others."""
+    _judge("unmark", numbers, file, "are judged like all others again", "nobody had confirmed or doubted the rest")
+
+
+def _judge(word: Word, numbers: Sequence[int] | None, file: str | None, what: str, rest: str, why: str = "") -> None:
+    """Say a word of results. Print how many were changed (``what``), what is true of the ``rest``, and what that changes for others."""
     chosen = _chosen(numbers, file)
-    judged = common.client().unmark(chosen)
-    typer.echo(_told(judged["unmarked"], chosen, "are judged like all others again", "nobody had confirmed or doubted the rest"))
+    judged = common.client().judge(word, chosen, why)
+    typer.echo(_told(judged[f"{word}ed"], chosen, what, rest))
     _others(judged)
 
 
@@ -193,8 +191,8 @@ def compare(
     values: Annotated[
         list[str] | None, typer.Argument(metavar="VALUE", help="Only these values, compared with the first; default: all.")
     ] = None,
-    application: Application = None,
-    system: System = None,
+    application: common.Application = None,
+    system: common.System = None,
     metric: Metric = None,
     where: Where = None,
     as_json: common.AsJson = False,
@@ -277,8 +275,8 @@ def _every(filters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
 
 @app.command()
 def export(
-    application: Application = None,
-    system: System = None,
+    application: common.Application = None,
+    system: common.System = None,
     metric: Metric = None,
     where: Where = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the table to this file.")] = None,

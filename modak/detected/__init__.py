@@ -19,7 +19,7 @@ from modak.detected.values import NOT_THERE, Answer, Cluster, Machine, SeenNode,
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
 from modak.launchers.family import USUAL_PMI
-from modak.text.faults import faults_of
+from modak.text.faults import faults_of, validated
 from modak.text.grammar import Name
 
 UNASKED: Final = (
@@ -83,7 +83,8 @@ def describe(
         **installed,
         "sources": _sources([*((field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")), *found.cites, *cites]),
     }
-    return Description(_validated(system), found.processors, found.accelerators, tuple(dict.fromkeys([*notes, *said, UNASKED])))
+    told = tuple(dict.fromkeys([*notes, *said, UNASKED]))
+    return Description(validated(System, system, DataError), found.processors, found.accelerators, told)
 
 
 def toml(items: Sequence[System | Processor | Accelerator]) -> str:
@@ -186,10 +187,3 @@ def _given_name(name: str | None) -> str | None:
         return TypeAdapter(Name).validate_python(name) if name is not None else None
     except ValidationError as refused:
         raise RequestError(f"the system's name has {faults_of(refused)[0].message}", field="--name") from None
-
-
-def _validated(system: Mapping[str, Any]) -> System:
-    try:
-        return System.model_validate(system)
-    except ValidationError as error:
-        raise DataError(faults=faults_of(error)) from None

@@ -92,8 +92,8 @@ WorkAmount = Annotated[SoundText, Field(max_length=64, examples=["500 ns", "2e6 
 class Workload(Document):
     """The work to predict; ``epochs`` multiplies a time per epoch, ``samples`` and ``amount`` turn rates into times."""
 
-    application: Name | None = None
-    """The application whose results are used. Default: ``application.app_tag``."""
+    application: CellText | None = None
+    """The application whose results are used, as they name it. Default: ``application.app_tag``."""
     dataset: CellText | None = None
     """The data set or problem; times of different ones are never compared."""
     epochs: Amount | None = None

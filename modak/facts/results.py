@@ -32,12 +32,12 @@ Text = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 def parameter(value: float | str) -> str:
-    """The value of a parameter as results write it.
+    """The value of a parameter as results write it, with all its digits.
 
-    >>> parameter(100.0), parameter(0.5), parameter("1M")
-    ('100', '0.5', '1M')
+    >>> parameter(100.0), parameter(0.1), parameter(1234567890123456.0), parameter("1M")
+    ('100', '0.1', '1234567890123456', '1M')
     """
-    return value if isinstance(value, str) else f"{value:.15g}"
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")
 
 
 class SeriesKey(Fact):
@@ -77,6 +77,8 @@ class Result(Fact):
     """Why this row is kept out of fits; not given: it is used."""
     doubted: bool = False
     """Whether that is a doubt of the store, which can be lifted, and not of the row's file."""
+    by_hand: bool = False
+    """Whether somebody doubted or confirmed it, so that no load judges it."""
 
 
 class Doubted(Fact):

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from packaging.version import InvalidVersion, Version
-from pydantic import ValidationError
 
 from modak.errors import DataError
 from modak.facts import ImageLabels
 from modak.images.probe import MARK, UNDECIDED, Claims
-from modak.text.faults import faults_of
+from modak.text.faults import validated
 
 Verdict = Literal["holds", "refuted", "unknown"]
 _MPI: Final = {
@@ -169,10 +168,7 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
         "cuda": _public(seen.says.get("cuda")) if seen.says else claims.get("cuda"),
         "microarchitecture": None if "microarchitecture" in refuted else claims.get("microarchitecture"),
     }
-    try:
-        return ImageLabels.model_validate({name: value for name, value in values.items() if value is not None})
-    except ValidationError as error:
-        raise DataError(faults=faults_of(error, model=ImageLabels)) from None
+    return validated(ImageLabels, {name: value for name, value in values.items() if value is not None}, DataError)
 
 
 def _framework(claims: Claims, seen: Seen) -> Iterator[Finding]:

@@ -1,4 +1,7 @@
-"""pytest-benchmark: JSON of ``--benchmark-json`` or ``--benchmark-save``. Tests that failed are not in it."""
+"""pytest-benchmark: JSON of ``--benchmark-json`` or ``--benchmark-save``.
+
+Tests that failed while they were timed are not in it; one that failed afterwards is, and looks like any other.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,6 @@ class PytestBenchmark:
 
 def _row(one: Node, host: str | None, when: str | None, found: Found) -> None:
     name = text(one.get("fullname")) or text(one.get("name")) or ""
-    if one.get("has_error") is True:
-        found.leave(one.line, f"test {name!r} failed")
-        return
     cells = documents.parameters({**documents.within(one, "params"), **documents.within(one, "extra_info")})
     laid = {"system": host, "nodes": "1", "measured_at": when, "dataset": text(one.get("group"))} | cells
     median = text(member(one, "stats", dict, found.name).get("median"))

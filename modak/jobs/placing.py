@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, preferred_storage
+from modak.choosing.software import Software, preferred_storage, whose_mpi
 from modak.choosing.wishes import carrier
 from modak.dsl import Notice, Request, Workload
 from modak.facts import FileSystem, parameter
@@ -88,7 +88,7 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
         "gpus_per_node": shape.gpus_per_node or None,
         "batch_size": shape.batch_size,
         "mpi": shape.mpi,
-        "mpi_from": shape.mpi_from,
+        "mpi_from": whose_mpi(target, shape, software.reference),
         "hyperthreads": shape.hyperthreads,
         "numa_mode": shape.numa_mode,
         "runtime": target.runtime.name if target.runtime and software.reference else None,

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from modak import dsl
 from modak.errors import Fault
 from modak.normalise.frameworks import framework
@@ -34,8 +32,7 @@ from modak.normalise.spellings import (
     whole,
     wrong,
 )
-from modak.text.faults import faults_of, join
-from modak.text.grammar import Name
+from modak.text.faults import join
 
 _APP_TYPES: Final = dsl.Optimisation.allowed("app_type")
 _APP_TYPE_SPELLINGS: Final = {"training": "ai_training", "inference": "ai_inference", "bigdata": "big_data"}
@@ -117,29 +114,24 @@ OBJECTIVE: Final[Mapping[str, Reader]] = {
 
 
 def _parameters(value: Any, path: str) -> Read:
-    """Further parameters of the application: numbers or text by name; ``true`` and ``false`` become words, as in results."""
+    """Further parameters of the application: numbers or text by name; ``true`` and ``false`` become words, as in results, and whole numbers
+    with more digits than a float has become text."""
     opened = as_object(value, path)
     if not isinstance(opened.value, OBJECT):
         return opened
-    said = {key: str(inner).lower() if isinstance(inner, bool) else inner for key, inner in opened.value.items() if inner is not None}
+    said = {key: str(inner).lower() if _is_text(inner) else inner for key, inner in opened.value.items() if inner is not None}
     return Read(said, opened.notes)
 
 
-_NAME: Final = TypeAdapter(Name)
-_OTHER_NAMES: Final = "results of other names are loaded under one with 'modak load FILE --map application= --set application=NAME'"
+def _is_text(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, int) and abs(value) > EXACT)
 
 
-def _application(value: Any, path: str) -> Read:
-    """The application's name. Tools that time commands or tests name their results by these, which a request cannot."""
-    got = text(value, path)
-    try:
-        return got._replace(value=_NAME.validate_python(got.value)) if isinstance(got.value, str) else got
-    except ValidationError as refused:
-        return wrong(path, f"{faults_of(refused)[0].message}; {_OTHER_NAMES}")
-
+EXACT: Final = 2**53
+"""All whole numbers up to this one are floats, too."""
 
 WORKLOAD: Final[Mapping[str, Reader]] = {
-    "application": _application,
+    "application": text,
     "dataset": text,
     "epochs": number,
     "steps": number,

@@ -2,15 +2,16 @@
 
 There are two models. For an *unseen application on a known configuration*: a quadratic in the logs of its parameters, plus the
 residuals of similar applications (kernel ridge regression). For a *known application on a new system* with some calibration runs: its
-throughput elsewhere, plus a correction that is linear in its parameters and in the differences between the known systems (Gaussian-process
-regression, Rasmussen and Williams 2006, eq. 2.25 and 5.12).
+throughput on those known systems that are most like the new one, or its time as a sum of times elsewhere and of work; plus a correction
+that is linear in its parameters and in the differences between the known systems (Gaussian-process regression, Rasmussen and Williams 2006,
+eq. 2.25 and 5.12).
 
 Throughputs are natural logs, in samples/s or any other unit; arrays have one row per application.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from typing import NamedTuple
@@ -45,13 +46,18 @@ TRUST = 6.0
 TRANSFER_SCALES: Mapping[str, float] = {"parameters": 10.0, "directions": 1.0, "throughput": 10.0}
 """Prior precision of the correction's slopes in each group of features."""
 TRANSFER_LENGTH = 5.0
-"""Distance over which corrections of applications are alike, in parameters and in profiles."""
+"""Distance over which corrections of applications are alike, in parameters and profiles (which systems suit an application)."""
 PROFILE = 3.0
-"""Weight of likeness in profiles (which systems suit an application better than others) relative to likeness in parameters."""
+"""Prior variance of corrections that applications alike share."""
 TRANSFER_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Relative noises of a calibration run. Corrections by each are averaged ..."""
+"""Relative noises of a calibration run. The corrections of each base by each noise are averaged ..."""
 TRANSFER_POWER = 8.0
 """... with weights that fall with this power of their leave-one-out error."""
+SUM_RIDGE = 0.02
+"""Ridge of the sum of times, relative to one calibration run."""
+FILL_RIDGE = 3.0
+"""Ridge of the regression that fills in missing throughputs."""
+FILL_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -123,28 +129,89 @@ def predict(model: ParameterModel, columns: Mapping[str, Array]) -> Estimate:
     return Estimate(log, model.half_width * (2.0 - alike.max(axis=1)))
 
 
-def transfer(elsewhere: Array, rows: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> Estimate:
+def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArray[np.int64], log_throughput: Array) -> Estimate:
     """Log throughput on a new system of all applications, from calibration runs of some.
 
     ``elsewhere [application, configuration]``: log throughputs on known configurations, NaN where not measured;
-    ``rows [application, feature]``: :func:`features`; ``measured [k]``: places of the calibration runs;
-    ``log_throughput [k]``: their results. The known configurations are weighted by how well each predicts the calibration runs.
+    ``columns``: as for :func:`features`; ``measured [k]``: places of the calibration runs; ``log_throughput [k]``: their results.
     """
-    filled = _fill(elsewhere)
+    filled, rows = _fill(elsewhere), features(columns)
+    covariance = _covariance(filled, rows, measured)
+    parts = np.column_stack([np.exp(-filled), *columns.values(), np.ones(len(filled))])
+    found = [
+        corrected
+        for base, table in ((_mean_of_systems, filled), (_sum_of_times, parts))
+        for corrected in _corrections(base, table, covariance, measured, log_throughput)
+    ]
+    left_out = np.array([one.left_out for one in found])
+    trust = np.maximum(np.abs(left_out).mean(axis=1), 1e-9) ** -TRANSFER_POWER
+    trust /= trust.sum()
+    log = trust @ np.array([one.log_throughput for one in found])
+    return Estimate(log, np.full(len(log), _reach(trust @ left_out)))
+
+
+Base = Callable[[Array, npt.NDArray[np.int64], Array], Array]
+"""Log throughputs of all applications on a new system, from a table with a row for each, and calibration runs (places and results)."""
+
+
+def _mean_of_systems(filled: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> Array:
+    """The mean of the known configurations, weighted by how well each predicts the calibration runs, at their level."""
     offset = log_throughput[:, None] - filled[measured]
     deviation = np.median(np.abs(offset - np.median(offset, axis=0)), axis=0)
     trust = (deviation + CLOSE) ** -TRUST
     base = filled @ (trust / trust.sum())
+    return np.asarray(base + np.median(log_throughput - base[measured]))
+
+
+def _sum_of_times(parts: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> Array:
+    """From the time of a sample as a non-negative sum of ``parts [application, part]``: its times elsewhere, its work, and a constant.
+
+    Errors are relative to the measured times; outliers count less, as in :func:`_robust_solve`.
+    """
+    from scipy.optimize import nnls
+
+    relative = parts[measured] * np.exp(log_throughput)[:, None]
+    scale = relative.mean(axis=0)
+    shrink = SUM_RIDGE * np.eye(len(scale))
+    weight, shares = np.ones(len(measured)), np.zeros(len(scale))
+    for _ in range(3):
+        root = np.sqrt(weight)
+        shares, _ = nnls(np.vstack([relative / scale * root[:, None], shrink]), np.append(root, np.zeros(len(scale))), maxiter=1000)
+        weight = _counted(np.abs(relative / scale @ shares - 1))
+    base = -np.log(parts @ (shares / scale))
+    return np.asarray(base + np.median(log_throughput - base[measured]))
+
+
+def _covariance(filled: Array, rows: Array, measured: npt.NDArray[np.int64]) -> Array:
+    """Prior covariance of the corrections of all applications with those of the calibration runs."""
+    centre = filled.mean(axis=1)
     at = (rows - rows.mean(axis=0)) / _spread(rows)
-    directions = _directions(filled, base)
-    groups = {"parameters": at, "directions": directions, "throughput": _standard(base)}
+    directions = _directions(filled, centre)
+    groups = {"parameters": at, "directions": directions, "throughput": _standard(centre)}
     linear = np.column_stack([values / np.sqrt(TRANSFER_SCALES[name]) for name, values in groups.items()])
     profile = np.column_stack([at, directions / _spread(directions)])
-    covariance = linear @ linear[measured].T + _alike(at, measured) + PROFILE * _alike(profile, measured) + 10.0
-    target = log_throughput - base[measured]
-    level = float(np.median(target))
-    weights, left_out = _calibrated(covariance[measured], target - level)
-    return Estimate(base + level + covariance @ weights, np.full(len(base), _reach(left_out)))
+    alike = np.exp(-_distance(profile, profile[measured]) / TRANSFER_LENGTH)
+    return np.asarray(linear @ linear[measured].T + PROFILE * alike + 10.0)
+
+
+class _Corrected(NamedTuple):
+    """Log throughputs ``[application]``, and leave-one-out errors of the calibration runs ``[k]``, for one base and noise."""
+
+    log_throughput: Array
+    left_out: Array
+
+
+def _corrections(base: Base, table: Array, covariance: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> list[_Corrected]:
+    """The base, corrected by each of :data:`TRANSFER_NOISES`; base and correction of a left-out run are both found without it."""
+    first, runs = base(table, measured, log_throughput), np.arange(len(measured))
+    without = np.array([base(table[measured], np.delete(runs, k), np.delete(log_throughput, k)) for k in runs])
+    seen, found = covariance[measured], []
+    for noise in TRANSFER_NOISES:
+        inverse = np.linalg.inv(seen + noise * np.eye(len(measured)))
+        left_out = (inverse * (log_throughput - without)).sum(axis=1) / np.diag(inverse)
+        weights = _robust_solve(seen, log_throughput - first[measured], noise)
+        found.append(_Corrected(first + covariance @ weights, left_out))
+    return found
 
 
 class _Similarity(NamedTuple):
@@ -191,29 +258,16 @@ def _thinned(count: int, most: int) -> npt.NDArray[np.int64]:
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
 
 
-def _alike(rows: Array, measured: npt.NDArray[np.int64]) -> Array:
-    return np.asarray(np.exp(-_distance(rows, rows[measured]) / TRANSFER_LENGTH))
-
-
-def _calibrated(covariance: Array, target: Array) -> tuple[Array, Array]:
-    """Weights of the calibration runs and leave-one-out errors, both averaged over :data:`TRANSFER_NOISES`."""
-    inverses = [np.linalg.inv(covariance + noise * np.eye(len(target))) for noise in TRANSFER_NOISES]
-    left_out = np.array([inverse @ target / np.diag(inverse) for inverse in inverses])
-    trust = np.maximum(np.abs(left_out).mean(axis=1), 1e-9) ** -TRANSFER_POWER
-    trust /= trust.sum()
-    return trust @ np.array([_robust_solve(covariance, target, noise) for noise in TRANSFER_NOISES]), trust @ left_out
-
-
 def _reach(left_out: Array) -> float:
-    """90th percentile of the absolute errors of future runs, from the leave-one-out errors of ``n`` (3 or more) calibration runs.
+    """90th percentile of the absolute errors of future runs, from the leave-one-out errors of ``n`` (4 or more) calibration runs.
 
-    The percentile of few errors is too small. So the rank is the conformal one, and the tail that of Student's t with ``n - 2`` degrees of
-    freedom, because level and spread come from the same runs.
+    The percentile of few errors is too small. So the rank is the conformal one, and the tail that of Student's t with ``n - 3`` degrees of
+    freedom, because level, spread and the weights of the bases come from the same runs.
     """
     from scipy.special import ndtri, stdtrit
 
     count = len(left_out)
-    tail = float(stdtrit(count - 2, 0.95) / ndtri(0.95))
+    tail = float(stdtrit(count - 3, 0.95) / ndtri(0.95))
     return tail * float(np.quantile(np.abs(left_out), min(0.9 * (1 + 1 / count), 1.0)))
 
 
@@ -223,17 +277,35 @@ def _robust_solve(covariance: Array, target: Array, noise: float) -> Array:
     answer: Array = np.zeros(len(target))
     for _ in range(5):
         answer = np.asarray(np.linalg.solve(covariance + noise * np.diag(1 / weight), target), dtype=np.float64)
-        off = np.abs(target - covariance @ answer)
-        weight = 1.0 / np.maximum(off / (1.5 * max(1.48 * float(np.median(off)), LEAST_MISS)), 1.0)
+        weight = _counted(np.abs(target - covariance @ answer))
     return answer
 
 
+def _counted(off: Array) -> Array:
+    """Weights of runs by how far they are off."""
+    return np.asarray(1.0 / np.maximum(off / (1.5 * max(1.48 * float(np.median(off)), LEAST_MISS)), 1.0))
+
+
 def _fill(elsewhere: Array) -> Array:
-    """Missing throughputs are the configuration's mean plus the application's mean deviation on the others."""
-    column = np.nanmean(elsewhere, axis=0)
+    """Fill in missing throughputs, by ridge regression on the other configurations.
+
+    It starts from the configuration's mean plus the application's mean deviation on the others, and shrinks towards a constant ratio.
+    """
     known = np.isfinite(elsewhere)
+    column = np.nanmean(elsewhere, axis=0)
     off = np.where(known, elsewhere - column, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    return np.where(known, elsewhere, column + off[:, None])
+    filled = np.where(known, elsewhere, column + off[:, None])
+    gaps = np.flatnonzero(~known.all(axis=0)) if elsewhere.shape[1] > 1 else ()
+    for place in [*gaps] * FILL_ROUNDS:
+        seen = known[:, place]
+        others = np.delete(filled, place, axis=1)
+        base = others.mean(axis=1)
+        rows = others - base[:, None]
+        rows -= rows[seen].mean(axis=0)
+        target = (filled[:, place] - base)[seen]
+        slopes = np.linalg.solve(rows[seen].T @ rows[seen] + FILL_RIDGE * np.eye(rows.shape[1]), rows[seen].T @ (target - target.mean()))
+        filled[~seen, place] = (base + target.mean() + rows @ slopes)[~seen]
+    return filled
 
 
 def _directions(filled: Array, base: Array) -> Array:

@@ -33,6 +33,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "image": ("image", "img", "img_size", "image_size"),
 }
 """Names of numeric parameters in the models, and their spellings after ``params.``; other positive parameters keep their names."""
+_FEATURE = {spelling: name for name, spellings in FEATURES.items() for spelling in spellings}
 MANY = 40
 """A configuration with at least this many measured applications has a model of its own."""
 FEW = 5
@@ -140,7 +141,7 @@ def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]
     places_of: dict[Configuration, list[int]] = defaultdict(list)
     for place, run in enumerate(asked):
         places_of[run.configuration].append(place)
-    found: dict[int, Guess] = {}
+    found: dict[int, Guess | None] = {}
     for configuration, places in sorted(places_of.items()):
         found.update(zip(places, _of_configuration([asked[place] for place in places], configuration, measured), strict=False))
     return tuple(found.get(place) for place in range(len(asked)))
@@ -151,7 +152,9 @@ def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
     return Measured(logs, shortened(result.id for found in runs.values() for result in found if result.id is not None))
 
 
-def _of_configuration(asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Measured]) -> tuple[Guess, ...]:
+def _of_configuration(
+    asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Measured]
+) -> tuple[Guess | None, ...]:
     if configuration not in measured:
         return ()
     here = measured[configuration].logs
@@ -163,31 +166,36 @@ def _of_configuration(asked: Sequence[Run], configuration: Configuration, measur
     return _transferred(asked, configuration, measured) if len(here) >= FEW else ()
 
 
-def _transferred(asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Measured]) -> tuple[Guess, ...]:
-    """Estimates from calibration runs here, and from results of the same applications in other configurations."""
+def _transferred(
+    asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Measured]
+) -> tuple[Guess | None, ...]:
+    """Estimates from calibration runs here, and from results of the same applications in other configurations.
+
+    How the configurations differ follows from all applications there, not only from those that are asked about.
+    """
     here = _by_identity(measured[configuration])
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
     heard_of = [other for other in others if len(here.keys() & _by_identity(other)) >= SHARED]
     elsewhere = [_by_identity(other) for other in heard_of]
-    wanted = dict.fromkeys(run.identity for run in asked)
-    heard = {identity for known in elsewhere for identity in known}
-    if not elsewhere or not wanted.keys() <= heard:
-        return ()
+    heard = dict.fromkeys(identity for known in elsewhere for identity in known)
     calibration = [identity for identity in here if identity in heard]
-    identities = list(dict.fromkeys((*calibration, *wanted)))
+    wanted = [run.identity for run in asked if run.identity in heard]
     described = {run.identity: run for one in measured.values() for run in one.logs}
-    runs = [described[identity] for identity in identities]
-    columns = [name for name in _shared_columns(runs) if name != "batch"]
-    if not columns:
+    columns = [name for name in _shared_columns([described[identity] for identity in (*calibration, *wanted)]) if name != "batch"]
+    if not wanted or not columns:
         return ()
+    comparable = (identity for identity in heard if described[identity].features.keys() >= set(columns))
+    identities = list(dict.fromkeys((*calibration, *comparable)))
     matrix = np.array([[known.get(identity, np.nan) for known in elsewhere] for identity in identities])
     logs = np.array([here[identity] for identity in calibration])
-    estimate = parameters.transfer(matrix, parameters.features(_table(runs, columns)), np.arange(len(calibration)), logs)
+    table = _table([described[identity] for identity in identities], columns)
+    estimate = parameters.transfer(matrix, table, np.arange(len(calibration)), logs)
     place = {identity: k for k, identity in enumerate(identities)}
-    chosen = [place[run.identity] for run in asked]
+    chosen = [place[identity] for identity in wanted]
     answer = Estimate(estimate.log_throughput[chosen], estimate.half_width[chosen])
     model = f"{len(calibration)} calibration runs and {len(elsewhere)} other configurations"
-    return _told(answer, model, len(calibration), [measured[configuration], *heard_of])
+    told = dict(zip(wanted, _told(answer, model, len(calibration), [measured[configuration], *heard_of]), strict=True))
+    return tuple(told.get(run.identity) for run in asked)
 
 
 def _by_identity(one: Measured) -> dict[tuple[str, float | None], float]:
@@ -212,7 +220,6 @@ def _table(runs: Sequence[Run], columns: Sequence[str]) -> dict[str, Array]:
 
 def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
     """Positive numbers by their names in the models, and the other parameters, which belong to the configuration."""
-    names = {spelling: name for name, spellings in FEATURES.items() for spelling in spellings}
     numbers: dict[str, float] = {}
     words: dict[str, str] = {}
     for name, text in params.items():
@@ -220,5 +227,5 @@ def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str
         if value is None:
             words[name] = str(text)
         else:
-            numbers[names.get(name.lower(), name)] = value
+            numbers[_FEATURE.get(name.lower(), name)] = value
     return numbers, words

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from packaging.version import Version
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from modak import plugins
 from modak.errors import RequestError, unknown
@@ -20,7 +20,7 @@ from modak.facts import Vendor
 from modak.frameworks.base import Toolchain
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.versions import canonical, chosen, library_release
-from modak.text.faults import faults_of
+from modak.text.faults import validated
 from modak.text.grammar import ImageReference, Name, VersionRange, image_file
 
 Variant = Literal["hub", "pip", "opt-build"]
@@ -130,10 +130,7 @@ def recipe(values: Mapping[str, Any]) -> Recipe:
 
     Raises :class:`modak.errors.RequestError` that names the field and says what is allowed.
     """
-    try:
-        made = Recipe.model_validate(values)
-    except ValidationError as wrong:
-        raise RequestError(faults=faults_of(wrong, model=Recipe)) from None
+    made = validated(Recipe, values, RequestError)
     made = _with_mpi(made.model_copy(update={"version": canonical(made.framework, made.version)}))
     row = toolchain(made)
     if made.distribution and not made.mpi:

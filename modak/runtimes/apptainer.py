@@ -57,7 +57,7 @@ class Apptainer:
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, the image, the host MPI."""
         present = () if self._genuine(job) else self._present(job)
-        return (*present, *bind_paths(job), *hostmpi.preflight(job, None))
+        return (*present, *bind_paths(job, ":,", here=False), *hostmpi.preflight(job, None))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """GPU flags go before the image; the job's directories are bound in (home and the submit directory are there)."""

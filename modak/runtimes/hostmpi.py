@@ -62,7 +62,7 @@ def inside(job: JobSpec, command: tuple[Word, ...], other: Mapping[str, str] = _
 def _mpi(job: JobSpec) -> HostMpi | None:
     """The host MPI to bind, if its directory is known."""
     mpi = job.container.host_mpi if job.container else None
-    return mpi if mpi and (mpi.library_dir or mpi.library_dir_variable) else None
+    return mpi if mpi and mpi.bindable else None
 
 
 def _places(job: JobSpec) -> tuple[Place, ...]:

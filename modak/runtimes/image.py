@@ -51,16 +51,23 @@ def bound(job: JobSpec, command: tuple[Word, ...]) -> tuple[Place, ...]:
     return ((variable("PWD"),), *((path,) for path in container(job).policy.binds), *named)
 
 
-def bind_paths(job: JobSpec) -> tuple[Line, ...]:
-    """Checks that the directories exist which site and job bind: a runtime would report it late, or not at all.
+def bind_paths(job: JobSpec, separators: str = ":", *, here: bool = True) -> tuple[Line, ...]:
+    """Checks that the directories exist which site and job bind, and that no separator of the runtime's option is in their names: a runtime
+    would report it late, or not at all.
 
-    The job's own directory is made later, and its storage has a check of its own.
+    ``here``: the submit directory is bound. The job's own directory is made later, and its storage has a check of its own.
     """
     sure = {"HOME", "MODAK_SCRATCH", *(("MODAK_STORAGE",) if job.storage else ())}
-    named = ((variable(name),) for name in places(job, job.command) if name not in sure)
-    wanted: tuple[Place, ...] = (*((path,) for path in container(job).policy.binds), *named)
+    named = [name for name in places(job, job.command) if name not in sure]
+    wanted: tuple[Place, ...] = (*((path,) for path in container(job).policy.binds), *((variable(name),) for name in named))
     advice = " is not on this node, but has to be bound into the container: is its file system mounted?"
-    return tuple(need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in wanted)
+    there = (need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in wanted)
+    return (*there, *(_without(separators, name) for name in (*(("PWD",) if here else ()), *named)))
+
+
+def _without(separators: str, name: str) -> Line:
+    advice = f" has {' or '.join(separators)} in its name, so it cannot be bound into the container: use another directory"
+    return need(ours(f'[[ "${{{name}:?}}" != *[{separators}]* ]]'), NO_BIND, variable(name), advice)
 
 
 def registry_name(job: JobSpec, runtime: str) -> str:

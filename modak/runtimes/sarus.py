@@ -41,7 +41,7 @@ class Sarus:
         name = registry_name(job, self.name)
         how = self.fetching(job) or "load it there under that name"
         listed = holds(run(self.name, "images"), name.rsplit(":", 1)[0].removeprefix("library/"))
-        return (runtime_present(self.name), need(listed, NO_IMAGE, IMAGE, f" is not among sarus' images: {how}"), *bind_paths(job))
+        return (runtime_present(self.name), need(listed, NO_IMAGE, IMAGE, f" is not among sarus' images: {how}"), *bind_paths(job, ","))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The command starts in the submit directory."""

@@ -9,7 +9,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, note, options, whole_environment, with_site
+from modak.schedulers.header import Directives, note, options, spelt, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone
 
 ASKING: Final = ("--nodes", "--nslots", "--cores-per-slot", "--gpus-per-slot")
@@ -84,9 +84,8 @@ def _requires(job: JobSpec) -> str | None:
 
 
 def _file(path: str | None) -> str | None:
-    for sign, ours in _SIGNS.items():
-        path = path.replace(sign, ours) if path else None
-    return path if path and "%" not in path else None
+    ours = spelt(path, _SIGNS)
+    return ours if ours and "%" not in ours else None
 
 
 def _begin(begin: str | None) -> str | None:

@@ -14,7 +14,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, checked, expand_nodes, mib, note, whole_environment, with_site
+from modak.schedulers.header import Directives, Option, checked, expand_nodes, flags, mib, note, spelt, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone, shared_files
 from modak.schedulers.pbs import SHELL, date_time, job_name, letters, qsub_warnings, site_resources, walltime
 from modak.text.amounts import counted
@@ -60,7 +60,7 @@ class GridEngine:
         """Options of qsub."""
         says, has = job.attributes, job.resources
         indices, _, running = (_array(says.array) or "").partition("%")
-        table: tuple[tuple[str, str | None], ...] = (
+        table = (
             SHELL,
             ("-N", job_name(says.name)),
             ("-P", says.account),
@@ -84,7 +84,7 @@ class GridEngine:
             ("-v", ",".join(says.copy_variables) or None),
         )
         whole = (("-V",),) if whole_environment(job) else ()
-        chosen = (*((flag, value) for flag, value in table if value), HERE, *whole)
+        chosen = (*flags(table), HERE, *whole)
         header = with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
         named = tuple(option[1] for option in header.options if option[0] == "-pe" and len(option) > 1)
         if job.resource_directives and not named:
@@ -108,9 +108,7 @@ def _slots(job: JobSpec, named: Sequence[str]) -> tuple[Option, ...]:
 
 
 def _file(path: str | None) -> str | None:
-    for sign, ours in _SIGNS.items():
-        path = path.replace(sign, ours) if path else None
-    return path
+    return spelt(path, _SIGNS)
 
 
 def _advance_reservation(number: str | None) -> str | None:

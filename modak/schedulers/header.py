@@ -84,6 +84,18 @@ def options(table: Mapping[str, object]) -> tuple[Option, ...]:
     return tuple([(f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value])
 
 
+def flags(table: Iterable[tuple[str, str | None]]) -> tuple[Option, ...]:
+    """Header lines of a flag and its value, in two words; those without a value are left out."""
+    return tuple((flag, value) for flag, value in table if value)
+
+
+def spelt(path: str | None, signs: Mapping[str, str]) -> str | None:
+    """An output file's name with a scheduler's own placeholders in place of Slurm's."""
+    for sign, ours in signs.items():
+        path = path.replace(sign, ours) if path else None
+    return path
+
+
 def with_site(
     job: JobSpec,
     chosen: Sequence[Option],

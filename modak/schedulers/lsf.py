@@ -9,7 +9,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, expand_nodes, licences, mib, note, whole_environment, with_site
+from modak.schedulers.header import Directives, expand_nodes, flags, licences, mib, note, spelt, whole_environment, with_site
 from modak.schedulers.notices import (
     environment_policy,
     folders,
@@ -60,7 +60,7 @@ class Lsf:
         says, has = job.attributes, job.resources
         cpus, slot = job.cpus_per_node, mib(has.memory_per_core // job.cpus_per_core) if has.memory_per_core else 0
         usual = f"{says.name}.%J.%I" if _array(says.array) else f"{says.name}.%J"  # without -o the output is mailed
-        table: tuple[tuple[str, str | None], ...] = (
+        table = (
             ("-J", f"{says.name}{_array(says.array) or ''}"),
             ("-P", says.account),
             ("-q", says.queue or says.partition),
@@ -84,7 +84,7 @@ class Lsf:
         events = tuple((flag,) for flag in dict.fromkeys(EVENTS[event] for event in says.notify if event in EVENTS))
         exclusive = (("-x",),) if says.exclusive else ()
         again = () if says.requeue is None else (("-r",),) if says.requeue else (("-rn",),)
-        chosen = (*((flag, value) for flag, value in table if value), *events, *exclusive, *again)
+        chosen = (*flags(table), *events, *exclusive, *again)
         return with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
 
     def array(self, indices: str) -> str | None:
@@ -116,9 +116,8 @@ def _selection(job: JobSpec) -> str:
 
 def _file(path: str | None, name: str) -> str | None:
     """An output file with LSF's placeholders in place of Slurm's; ``None`` if LSF has none for one of them."""
-    for sign, ours in {**_SIGNS, "%x": name}.items():
-        path = path.replace(sign, ours) if path else None
-    return path if path and "%N" not in path else None
+    ours = spelt(path, {**_SIGNS, "%x": name})
+    return ours if ours and "%N" not in ours else None
 
 
 def _condition(dependency: str | None) -> str | None:

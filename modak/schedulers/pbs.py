@@ -7,7 +7,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Option, note, whole_environment
+from modak.schedulers.header import Option, flags, note, whole_environment
 from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone
 
 EVENTS: Final = {"begin": "b", "end": "e", "fail": "a", "none": "n"}
@@ -33,7 +33,7 @@ _DEPENDENCIES: Final = {"after", "afterok", "afternotok", "afterany", "before", 
 def common_options(job: JobSpec) -> tuple[Option, ...]:
     """Options that are the same in both."""
     says = job.attributes
-    table: tuple[tuple[str, str | None], ...] = (
+    table = (
         ("-o", plain_path(says.output)),
         ("-e", None if says.join else plain_path(says.error)),
         ("-j", "oe" if says.join else None),
@@ -44,7 +44,7 @@ def common_options(job: JobSpec) -> tuple[Option, ...]:
         ("-a", date_time(says.begin)),
         ("-v", ",".join(says.copy_variables) or None),
     )
-    return (*((flag, value) for flag, value in table if value), *((("-V",),) if whole_environment(job) else ()))
+    return (*flags(table), *((("-V",),) if whole_environment(job) else ()))
 
 
 def site_resources(job: JobSpec) -> tuple[tuple[str, str], ...]:

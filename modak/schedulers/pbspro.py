@@ -9,7 +9,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
+from modak.schedulers.header import Directives, expand_nodes, flags, mib, note, with_site
 from modak.schedulers.notices import no_option, shared_files
 from modak.schedulers.pbs import COMMANDS, SHELL, common_options, common_warnings, job_name, site_resources, walltime
 
@@ -35,7 +35,7 @@ class PbsPro:
         """Options of qsub. A job array must be rerunnable (``-r y``), which is not the default everywhere."""
         says = job.attributes
         again = replace(job, attributes=replace(says, requeue=True)) if _array(says.array) else job
-        table: tuple[tuple[str, str | None], ...] = (
+        table = (
             SHELL,
             ("-N", job_name(says.name)),
             ("-A", says.account),
@@ -46,7 +46,7 @@ class PbsPro:
             *site_resources(job),
             ("-J", _array(says.array)),
         )
-        chosen = (*((flag, value) for flag, value in table if value), *common_options(again))
+        chosen = (*flags(table), *common_options(again))
         return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "PBS Pro")), asking=ASKING)
 
     def array(self, indices: str) -> str | None:

@@ -26,7 +26,7 @@ SYNONYMS: Final = {
     **{"--mem-per-cpu": "--mem", "--mem-per-gpu": "--mem", "--no-requeue": "--requeue"},
     **{"-A": "--account", "-C": "--constraint", "-J": "--job-name", "-N": "--nodes", "-a": "--array", "-b": "--begin"},
     **{"-c": "--cpus-per-task", "-d": "--dependency", "-e": "--error", "-n": "--ntasks", "-o": "--output", "-p": "--partition"},
-    **{"-t": "--time", "-w": "--nodelist", "-q": "--qos", "-L": "--licenses"},
+    **{"-t": "--time", "-w": "--nodelist", "-q": "--qos", "-L": "--licenses", "-m": "--distribution", "-O": "--overcommit"},
 }
 """Options that exclude another one (sbatch refuses both kinds of memory) or are its short form, and that one."""
 ASKING: Final = frozenset(
@@ -34,8 +34,9 @@ ASKING: Final = frozenset(
 )
 
 _TAKEN: Final = (
-    *("SLURM_CPU_BIND", "SLURM_CPUS_PER_GPU", "SLURM_GPU_BIND", "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK"),
-    *("SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE", "SLURM_NTASKS_PER_GPU", "SLURM_THREADS_PER_CORE"),
+    *("SLURM_CPU_BIND", "SLURM_CPUS_PER_GPU", "SLURM_DISTRIBUTION", "SLURM_GPU_BIND", "SLURM_GPUS", "SLURM_GPUS_PER_NODE"),
+    *("SLURM_GPUS_PER_TASK", "SLURM_HINT", "SLURM_MEM_BIND", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE"),
+    *("SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_SOCKET", "SLURM_OVERCOMMIT", "SLURM_THREADS_PER_CORE"),
 )
 """What ``srun`` takes for options, and sbatch passes on from a job or an interactive session in which it is called."""
 
@@ -159,7 +160,8 @@ def foreign(job: JobSpec) -> tuple[str, ...]:
     A step without them gets what the job has. What the header itself sets stays: the step may need it, and programs read it. But
     not the threads of a core, with which 22.05 fails to place ranks of several cores.
     """
-    asked = {option[0].partition("=")[0].partition(" ")[0].removeprefix("--") for option in Slurm().directives(job).options}
+    flags = {option[0].partition("=")[0].partition(" ")[0] for option in Slurm().directives(job).options}
+    asked = {(flag if flag.startswith("--") else SYNONYMS.get(flag, flag)).removeprefix("--") for flag in flags}
     own = {f"SLURM_{'mem-per-node' if name == 'mem' else name}".upper().replace("-", "_") for name in asked}
     return tuple(name for name in _TAKEN if name not in own - {"SLURM_THREADS_PER_CORE"})
 

@@ -9,7 +9,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, expand_nodes, mib, note, with_site
+from modak.schedulers.header import Directives, expand_nodes, flags, mib, note, with_site
 from modak.schedulers.notices import no_option
 from modak.schedulers.pbs import COMMANDS, SHELL, common_options, common_warnings, job_name, site_resources, walltime
 
@@ -36,7 +36,7 @@ class Torque:
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""
         says, has = job.attributes, job.resources
-        table: tuple[tuple[str, str | None], ...] = (
+        table = (
             SHELL,
             ("-N", job_name(says.name)),
             ("-A", says.account),
@@ -49,7 +49,7 @@ class Torque:
             ("-t", _array(says.array)),
         )
         exclusive = (("-n",),) if says.exclusive else ()
-        chosen = (*((flag, value) for flag, value in table if value), *exclusive, *common_options(job))
+        chosen = (*flags(table), *exclusive, *common_options(job))
         return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque")), asking=ASKING)
 
     def array(self, indices: str) -> str | None:

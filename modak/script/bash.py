@@ -92,7 +92,7 @@ def parts(of: Word) -> Parts:
     """The parts of a word that the parser must find: literal text, and expansions."""
     if isinstance(of, str):
         return (of,) if of else ()
-    return merged([_expanded(part.variable) if isinstance(part, Variable) else part for part in of.parts])
+    return merged([part if isinstance(part, str) else _expanded(part.variable) for part in of.parts])
 
 
 @cached
@@ -177,9 +177,10 @@ def holds(line: Line, text: str) -> Line:
     return Line(f"{both(line).text} | {found.text} >/dev/null", (*whole.events, ("redirect", "", ">", ("/dev/null",))))
 
 
-def into(line: Line, file: Word) -> Line:
-    """``line >file``."""
-    return Line(f"{line.text} >{words.shell(file)}", (*line.events, ("redirect", "", ">", parts(file))))
+def into(line: Line, output: Word, errors: Word) -> Line:
+    """``line >output 2>errors``."""
+    files: tuple[Event, ...] = (("redirect", "", ">", parts(output)), ("redirect", "2", ">", parts(errors)))
+    return Line(f"{line.text} >{words.shell(output)} 2>{words.shell(errors)}", (*line.events, *files))
 
 
 def fed(line: Line, file: Word) -> Line:
@@ -261,8 +262,10 @@ def together(lines: Sequence[Line]) -> Line:
 
 def _quoted_words(command: Sequence[Word], *, at_start: bool = True) -> tuple[tuple[str, ...], tuple[Parts, ...]]:
     """The words, quoted, and their parts; ``at_start``: whether the first of them is the program."""
-    longs = [len(each if isinstance(each, str) else each.shell) > LONGEST_KEPT for each in command]
-    said = [(_said if long else _said_once)(each, at_start and not at) for at, (each, long) in enumerate(zip(command, longs, strict=True))]
+    said = [
+        (_said_once if len(each if isinstance(each, str) else each.shell) <= LONGEST_KEPT else _said)(each, at_start and not at)
+        for at, each in enumerate(command)
+    ]
     return tuple([text for text, _ in said]), tuple([meant for _, meant in said])
 
 

@@ -17,7 +17,8 @@ from modak.script.bash import Expansion, Line, Part, assign, cached, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours
 
-NOW: Final = "$(date +%s%3N)"
+NOW: Final = "$(date +%s%3N | sed s/%3N/000/)"
+"""Milliseconds; busybox's ``date`` does not know parts of a second."""
 _END: Final = """
 modak_end() {
     MODAK_STATUS=$?
@@ -34,7 +35,7 @@ modak_report() {
     host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
-        took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
+        took="$((${MODAK_ENDED:-@NOW} - MODAK_STARTED))"
         # below 0: the clock was set back
         test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
@@ -42,7 +43,7 @@ modak_report() {
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
-"""
+""".replace("@NOW", NOW)
 _MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0%s; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${%s}}"
@@ -111,16 +112,23 @@ _WRITTEN: Final = r"""    {
 """
 _METRIC: Final = """
 modak_metric() { # errors to descriptor 3
-    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
-    line="$(<"${MODAK_OUTPUT}")"
-    [[ ${line} =~ ${MODAK_PATTERN} ]] || return
+    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$'
+    line="$(<"${MODAK_NOTES}/output.last")"
+    test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
+    if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
+        printf 'modak: no metric: no line of the output matches its pattern\\n' >&3
+        return
+    fi
     value="${BASH_REMATCH[1]}"
     if [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
         printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\\n' "${value}" >&3
         return
     fi
-    [[ ${value} =~ ${number} ]] || return
-    printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
+    if ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
+        printf 'modak: no metric: %s is not a positive number\\n' "${value}" >&3
+        return
+    fi
+    printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${value}"
 }
 """
 _SEND: Final = """
@@ -156,7 +164,7 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
         *((_REPORTED % ("3>&2 " if pattern_of(job) else ""),) if reports else ()),
         *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
         *((_SENT,) if reports else ()),
-        *(('test -z "${MODAK_TEE:-}" || modak_kept', 'rm -rf -- "${MODAK_NOTES:-}"') if pattern_of(job) else ()),
+        *(('test -z "${MODAK_TEE[*]:-}" || modak_kept', 'rm -rf -- "${MODAK_NOTES:-}"') if pattern_of(job) else ()),
     )
     if not steps:
         return ()
@@ -190,7 +198,7 @@ def reported(job: JobSpec) -> bool:
 def pattern_of(job: JobSpec) -> str | None:
     """The pattern of the metric that the script looks for in the output: none without an application, whose metric it would be."""
     has = job.report
-    return has.pattern if has and reported(job) and has.record.get("application") else None
+    return has.pattern if has and has.pattern and reported(job) and has.record.get("application") else None
 
 
 def task(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
@@ -219,14 +227,9 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> 
     pattern = pattern_of(job)
     before = _before(job, scheduler) if named else ()
     restarts = scheduler.restarts if job.attributes.requeue is not False else None
-    lost = (_FIRST % restarts if restarts else "") + (_WHOLE if before else "")
-    whole = (_NOT_STOPPED if told else "") + (_KNOWN if lost else "")
-    measured = (_LOST + lost if lost else "") + _MEASURED % (whole, "whole" if before else "seconds")
-    outcome = measured + (_PRINTED if pattern else "") + _UNFINISHED % (_UNKNOWN if lost else "") if named else ""
     files = '"${MODAK_RESULT}"' if report.file else _OWN_FILES
     chain = (assign("MODAK_BEFORE", *before), ours(_EARLIER % files)) if before else ()
-    written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if before else _WRITTEN
-    folder = _FOLDER if report.file and "/" in report.file else ""
+    folder = bool(report.file and "/" in report.file)
     printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), ours(_METRIC)) if pattern else ()
     return (
         assign("MODAK_PLAN", job.plan_id),
@@ -234,8 +237,19 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> 
         _file(report.file, task(job, scheduler)),
         *printed,
         *chain,
-        _as_one(ours(_REPORT + outcome + folder + written), ours(_SEND)),
+        _functions(named, bool(pattern), bool(before), restarts, folder, told),
     )
+
+
+@cached
+def _functions(named: bool, printed: bool, chained: bool, restarts: str | None, folder: bool, told: bool) -> Line:
+    """The functions that write the report and send it, for each of the few kinds of report."""
+    lost = (_FIRST % restarts if restarts else "") + (_WHOLE if chained else "")
+    whole = (_NOT_STOPPED if told else "") + (_KNOWN if lost else "")
+    measured = (_LOST + lost if lost else "") + _MEASURED % (whole, "whole" if chained else "seconds")
+    outcome = measured + (_PRINTED if printed else "") + _UNFINISHED % (_UNKNOWN if lost else "") if named else ""
+    written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if chained else _WRITTEN
+    return scriptgate.sound((ours(_REPORT + outcome + (_FOLDER if folder else "") + written), ours(_SEND)))
 
 
 @cached

@@ -172,11 +172,11 @@ def header(text: str, prefix: str) -> list[tuple[str, ...]]:
     """
     first, *lines = text.split("\n")
     found: list[tuple[str, ...]] = [] if first == "#!/bin/bash" else [("stray", first)]
+    words = _option if len(text) <= LONGEST_KEPT else _option.__wrapped__
     commands = False
     for line in lines:
         commands = commands or not (line.startswith("#") or not line.strip())
-        option = (_option if len(line) <= LONGEST_KEPT else _option.__wrapped__)(line, prefix)
-        if option:
+        if option := words(line, prefix):
             found.append(("stray", line) if commands else option)
     return found
 

@@ -40,7 +40,7 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     header = scheduler.directives(job)
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
     options = _quoted(header.options) if scheduler.name == "flux" else header.options
-    shown = "".join(f"{scheduler.prefix} {' '.join(option)}\n" for option in options)
+    shown = "".join([f"{scheduler.prefix} {' '.join(option)}\n" for option in options])
     submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the directory that its relative paths refer to\n"
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"

@@ -45,36 +45,43 @@ modak_untimed() {
 _RUN: Final = "MODAK_RUN=$!"
 _NOTES: Final = """
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
-MODAK_OUTPUT="${MODAK_NOTES}/output"
-mkfifo -- "${MODAK_NOTES}/pipe" "${MODAK_NOTES}/lines"
-# the output of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may have more to write
-(
-    trap '' TERM
-    { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } <"${MODAK_NOTES}/lines" |
-        { tail -n 1 >"${MODAK_OUTPUT}" || cat >/dev/null; }
-) &
-MODAK_KEEP=$!
-(trap '' TERM && exec tee -- "${MODAK_NOTES}/lines" <"${MODAK_NOTES}/pipe") &
-MODAK_TEE=$!
+modak_keep() { # a stream of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may write more
+    mkfifo -- "${MODAK_NOTES}/$1" "${MODAK_NOTES}/$1.lines"
+    (
+        trap '' TERM
+        { LC_ALL=C tr '\\r' '\\n' | LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } <"${MODAK_NOTES}/$1.lines" |
+            { tail -n 1 >"${MODAK_NOTES}/$1.last" || cat >/dev/null; }
+    ) &
+    MODAK_KEEP+=("$!")
+    (trap '' TERM && exec tee -- "${MODAK_NOTES}/$1.lines" <"${MODAK_NOTES}/$1") &
+    MODAK_TEE+=("$!")
+}
+MODAK_KEEP=()
+MODAK_TEE=()
+modak_keep output
+modak_keep errors >&2
 modak_kept() { # waits until all output has passed, but not for processes that the run leaves behind
-    local tries=0
-    while kill -0 "${MODAK_TEE}" 2>/dev/null; do
+    local tries=0 stream
+    while kill -0 "${MODAK_TEE[@]}" 2>/dev/null; do
         # tee waits until somebody opens the pipe, which a run that could not start has not done
-        dd if=/dev/null of="${MODAK_NOTES}/pipe" oflag=nonblock 2>/dev/null || :
+        for stream in output errors; do
+            dd if=/dev/null of="${MODAK_NOTES}/${stream}" oflag=nonblock 2>/dev/null || :
+        done
         if test "$((tries += 1))" -gt 100; then
             printf 'modak: a process that the run left behind holds its output open: it is not waited for\\n' >&2
-            kill -s KILL "${MODAK_TEE}" || :
+            kill -s KILL "${MODAK_TEE[@]}" 2>/dev/null || :
             break
         fi
         sleep 0.1
     done
-    wait "${MODAK_TEE}" "${MODAK_KEEP}" 2>/dev/null || :
-    MODAK_TEE=''
+    wait "${MODAK_TEE[@]}" "${MODAK_KEEP[@]}" 2>/dev/null || :
+    MODAK_TEE=()
 }
 """
 """The node's temporary directory may be full or missing, or be the application's own: the run must not fail for want of room, and no part
 of the pipe ends before the output does."""
-_PIPE: Final = word(variable("MODAK_NOTES"), "/pipe")
+_OUTPUT: Final = word(variable("MODAK_NOTES"), "/output")
+_ERRORS: Final = word(variable("MODAK_NOTES"), "/errors")
 
 
 def timed(job: JobSpec, scheduler: Scheduler) -> bool:
@@ -98,7 +105,7 @@ def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ..
     """The command; with the times before and after it if the script writes a result."""
     signal = job.attributes.signal if scheduler.signals(job) or timed(job, scheduler) else None
     kept = pattern_of(job) is not None
-    command = into(command, _PIPE) if kept else command
+    command = into(command, _OUTPUT, _ERRORS) if kept else command
     lines = (
         *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) or (job.staging and job.staging.out) else ()),
         *((ours(_NOTES),) if kept else ()),

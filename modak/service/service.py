@@ -34,6 +34,7 @@ from modak.settings import Settings
 from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor
+from modak.store.suspects import Word
 from modak.text.numbering import Numbers, Selection
 
 if TYPE_CHECKING:
@@ -280,20 +281,14 @@ class Service:
         """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
         return records.page(self.store.access.audit(cursor, limit), records.entry)
 
-    def confirm(self, chosen: Selection, actor: Actor | None = None) -> Json:
-        """Let models use these results again: ``confirmed``, how many of them were doubted, and what changed for others."""
-        return records.judged("confirmed", self.store.confirm(chosen, actor or Actor(principal())))
+    def judge(self, word: Word, chosen: Selection, why: str = "", actor: Actor | None = None) -> Json:
+        """Say a word of these results, as :meth:`modak.store.Store.judge` does: of how many that is new (``confirmed``, ``doubted`` or
+        ``unmarked``), and what changed for others.
 
-    def doubt(self, chosen: Selection, why: str, actor: Actor | None = None) -> Json:
-        """Exclude these results from the models until they are confirmed: ``doubted``, how many had not been doubted before.
-
-        Raises :class:`~modak.errors.RequestError` for an empty or too long reason.
+        Raises :class:`~modak.errors.RequestError` for a doubt with an empty or too long reason.
         """
-        return records.judged("doubted", self.store.doubt(chosen, admission.reason(why), actor or Actor(principal())))
-
-    def unmark(self, chosen: Selection, actor: Actor | None = None) -> Json:
-        """Take back that these results were confirmed or doubted: ``unmarked``, how many were; loading judges them again."""
-        return records.judged("unmarked", self.store.unmark(chosen, actor or Actor(principal())))
+        told = admission.reason(why) if word == "doubt" else ""
+        return records.judged(f"{word}ed", self.store.judge(word, chosen, actor or Actor(principal()), told))
 
     def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> bool:
         """Add entries: all or none; returns whether anything changed. Without an actor it is the user of this process.

@@ -53,6 +53,8 @@ def supported(url: str) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # the latter of a port that is no number
         raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING) from None
+    if "," in (parsed.host or "") and parsed.port:  # libpq means the port of the last host alone; here it would be that of all
+        raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING)
     if "@" in (parsed.host or ""):
         raise Unavailable("more than one @; an @ of the password is written %40", field=_SETTING)
     if parsed.drivername in ("postgresql", "postgres"):
@@ -64,7 +66,7 @@ def supported(url: str) -> URL:
     return parsed
 
 
-_ALLOWED: Final = "sqlite:///FILE, postgresql://USER@HOST/NAME"
+_ALLOWED: Final = "sqlite:///FILE, postgresql://USER@HOST/NAME, of several servers postgresql://USER@/NAME?host=HOST:PORT&host=HOST:PORT"
 _SETTING: Final = "MODAK_DATABASE_URL"
 
 

@@ -171,6 +171,7 @@ def _value(key: SeriesKey, row: Row[Any]) -> Result:
         id=row.id,
         suspect=row.suspect or row.doubt or None,
         doubted=bool(row.doubt and not row.suspect),
+        by_hand=bool(row.by_hand),
     )
 
 

@@ -246,23 +246,12 @@ class Store:
         with reading(self.engine) as connection:
             return loading.loaded(connection, table) is not None
 
-    def confirm(self, chosen: Selection, actor: Actor) -> Judged:
-        """Let models use these results again; counts how many of them were doubted.
+    def judge(self, word: suspects.Word, chosen: Selection, actor: Actor, why: str = "") -> Judged:
+        """Say a word of these results (doubts: and why); counts of how many that is new.
 
-        Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file, as :meth:`doubt` and :meth:`unmark` do; then nothing
-        is changed.
+        ``confirm``: models use them again; ``doubt``: no model uses them until they are confirmed; ``unmark`` takes back either, so that
+        loading judges them. Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file; then nothing is changed.
         """
-        return self._say("confirm", chosen, actor)
-
-    def doubt(self, chosen: Selection, why: str, actor: Actor) -> Judged:
-        """Exclude these results from the models until they are confirmed; counts how many had not been doubted before."""
-        return self._say("doubt", chosen, actor, why)
-
-    def unmark(self, chosen: Selection, actor: Actor) -> Judged:
-        """Take back that these results were confirmed or doubted, so that loading judges them; counts those of which that was said."""
-        return self._say("unmark", chosen, actor)
-
-    def _say(self, word: suspects.Word, chosen: Selection, actor: Actor, why: str = "") -> Judged:
         with writing(self.engine) as connection:
 
             def changed() -> int:

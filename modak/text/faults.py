@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from modak.errors import Fault, nearest
+from modak.errors import Fault, ModakError, nearest
 from modak.text.grammar import PATTERNS
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _BRANCH: Final = re.compile(
     r"(?:str|int|float|bool|none|date|datetime|Variable|Joined|Steps|constrained-.*|function-.*|(?:literal|tuple|dict|nullable|lax-or-strict)\[.*|\[key\])"
@@ -46,14 +48,27 @@ _ADVICE: Final[Mapping[str, str]] = {
 }
 
 
+def validated(model: type[Model], values: Any, raising: type[ModakError], prefix: str = "") -> Model:
+    """The values as that model. Raises ``raising`` with the faults of :func:`faults_of`."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as wrong:
+        raise raising(faults=faults_of(wrong, prefix, model=model)) from None
+
+
 def faults_of(error: ValidationError, prefix: str = "", *, model: type[BaseModel] | None = None) -> tuple[Fault, ...]:
     """One fault per field, sorted by field; ``prefix`` is the dotted path of the model in the document.
 
     With ``model`` a fault for an unknown key names the most similar known one. Messages do not repeat values of the document, unless a
     grammar shows a part of them.
     """
+    return faults_in(error.errors(include_url=False, include_input=False), prefix, model)
+
+
+def faults_in(errors: Iterable[Any], prefix: str = "", model: type[BaseModel] | None = None) -> tuple[Fault, ...]:
+    """The same from the findings themselves, in the form of ``ValidationError.errors()``."""
     found: dict[str, list[str]] = {}
-    for one in error.errors(include_url=False, include_input=False):
+    for one in errors:
         found.setdefault(_field(one["loc"], prefix), []).append(_message(one, model))
     return tuple(Fault(field, " or ".join(dict.fromkeys(messages))) for field, messages in sorted(found.items()))
 

@@ -53,7 +53,7 @@ RUN: Final = (
     *("id", "application", "dataset", "framework", "compiler", "system", "partition"),
     *("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node"),
 )
-MEASURED: Final = ("metric", "value", "unit", "suspect")
+MEASURED: Final = ("metric", "value", "unit", "suspect", "by_hand")
 SAID_OF_ANY: Final = frozenset(("repeat", "measured_at", "source", "replaced_at", "replaced_by", "replaced_from"))
 """Columns by which no run differs from another one."""
 
@@ -83,14 +83,14 @@ def _telling_apart(items: Sequence[Item]) -> tuple[str, ...]:
     shown = (*RUN, *MEASURED)
     alike: dict[tuple[Any, ...], list[Item]] = {}
     for item in items:
-        alike.setdefault(tuple(item.get(name) for name in shown if name not in ("id", "value", "suspect")), []).append(item)
+        alike.setdefault(tuple(item.get(name) for name in shown if name not in ("id", "value", "suspect", "by_hand")), []).append(item)
     names = dict.fromkeys(name for item in items for name in item if name not in shown and name not in SAID_OF_ANY)
     return tuple(name for name in names if any(len({one.get(name) for one in group}) > 1 for group in alike.values()))
 
 
 def _number(text: str) -> bool:
-    """Whether a cell is a number, with its unit or as a range: ``54 min``, ``90%``, ``4–512``; not ``3dgan``, ``2 × 4``."""
-    return text == "" or re.fullmatch(r"-?[0-9][0-9.]*(e[+-]?[0-9]+)?([ %–][^×]*)?", text) is not None
+    """Whether a cell is a number, with its unit or as a range: ``54 min``, ``90%``, ``4–512``; not ``3dgan``, ``2 × 4``, ``2 x it``."""
+    return text == "" or re.fullmatch(r"-?[0-9][0-9.]*(e[+-]?[0-9]+)?([ %–][^×x]*)?", text) is not None
 
 
 def _layout(layout: Mapping[str, int], ranks_per_gpu: float | None = None) -> str:

@@ -66,12 +66,12 @@ class Joined(BaseModel):
     @cached_property
     def shell(self) -> str:
         """The word as :func:`shell` writes it; cached, because MODAK's own words are in many scripts."""
-        return "".join(f'"${{{part.variable}:?}}"' if isinstance(part, Variable) else shlex.quote(part) for part in self.parts)
+        return "".join([shlex.quote(part) if isinstance(part, str) else f'"${{{part.variable}:?}}"' for part in self.parts])
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
         """Names that it expands."""
-        return tuple(part.variable for part in self.parts if isinstance(part, Variable))
+        return tuple([part.variable for part in self.parts if not isinstance(part, str)])
 
     def __hash__(self) -> int:
         """Of its text, because Python caches the hash of a text: words are looked up often."""
@@ -143,7 +143,7 @@ def shell(word: Word) -> str:
     >>> shell("it's"), shell("$x"), shell(Joined(parts=("/data/", Variable(variable="USER"))))
     ('\\'it\\'"\\'"\\'s\\'', "'$x'", '/data/"${USER:?}"')
     """
-    if isinstance(word, Joined):
+    if not isinstance(word, str):
         return word.shell
     return f"'{word}'" if word in _RESERVED else shlex.quote(word)
 
@@ -158,7 +158,7 @@ def replaced(word: Word, variables: Mapping[str, Word]) -> Word:
         return word
     parts: list[str | Variable] = []
     for part in word.parts:
-        new = variables.get(part.variable) if isinstance(part, Variable) else None
+        new = None if isinstance(part, str) else variables.get(part.variable)
         parts += (part,) if new is None else (new,) if isinstance(new, str) else new.parts
     return Joined(parts=tuple(parts)) if any(isinstance(part, Variable) for part in parts) else "".join(map(str, parts))
 

@@ -41,8 +41,18 @@ FORM: Final = (
         (
             Field("command", "Command", "application.executable", "as you type it, without mpirun or srun", example="./solver"),
             Field(PROGRAM, "Kind of program", hint="how it is started", kind="select"),
-            Field(SPREAD, "Training over several processes", kind="checkbox"),
-            Field("application", "Application", "application.app_tag", "its name in the results: they are the evidence for the prediction"),
+            Field(
+                SPREAD,
+                "Training over several processes",
+                hint="if the program can: DistributedDataParallel, Horovod, …; not ticked: as in the results",
+                kind="checkbox",
+            ),
+            Field(
+                "application",
+                "Application",
+                "optimisation.workload.application",
+                "its name in the results: they are the evidence for the prediction",
+            ),
             Field("dataset", "Data set or problem", "optimisation.workload.dataset", "as in the results"),
             Field("epochs", "Epochs", "optimisation.workload.epochs", "if results are times of an epoch", kind="number", example="20"),
             Field("image", "Container image", "application.container_runtime", "empty: MODAK chooses", example="docker://name/image:tag"),
@@ -51,18 +61,39 @@ FORM: Final = (
     Group(
         "Where",
         (
-            Field("system", "System", "target.name", kind="select"),
+            Field("system", "System", "target.name", "where the job runs", kind="select"),
             Field("partition", "Partition", "job_options.partition", "empty: the system's default"),
+            Field("name", "Job name", "job_options.job_name", "in the queue", example="solver"),
             Field("account", "Account", "job_options.account", "the project that the job is charged to"),
+            Field("wall_time", "Wall time limit", "job_options.wall_time_limit", "empty: from the predicted time", example="02:00:00"),
         ),
     ),
     Group(
         "Goal",
         (
-            Field("minimise", "As little as possible", "optimisation.objective.minimise", kind="select"),
+            Field(
+                "minimise",
+                "As little as possible",
+                "optimisation.objective.minimise",
+                "default: time; with a deadline, node-hours",
+                kind="select",
+            ),
             Field("deadline", "Deadline", "optimisation.objective.deadline", "longest time, in hours:minutes:seconds", example="01:30:00"),
-            Field("confidence", "Probability of meeting it", "optimisation.objective.confidence", "below 1", kind="number", example="0.9"),
-            Field("max_nodes", "At most this many nodes", "optimisation.objective.max_nodes", kind="number"),
+            Field(
+                "confidence",
+                "Probability of meeting it",
+                "optimisation.objective.confidence",
+                "from 0.5, below 1",
+                kind="number",
+                example="0.9",
+            ),
+            Field(
+                "max_nodes",
+                "At most this many nodes",
+                "optimisation.objective.max_nodes",
+                "also allows sizes far beyond the measured ones",
+                kind="number",
+            ),
             Field("nodes", "Exactly this many nodes", "job_options.node_count", "empty: MODAK chooses", kind="number"),
             Field("gpus", "GPUs per node", "job_options.request_gpus", "empty: MODAK chooses", kind="number"),
         ),
@@ -71,7 +102,7 @@ FORM: Final = (
 PATHS: Final = {field.path: field for group in FORM for field in group.fields if field.path}
 """The field of the form for a field of the request."""
 OBJECTIVES: Final = (
-    ("", "default: time; with a deadline node-hours"),
+    ("", "default"),
     ("time", "time"),
     ("node_hours", "node-hours"),
     ("energy", "energy"),
@@ -84,6 +115,14 @@ def programs() -> list[tuple[str, str]]:
     trained = sorted((one.name for one in all_of("frameworks") if one.kind == "ai"), key=str.lower)
     plain = [("", "one process"), ("mpi", "MPI"), ("openmp", "threads of one process (OpenMP)")]
     return plain + [(name, f"training with {name}") for name in trained]
+
+
+def called(path: str) -> tuple[str, str]:
+    """What the form calls a field of the request, and the field's name there; the group of a section, which is no field."""
+    if path in PATHS:
+        return PATHS[path].label, PATHS[path].name
+    groups = (group.title for group in FORM if any(field.path.startswith(f"{path}.") for field in group.fields))
+    return next(groups, path), ""
 
 
 def document(values: Mapping[str, str]) -> dict[str, Any]:
@@ -110,5 +149,5 @@ def _of_program(program: str, *, several: bool) -> dict[str, Any]:
     if program in ("mpi", "openmp"):
         kind = "mpi" if program == "mpi" else "hpc"
         return {"application": {"app_type": kind}, "optimisation": {"app_type": "hpc", "hpc": {program: {}}}}
-    training = {"config": {"distributed_training": several}, program: {}}
-    return {"application": {"app_type": "python"}, "optimisation": {"app_type": "ai_training", "ai_training": training}}
+    training = {"config": {"distributed_training": True}} if several else {}  # otherwise results may say so
+    return {"application": {"app_type": "python"}, "optimisation": {"app_type": "ai_training", "ai_training": {**training, program: {}}}}

@@ -128,7 +128,8 @@ def test_results_are_doubted_by_administrators(site: Site) -> None:
     sent = {"results": [first["id"]], "why": "throttled"}
     assert site.call("POST", "/results/doubts", site.keys["load"], json=sent).status_code == 403
     assert site.call("POST", "/results/doubts", site.keys["admin"], json=sent).json()["doubted"] == 1
-    assert site.call("GET", "/results?application=solver").json()["items"][0]["suspect"] == "throttled"
+    marked = site.call("GET", "/results?application=solver").json()["items"][0]
+    assert (marked["suspect"], marked["by_hand"]) == ("throttled", True)
     file = site.call("POST", "/results/confirmations", site.keys["admin"], json={"file": "body.csv"})
     assert file.json() == {"confirmed": 1, "suspicious": [], "suspicious_count": 0, "freed": [], "freed_count": 0}
 

@@ -46,7 +46,7 @@ ANSWERED: dict[str, frozenset[str]] = {
             *("job_options.request_event_notification", "job_options.email_address", "job_options.defer_job"),
             *("job_options.memory_limit", "job_options.minimum_memory_per_processor", "job_options.wall_time_limit"),
             *("application.app_tag", "application.container_runtime", "application.storage_class_pref", "application.build.src"),
-            *("target.name", "optimisation.workload.application", "optimisation.objective.deadline"),
+            *("target.name", "optimisation.objective.deadline"),
         ),
         frozenset(),
     ),
@@ -62,7 +62,10 @@ ANSWERED: dict[str, frozenset[str]] = {
         EVERY,  # a word that nobody knows is left out, with a warning
     ),
     "optimisation.autotuning.input": TEXT,
-    "optimisation.workload.dataset": TEXT - {"a newline", "a right-to-left mark", "five thousand letters"},  # a cell of the results
+    **dict.fromkeys(
+        ("optimisation.workload.application", "optimisation.workload.dataset"),  # cells of the results
+        TEXT - {"a newline", "a right-to-left mark", "five thousand letters"},
+    ),
     "application.build.build_command": TEXT - {"a right-to-left mark"},
 }
 

@@ -15,7 +15,6 @@ from starlette.testclient import TestClient
 from modak.api import create_app
 from modak.cli import main
 from modak.facts import Rule
-from modak.service import open_service
 from modak.settings import Settings
 from modak.store.engine import writing
 
@@ -143,6 +142,12 @@ def test_a_system_is_found_by_its_other_spellings(web: TestClient) -> None:
     assert web.get("/systems/SuperMUC_NG").json()["name"] == "supermuc-ng"
 
 
+def test_a_wrong_parameter_is_told_what_is_allowed(web: TestClient) -> None:
+    """In the words of faults in bodies."""
+    for limit, allowed in (("x", "a whole number"), ("0", "at least 1")):
+        assert web.get(f"/systems?limit={limit}").json()["errors"] == [{"field": "limit", "message": allowed}]
+
+
 def test_a_filter_has_one_value(web: TestClient) -> None:
     """Two would look like either one, and only the last would count."""
     answer = web.get("/results?application=3dgan&application=resnet50")
@@ -252,8 +257,9 @@ def test_facts_that_a_caller_has_are_not_sent_again(web: TestClient, path: str) 
 
 def test_a_tag_names_the_facts_that_answered(own_database: Path) -> None:
     """Where new facts cannot be read, the older ones answer under the older tag: with the new one a caller would keep them for good."""
-    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as service:
-        client = TestClient(create_app(Settings(), service))
+    app = create_app(Settings(database_url=f"sqlite:///{own_database}"))
+    with TestClient(app) as client:
+        service = app.state.service()
         before = client.get("/rules")
         service.add([Rule(name="new-rule", title="t", source="s", script="true")])
         with writing(service.store.engine) as connection:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 from starlette.testclient import TestClient
 
-from modak.api import create_app
+from modak.api import create_app, pages
 from modak.api.pages import FORM
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
@@ -21,6 +23,7 @@ from tests.web.test_form import FILLED
 
 PAGES = ["/ui/", "/ui/models", "/ui/models?application=3dgan", "/ui/results", *(f"/ui/{kind}" for kind in ("systems", "images", "rules"))]
 HOSTILE = "<script>alert(1)</script>&\"'"
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
 class Links(HTMLParser):
@@ -66,6 +69,7 @@ def test_a_filled_form_is_answered_with_the_plan(web: TestClient) -> None:
     answer = web.post("/ui/plans", data=FILLED)
     assert answer.status_code == 200
     assert answer.url.path.startswith("/ui/plans/")
+    assert ", kept until 2" in answer.text
     script = web.get(answer.url.path.removeprefix("/ui") + "/script").text
     assert "#SBATCH --account=pr12ab" in script
     assert script in unescape(answer.text)
@@ -101,10 +105,23 @@ def test_a_wrong_form_comes_back_with_what_is_wrong(web: TestClient) -> None:
     assert 'value="./mine; rm"' in answer.text
 
 
+def test_what_is_wrong_is_said_beside_the_field_too(web: TestClient) -> None:
+    """Also to somebody who hears the page."""
+    answer = web.post("/ui/plans", data={**FILLED, "nodes": "2.5"})
+    assert 'aria-describedby="nodes-hint nodes-fault" aria-invalid="true"' in answer.text
+    assert '<small id="nodes-fault" class="fault">a whole number</small>' in answer.text
+
+
+def test_what_is_wrong_in_a_document_has_the_documents_names(web: TestClient) -> None:
+    """The fields of the form are empty then."""
+    answer = web.post("/ui/plans", data={"document": '{"job": {"application": {"app_tag": "a b"}}}'})
+    assert "<li><strong>application.app_tag</strong>: letters" in answer.text
+
+
 def test_what_cannot_be_done_is_said_on_the_form(web: TestClient) -> None:
     """With the status that programs get."""
     answer = web.post("/ui/plans", data={**FILLED, "deadline": "00:01:00", "max_nodes": "4"})
-    assert (answer.status_code, '<ul class="faults"' in answer.text) == (409, True)
+    assert (answer.status_code, "<li><strong>Goal</strong>: the deadline of 00:01:00" in answer.text) == (409, True)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +138,8 @@ def test_what_cannot_be_done_is_said_on_the_form(web: TestClient) -> None:
 )
 def test_a_broken_form_is_refused(web: TestClient, body: bytes, kind: str, status: int) -> None:
     """On a page."""
-    answer = web.post("/ui/plans", content=body, headers={"Content-Type": kind})
-    assert answer.status_code == status
+    answer = web.post("/ui/plans", content=body, headers={"Content-Type": kind, **BROWSER})
+    assert (answer.status_code, '<ul class="faults"' in answer.text) == (status, True)
 
 
 def test_another_sites_page_sends_no_form(web: TestClient) -> None:
@@ -158,6 +175,20 @@ def test_a_picture_of_curves_is_drawn(web: TestClient) -> None:
     assert answer.text.count("supermuc-ng") >= 4
 
 
+def test_a_table_of_curves_tells_them_apart(web: TestClient) -> None:
+    """By the words of the picture beside it."""
+    text = web.get("/ui/models?application=3dgan").text
+    assert "<tr><td>4 ranks × 12 threads, supermuc-ng, thin, intel-mpi 2019 of the host, 4 NUMA domains, charliecloud</td>" in text
+
+
+def test_a_picture_that_many_ask_for_is_drawn_once(web: TestClient) -> None:
+    """One picture is drawn at a time, and those who wait hold no thread, so that pages come meanwhile."""
+    pages._drawn.cache_clear()
+    with ThreadPoolExecutor(8) as callers:
+        answers = list(callers.map(web.get, 8 * ["/ui/models.svg?application=3dgan&metric=epoch_time&over=nodes"]))
+    assert ({answer.status_code for answer in answers}, pages._drawn.cache_info().misses) == ({200}, 1)
+
+
 def test_curves_that_are_not_drawn_are_counted(own_database: Path) -> None:
     """Only so many can be told apart in a picture; the table has all of them."""
     app = create_app(Settings(database_url=f"sqlite:///{own_database}"))
@@ -169,12 +200,18 @@ def test_curves_that_are_not_drawn_are_counted(own_database: Path) -> None:
         assert "<p>9 curves; the 8 with the most sizes are drawn.</p>" in client.get("/ui/models?application=many").text
 
 
-@pytest.mark.parametrize("path", ["/ui/plans/none", "/ui/results?cursor=wrong"])
+@pytest.mark.parametrize(
+    "path",
+    ["/ui/plans/none", "/ui/results?cursor=wrong", "/ui/nowhere/at/all", "/ui/models.svg?application=a&metric=b", "/ui/results?cursor=%00"],
+)
 def test_what_is_wrong_is_said_on_a_page(web: TestClient, path: str) -> None:
-    """With the status that programs get."""
-    answer = web.get(path)
-    assert answer.status_code in (404, 422)
-    assert '<ul class="faults">' in answer.text
+    """With the status and the words that programs get, also where no page was reached."""
+    answer, program = web.get(path, headers=BROWSER), web.get(path)
+    assert (answer.status_code, answer.headers["content-type"]) == (program.status_code, "text/html; charset=utf-8")
+    assert program.headers["content-type"] == "application/problem+json"
+    assert program.json()["detail"] in unescape(answer.text)
+    style = next(link for link in Links(answer.text).links if link.endswith("style.css"))
+    assert web.get(urljoin(path, style)).status_code == 200
 
 
 def test_pages_need_the_scopes_of_what_they_show(packaged_database: Path) -> None:
@@ -183,6 +220,8 @@ def test_pages_need_the_scopes_of_what_they_show(packaged_database: Path) -> Non
     with TestClient(app) as client:
         assert [client.get(path).status_code for path in ("/", *PAGES)] == [401] * (len(PAGES) + 1)
         assert client.post("/ui/plans", data=FILLED).status_code == 401
+        refused = client.get("/", headers=BROWSER)
+    assert (refused.headers["www-authenticate"], '<ul class="faults">' in refused.text) == ("Bearer", True)
 
 
 def test_a_database_out_of_reach_says_nothing_about_itself(tmp_path: Path) -> None:
@@ -190,5 +229,5 @@ def test_a_database_out_of_reach_says_nothing_about_itself(tmp_path: Path) -> No
     app = create_app(Settings(database_url=f"sqlite:///{tmp_path}/secret-folder/modak.db"))
     (tmp_path / "secret-folder").write_text("no folder")
     with TestClient(app) as client:
-        answer = client.get("/ui/results")
+        answer = client.get("/ui/results", headers=BROWSER)
     assert (answer.status_code, "secret-folder" in answer.text) == (503, False)

@@ -258,6 +258,18 @@ def test_an_mpi_that_the_systems_file_does_not_list_is_told(known: Known, measur
     assert [one.endswith("([[mpi]]): the job is set up for its default, mpich 4.1") for one in said] == [True] * told
 
 
+@pytest.mark.parametrize(("library", "whose"), [("/opt/mpich/lib", "host"), (None, None)])
+def test_ranks_use_the_hosts_mpi_where_the_system_says_what_to_bind(known: Known, library: str | None, whose: str | None) -> None:
+    """In the answer and in the job's record."""
+    facts = known("nobody-ran-this")
+    mpi = HostMpi(family="mpich", version="4.1", default=True, library_dir=library)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"name": "testbed", "aliases": (), "mpi": (mpi,)})
+    application = {"app_tag": "solver", "app_type": "mpi", "executable": "./solve", "container_runtime": "docker://me/solver:1"}
+    job = {"application": application, "target": {"name": "testbed"}, "job_options": {"node_count": 2}}
+    answer = optimise(normalise({"job": job}).request, replace(facts, systems={"testbed": system}))
+    assert (answer.plan.configuration.mpi_from, '"mpi_from": "host"' in answer.texts.job_script) == (whose, bool(whose))
+
+
 def test_rules_test_the_version_of_the_library_that_the_ranks_use(known: Known) -> None:
     """Not that of the system's default, which counts otherwise."""
     libraries = (HostMpi(family="intel-mpi", version="2019", default=True), HostMpi(family="openmpi", version="4.1"))

@@ -184,11 +184,6 @@ def test_a_long_entry_of_the_trail_is_cut_in_the_table(own: Run, tmp_path: Path)
     assert table.name in own("audit", "--json").out
 
 
-def test_a_name_that_a_request_cannot_have_is_told_how_to_load_it(run: Run) -> None:
-    """Tools name results by commands and tests."""
-    assert "--set application=NAME" in run("recommend", "--application", "sleep 0.01").err
-
-
 def test_energy_has_its_unit_and_interval_where_a_nodes_power_is_known(run: Run, tmp_path: Path) -> None:
     """3,500 W for the node-hours of the choice, in the answer and in the table of choices."""
     workload = {"application": "resnet50", "dataset": "imagenet-1k", "epochs": 90, "samples": 1281167}

@@ -117,6 +117,16 @@ def test_a_unit_slip_is_told_and_can_be_confirmed(run: Run, tmp_path: Path) -> N
     assert not any("suspect" in item for item in json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"])
 
 
+def test_the_list_shows_on_which_results_somebody_said_a_word(run: Run) -> None:
+    """Without any it looks as before."""
+    run("load", "t.csv")
+    assert "by_hand" not in run("results", "list", "--application", "solver")[1]
+    number = json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"][0]["id"]
+    run("results", "confirm", str(number))
+    header, *rows = run("results", "list", "--application", "solver")[1].splitlines()
+    assert (header.split()[-1], [row.split()[0] for row in rows if row.endswith("yes")]) == ("by_hand", [str(number)])
+
+
 def test_a_word_on_a_result_says_what_it_changes_for_others(run: Run, tmp_path: Path) -> None:
     """Of two repeats that contradict each other, and how to take it back."""
     table = tmp_path / "own.csv"

@@ -55,7 +55,7 @@ class GridEngine:
     def run(self, *words: str | Path, cwd: Path = Path("/")) -> subprocess.CompletedProcess[str]:
         """Run a client command on ``node1``; the caller looks at the exit status."""
         here = ("nsenter", "--target", str(self.first), "--all", "sh", "-c", 'cd "$0" && exec "$@"', str(cwd))
-        return subprocess.run([*here, *map(str, words)], env=self.environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run([*here, *map(str, words)], env=self.environment, capture_output=True, text=True, timeout=200)
 
     def behind(self, daemon: str, log: Path) -> None:
         """Start a daemon; it ends with the host."""

@@ -64,10 +64,14 @@ class Slurm:
         enough: Callable[[str], bool] = lambda output: False,
     ) -> Job:
         """Submit a script from a folder and wait for its end. See :meth:`wait`."""
+        return self.wait(self.begin(script, cwd, command), patience_s, enough)
+
+    def begin(self, script: Path, cwd: Path, command: Sequence[str] = ("sbatch", "--parsable")) -> str:
+        """Submit a script from a folder; the job's number."""
         sent = self.run(*command, script, cwd=cwd)
         if sent.returncode:
             raise AssertionError(f"{command[0]} refused {script}: {sent.stderr}")
-        return self.wait(sent.stdout.strip().split(";")[0].split(".")[0], patience_s, enough)
+        return sent.stdout.strip().split(";")[0].split(".")[0]
 
     def wait(self, job: str, patience_s: float, enough: Callable[[str], bool] = lambda output: False) -> Job:
         """Wait for a job's end; ``sbatch --wait`` would look only every few seconds.

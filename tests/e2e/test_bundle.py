@@ -30,24 +30,29 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "modak-bundle"
 
 
-def test_a_bundle_installs_where_no_index_is_reached(unpacked: Path, tmp_path: Path) -> None:
-    """In an empty folder, with every way to an index closed; what is installed is compiled, for those who may not write, and answers."""
-    closed = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "HOME": str(tmp_path)}
-    done = run(["sh", unpacked / "install.sh", "here", sys.executable], tmp_path, **closed)
+@pytest.fixture(scope="module")
+def installed(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which it was installed, with every way to an index closed."""
+    folder = tmp_path_factory.mktemp("installed")
+    closed = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "HOME": str(folder)}
+    done = run(["sh", unpacked / "install.sh", "here", sys.executable], folder, **closed)
     assert done.returncode == 0, done.stderr
-    assert [*(tmp_path / "here/lib").glob("python*/site-packages/modak/api/__pycache__/*.pyc")]
-    asked = run([tmp_path / "here/bin/modak", "validate", ROOT / "examples/3dgan-supermuc-ng.json"], tmp_path)
+    return folder / "here"
+
+
+def test_a_bundle_installs_where_no_index_is_reached(installed: Path, tmp_path: Path) -> None:
+    """What is installed is compiled, for those who may not write, and answers."""
+    assert [*(installed / "lib").glob("python*/site-packages/modak/api/__pycache__/*.pyc")]
+    asked = run([installed / "bin/modak", "validate", ROOT / "examples/3dgan-supermuc-ng.json"], tmp_path)
     assert asked.returncode == 0, asked.stderr
 
 
-def test_a_bundle_replaces_an_earlier_build_of_the_same_version(unpacked: Path, tmp_path: Path) -> None:
+def test_a_bundle_replaces_an_earlier_build_of_the_same_version(unpacked: Path, installed: Path, tmp_path: Path) -> None:
     """Over an installation, what runs afterwards is what the bundle holds, whatever the version number."""
-    install: list[str | Path] = ["sh", unpacked / "install.sh", tmp_path / "here", sys.executable]
-    quick = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_COMPILE": "0"}  # pip's way to say --no-compile: compiling takes most of the time
-    assert run(install, tmp_path, **quick).returncode == 0
-    (module,) = (tmp_path / "here/lib").glob("python*/site-packages/modak/__init__.py")
+    (module,) = (installed / "lib").glob("python*/site-packages/modak/__init__.py")
     module.write_text("raise SystemExit('an earlier build')\n")
-    again = run(install, tmp_path, **quick)
+    quick = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_COMPILE": "0"}  # pip's way to say --no-compile: compiling takes most of the time
+    again = run(["sh", unpacked / "install.sh", installed, sys.executable], tmp_path, **quick)
     assert again.returncode == 0, again.stderr
 
 

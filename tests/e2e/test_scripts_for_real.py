@@ -71,6 +71,33 @@ def mpi_job(program: str, runtime: str, threads: int = 1, ranks: int = 2) -> dic
     }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def limited(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
+    """Folders and numbers of jobs that wait for the end of their time. They run beside all tests: Slurm looks at limits twice a minute."""
+    plain = {"partition": "gpu", "core_count_per_process": 1, "wall_time_limit": 60, "requeue": False, "copy_environment": True}
+    # words of a list are literal: the loop is one of them
+    forever = {"app_tag": "long", "app_type": "other", "executable": "env", "arguments": ["sh", "-c", "while :; do sleep 1; done"]}
+    jobs: dict[str, Any] = {
+        "checkpoint": {
+            "application": forever | {"checkpoint": "sh -c 'echo saved on $(hostname) >checkpoint'"},
+            "job_options": plain | {"signal": "USR1@50"},
+        }
+    }
+    for signal, more in (("USR1", {}), ("TERM", {"job_array": "1-1"})):
+        saves = f"trap 'echo rank $SLURM_PROCID saved; exit 0' {signal}; while :; do sleep 0.2; done"
+        jobs[signal] = {
+            "application": {"app_tag": "long", "app_type": "mpi", "executable": "sh", "arguments": ["-c", saves]},
+            "job_options": plain | {"signal": f"{signal}@55", "node_count": 2, "process_count_per_node": 2} | more,
+        }
+    begun = {}
+    for name, job in jobs.items():
+        folder = tmp_path_factory.mktemp(name)
+        texts = answered(system("mpich"), job | {"target": {"name": "throwaway", "container_runtime": "none"}})
+        (folder / "job.sh").write_text(texts.job_script)
+        begun[name] = folder, slurm.begin(folder / "job.sh", folder)
+    return begun
+
+
 @pytest.mark.parametrize("launcher", ["srun", "mpirun"])
 @pytest.mark.parametrize(("runtime", "family"), [("charliecloud", "mpich"), ("charliecloud", "openmpi"), ("apptainer", "openmpi")])
 def test_an_mpi_program_in_a_container(slurm: Slurm, image_folder: Path, tmp_path: Path, runtime: str, family: str, launcher: str) -> None:
@@ -147,43 +174,6 @@ def test_an_array(slurm: Slurm, tmp_path: Path) -> None:
         slurm.wait(f"{number}_{index}", 120)
         assert f"case {index}\n" in (tmp_path / f"out-{index}.txt").read_text()
         assert told(tmp_path, f"-{index}")["exit_status"] == 0
-
-
-def test_a_checkpoint_before_the_time_limit(slurm: Slurm, tmp_path: Path) -> None:
-    """The handler writes it in time; the job, which goes on, is stopped by its limit."""
-    request: dict[str, Any] = {
-        "application": {
-            "app_tag": "long",
-            "app_type": "other",
-            "executable": "sh",
-            "arguments": ["-c", "while :; do sleep 1; done"],
-            "checkpoint": "sh -c 'echo saved on $(hostname) >checkpoint'",
-        },
-        "job_options": {"wall_time_limit": "00:01:00", "signal": "USR1@50", "requeue": False, "copy_environment": True},
-        "target": {"name": "throwaway", "container_runtime": "none"},
-    }
-    request["application"]["executable"] = "env"  # words of a list are literal: the loop is one of them
-    request["application"]["arguments"] = ["sh", "-c", "while :; do sleep 1; done"]
-    job = ran(slurm, answered(system(), request), tmp_path, patience_s=150)
-    assert job.state == "TIMEOUT", job
-    assert "modak: the time limit is near" in job.output
-    assert (tmp_path / "checkpoint").read_text() == "saved on node1\n"
-    said = told(tmp_path)
-    assert (said["exit_status"], said["results"]) == (143, [])
-
-
-@pytest.mark.parametrize(("signal", "more"), [("USR1", {}), ("TERM", {"job_array": "1-1"})])
-def test_the_signal_reaches_every_rank(slurm: Slurm, tmp_path: Path, signal: str, more: dict[str, str]) -> None:
-    """Without a checkpoint command, whatever srun would make of it, and the ranks' own end is the job's."""
-    saves = f"trap 'echo rank $SLURM_PROCID saved; exit 0' {signal}; while :; do sleep 0.2; done"
-    request = {
-        "application": {"app_tag": "long", "app_type": "mpi", "executable": "sh", "arguments": ["-c", saves]},
-        "job_options": {"wall_time_limit": 60, "signal": f"{signal}@55", "node_count": 2, "process_count_per_node": 2, **more},
-        "target": {"name": "throwaway", "container_runtime": "none"},
-    }
-    job = ran(slurm, answered(system("mpich"), request), tmp_path, patience_s=150)
-    assert job.state == "COMPLETED", job
-    assert sorted(line for line in job.output.splitlines() if line.startswith("rank")) == [f"rank {rank} saved" for rank in range(4)]
 
 
 def test_data_in_the_nodes_own_storage(slurm: Slurm, tmp_path: Path) -> None:
@@ -311,3 +301,22 @@ def test_cores_that_are_not_there_are_seen(slurm: Slurm, tmp_path: Path) -> None
     done = ran(slurm, answered(system("mpich"), request), tmp_path)
     assert (done.state, done.exit_code) == ("FAILED", 75), done
     assert "a rank has fewer CPUs than planned" in done.output
+
+
+def test_a_checkpoint_before_the_time_limit(slurm: Slurm, limited: dict[str, tuple[Path, str]]) -> None:
+    """The handler writes it in time; the job, which goes on, is stopped by its limit."""
+    folder, number = limited["checkpoint"]
+    job = slurm.wait(number, 150)
+    assert job.state == "TIMEOUT", job
+    assert "modak: the time limit is near" in job.output
+    assert (folder / "checkpoint").read_text() == f"saved on {job.nodes}\n"
+    said = told(folder)
+    assert (said["exit_status"], said["results"]) == (143, [])
+
+
+@pytest.mark.parametrize("signal", ["USR1", "TERM"])
+def test_the_signal_reaches_every_rank(slurm: Slurm, limited: dict[str, tuple[Path, str]], signal: str) -> None:
+    """Without a checkpoint command, whatever srun would make of it, and the ranks' own end is the job's."""
+    job = slurm.wait(limited[signal][1], 150)
+    assert job.state == "COMPLETED", job
+    assert sorted(line for line in job.output.splitlines() if line.startswith("rank")) == [f"rank {rank} saved" for rank in range(4)]

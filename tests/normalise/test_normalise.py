@@ -16,6 +16,7 @@ from modak import dsl, plugins
 from modak import normalise as package
 from modak.dsl import Request
 from modak.errors import Fault, RequestError
+from modak.facts.results import parameter
 from modak.normalise import Normalised, normalise
 from modak.normalise.optimisation import CONFIG, DATA, OBJECTIVE, PLAIN, WORKLOAD
 from modak.text.documents import strict_json
@@ -535,10 +536,24 @@ def test_a_number_without_a_fraction_is_whole() -> None:
     assert normalise(document, strict=True).request.job_options.node_count == 2
 
 
+def test_an_application_is_named_as_in_results() -> None:
+    """Whose names are any printable text."""
+    read = normalise({"job": {"optimisation": {"workload": {"application": "My Solver (v2)"}}}}, strict=True)
+    assert read.request.workload_name == "My Solver (v2)"
+
+
 def test_a_switch_among_the_parameters_is_the_word_of_results() -> None:
     """Not the number 1, which no result has there."""
     sent = {"job": {"application": {"executable": "./solve"}, "optimisation": {"workload": {"params": {"overlap": True, "seed": 1}}}}}
     assert normalise(sent, strict=True).request.optimisation.workload.params == {"overlap": "true", "seed": 1.0}
+
+
+def test_a_parameter_keeps_all_its_digits() -> None:
+    """A float has 53 bits, and a seed may have 64; another one would be another problem."""
+    params = {"seed": 2**63 + 1, "of_16_digits": 1234567890123456, "step": 0.1}
+    sent = {"job": {"application": {"executable": "./solve"}, "optimisation": {"workload": {"params": params}}}}
+    read = normalise(sent, strict=True).request.optimisation.workload.params
+    assert {name: parameter(value) for name, value in read.items()} == {name: str(value) for name, value in params.items()}
 
 
 def test_a_printed_number_in_a_unit_that_its_metric_does_not_have_is_named() -> None:

@@ -57,6 +57,15 @@ def test_a_new_system_is_told_from_calibration_runs() -> None:
     assert np.median(errors) < 0.02
 
 
+def test_what_is_told_of_one_network_does_not_depend_on_what_else_is_asked() -> None:
+    """One alone, and one among others of which nobody has measured the last."""
+    results = [*measured("known", range(50), 1.0), *measured("other", range(30, 60), 3.0), *measured("new", range(28, 40), 2.0)]
+    asked = [run_of(key("new", n), Layout(batch_size=64)) for n in (10, 45, 59, 99)]
+    alone, together = guesses(asked[:1], results), guesses(asked, results)
+    assert together[0] == alone[0] is not None
+    assert together[3] is None
+
+
 def test_a_configuration_is_one_however_it_is_written() -> None:
     """Half of the networks that make a model of its own are of each spelling, and a third one is asked about."""
     results = [*measured("My_Site", range(40), 1.0), *measured("my-site", range(40, 80), 1.0)]

@@ -260,6 +260,13 @@ def test_a_run_that_never_began_has_no_time(tmp_path: Path) -> None:
     assert (done.returncode, result(tmp_path)["exit_status"], result(tmp_path)["seconds"]) == (79, 79, None)
 
 
+def test_a_node_with_the_date_of_busybox_has_a_time_in_whole_seconds(tmp_path: Path) -> None:
+    """It writes ``%3N`` as it is."""
+    stub(tmp_path, "date", 'exec /bin/date "${@/\\%3N/%%3N}"')
+    assert ran(render(replace(JOB, command=("sleep", "1")), "shell").text, tmp_path).returncode == 0
+    assert result(tmp_path)["seconds"] in (1, 2)
+
+
 def test_a_clock_that_is_set_back_leaves_a_result_without_a_time(tmp_path: Path) -> None:
     """Digits with signs between them would make the file unreadable."""
     stub(tmp_path, "date", 'case $1 in +%s%3N) test -e later && echo 1999 || { touch later; echo 5000; } ;; *) exec /bin/date "$@" ;; esac')
@@ -268,10 +275,26 @@ def test_a_clock_that_is_set_back_leaves_a_result_without_a_time(tmp_path: Path)
 
 
 def test_output_without_the_metric_leaves_the_time(tmp_path: Path) -> None:
-    """A number that is none is no metric either."""
-    for text in ("nothing here", "rate: ...", "rate: e+"):
-        assert ran(render(replace(JOB, command=("bash", "-c", f"sleep 0.01; echo '{text}'")), "shell").text, tmp_path).returncode == 0
+    """A number that is none, or that no table takes, is no metric either, and the job says so."""
+    for text, said in (("nothing", "no line of the output matches its pattern"), ("rate: e+", "e+ is not"), ("rate: 0.0", "0.0 is not")):
+        done = ran(render(replace(JOB, command=("bash", "-c", f"sleep 0.01; echo '{text}'")), "shell").text, tmp_path)
+        assert (done.returncode, f"modak: no metric: {said}" in done.stderr) == (0, True), done.stderr
         assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "value"),
+    [
+        ("echo rate: 5 >&2", 5),
+        ("echo rate: 6; echo rate: 5 >&2", 6),
+        (r"printf 'rate: 5\rrate: 6\rrate: 7\r\n'", 7),
+    ],
+)
+def test_the_metric_is_found_where_programs_print_it(tmp_path: Path, printed: str, value: float) -> None:
+    """Logs go to standard error, whose lines stay there and count after those of the output; a bar of progress overwrites its line."""
+    report = replace(JOB.report or Report(), pattern="^rate: ([0-9.]+)$")
+    done = ran(render(replace(JOB, command=("bash", "-c", printed), report=report), "shell").text, tmp_path)
+    assert (result(tmp_path)["results"][1]["value"], "rate: 5" in done.stderr) == (value, ">&2" in printed), done.stderr
 
 
 def test_a_run_nobody_named_is_no_result(tmp_path: Path) -> None:

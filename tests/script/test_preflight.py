@@ -196,9 +196,12 @@ def test_77_slurm_does_not_offer_the_process_manager(tmp_path: Path) -> None:
 
 
 def test_srun_gets_no_options_from_the_job_in_which_the_script_was_submitted(tmp_path: Path) -> None:
-    """It would refuse both kinds of memory, and bind ranks to CPUs of that job; 22.05's slurmd crashes of a binding beside a hint."""
-    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CGMT] | sort"))
+    """It would refuse both kinds of memory, bind ranks to CPUs of that job and number them over the nodes in its order; 22.05's slurmd
+    crashes of a binding beside a hint."""
+    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CDGHMNOT] | sort"))
     left = {"SLURM_CPU_BIND": "mask_cpu:0x1", "SLURM_MEM_PER_CPU": "1000", "SLURM_GPUS_PER_NODE": "1", "SLURM_THREADS_PER_CORE": "1"}
+    left |= {"SLURM_DISTRIBUTION": "cyclic", "SLURM_HINT": "nomultithread", "SLURM_MEM_BIND": "local", "SLURM_OVERCOMMIT": "1"}
+    left |= {"SLURM_NTASKS_PER_CORE": "1", "SLURM_NTASKS_PER_SOCKET": "1"}
     own = replace(STEP, resources=replace(STEP.resources, memory_per_node=10**9))
     done = ran(render(own, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_MEM_PER_NODE="1000", **left)
     assert (done.returncode, done.stdout) == (0, "SLURM_MEM_PER_NODE=1000\n"), done.stderr
@@ -206,11 +209,11 @@ def test_srun_gets_no_options_from_the_job_in_which_the_script_was_submitted(tmp
 
 def test_srun_keeps_what_the_site_asks_for_in_its_own_words(tmp_path: Path) -> None:
     """Without the GPUs of a task, each rank would see all of the node."""
-    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CGMT]"))
-    own = replace(STEP, resource_directives=("--ntasks={ranks}", "--gpus-per-task=1"))
-    left = {"SLURM_GPUS_PER_TASK": "1", "SLURM_GPUS_PER_NODE": "2"}
+    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CDGMT] | sort"))
+    own = replace(STEP, resource_directives=("--ntasks={ranks}", "--gpus-per-task=1", "-m cyclic"))
+    left = {"SLURM_GPUS_PER_TASK": "1", "SLURM_GPUS_PER_NODE": "2", "SLURM_DISTRIBUTION": "cyclic"}
     done = ran(render(own, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), **left)
-    assert (done.returncode, done.stdout) == (0, "SLURM_GPUS_PER_TASK=1\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "SLURM_DISTRIBUTION=cyclic\nSLURM_GPUS_PER_TASK=1\n"), done.stderr
 
 
 def test_77_jsrun_and_flux_are_missing(tmp_path: Path) -> None:
@@ -238,6 +241,22 @@ def test_78_a_directory_that_is_bound_in_is_missing(tmp_path: Path) -> None:
     (tmp_path / "y_1/mnt/0").rmdir()
     status, said = checked(charliecloud(), tmp_path)
     assert (status, "/mnt/0 is not in the image: create it there" in said) == (78, True), said
+
+
+def test_78_the_name_of_a_directory_would_be_taken_apart(tmp_path: Path) -> None:
+    """At the colon, by ch-run; Apptainer binds the submit directory by itself, not by an option, but other ones so."""
+    stub(tmp_path, "ch-run", "echo 0.31")
+    stub(tmp_path, "apptainer", "exit 0")
+    folder = tmp_path / "12:30"
+    folder.mkdir()
+    image(folder)
+    (folder / "y_1.sif").touch()
+    path = f"{tmp_path}/bin:/usr/bin:/bin"
+    status, said = checked(charliecloud(), folder, PATH=path)
+    assert (status, f"{folder} has : in its name" in said) == (78, True), said
+    job = replace(JOB, container=IMAGE)
+    assert checked(job, folder, PATH=path)[0] == 0
+    assert checked(replace(job, command=words.parse("echo ${WORK}/x")), folder, PATH=path, WORK=str(folder))[0] == 78
 
 
 def test_79_storage_cannot_be_written(tmp_path: Path) -> None:

@@ -61,12 +61,6 @@ def test_shellcheck_has_no_remark_on_any_script() -> None:
     assert (looked.returncode, looked.stdout) == (0, "")
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_the_same_job_gives_the_same_script(name: str) -> None:
-    """No clock, no chance."""
-    assert SCRIPTS[name]() == SCRIPTS[name]()
-
-
 def test_what_was_asked_before_leaves_no_trace_in_a_script() -> None:
     """Two jobs with the same variables in another order are one configuration."""
     first, second = (

@@ -105,5 +105,5 @@ def test_which_series_are_of_one_run_is_asked_anew_whenever_one_changes(own_data
         load(store, (3, "b"))
         assert sizes(store) == [(1, 2, 3, 8), (1, 2, 4, 8)]
         (other,) = store.results({"application": "own", "image": "b"}).items
-        store.doubt([other.id or 0], "a slip", ME)
+        store.judge("doubt", [other.id or 0], ME, "a slip")
         assert sizes(store) == [(1, 2, 4, 8)]

@@ -97,7 +97,7 @@ def test_facts_come_from_memory_until_the_data_changes(service: Service, load: C
 def test_doubted_results_are_named_before_new_runs_are_asked_for(service: Service, load: Callable[[str], Any]) -> None:
     """A pilot job is the advice only if no result is doubted, or its own file calls it wrong."""
     load("application,metric,value,suspect\nown,wall_time,9,\nown,wall_time,8,\nown,wall_time,7,a broken node\n")
-    service.doubt("-", "another machine", Actor("you"))
+    service.judge("doubt", "-", "another machine", Actor("you"))
     request = {"job": {"optimisation": {"workload": {"application": "own"}}}}
     first, *_ = service.recommend(request)["advice"]
     assert first.startswith("no model rests on the doubted results of 'own' (2): 'modak results list --doubted --application own' shows")
@@ -108,7 +108,7 @@ def test_doubted_results_of_exactly_the_chosen_layout_are_named(service: Service
     rows = [f"own,zenith,wall_time,{nodes},{ranks},10,{960 / nodes / ranks}\n" for ranks in (2, 4) for nodes in (1, 2, 4, 8)]
     load(f"application,system,metric,nodes,ranks_per_node,threads_per_rank,value\n{''.join(rows)}")
     items = service.results({"application": "own"})["items"]
-    service.doubt([item["id"] for item in items if item["ranks_per_node"] == 4], "throttled", Actor("you"))
+    service.judge("doubt", [item["id"] for item in items if item["ranks_per_node"] == 4], "throttled", Actor("you"))
     request = {"job": {"target": {"name": "zenith"}, "optimisation": {"workload": {"application": "own"}}}}
     said = "left out: 1 doubted result of exactly this layout; 'modak results list --doubted --application own' shows why"
     for nodes, ranks, there in ((4, 4, True), (4, 2, False), (3, 4, False)):
@@ -122,7 +122,7 @@ def test_doubted_results_that_predict_nothing_here_are_not_named(service: Servic
     rows = [f"own,zenith,{nodes},2,20,,wall_time,{960 / nodes}\n" for nodes in (1, 2, 8)]
     load(f"application,system,nodes,ranks_per_node,threads_per_rank,params.mode,metric,value\n{''.join(rows)}own,zenith,4,2,20,{another}\n")
     numbers = [item["id"] for item in service.results({"application": "own"})["items"] if item["nodes"] == 4]
-    service.doubt(numbers, "throttled", Actor("you"))
+    service.judge("doubt", numbers, "throttled", Actor("you"))
     options = {"node_count": 4, "process_count_per_node": 2}
     request = {"job": {"target": {"name": "zenith"}, "job_options": options, "optimisation": {"workload": {"application": "own"}}}}
     assert not any("doubted" in text for text in service.recommend(request)["advice"])
@@ -135,7 +135,7 @@ def test_rows_with_only_doubted_results_are_counted(service: Service, load: Call
     header = "application,system,metric,nodes,ranks_per_node,threads_per_rank"
     asked = [f"own,zenith,wall_time,{nodes},2,20" for nodes in (1, 2, 4, 8)]
     load(f"{header},value\n" + "".join(f"{row},{960 / 2**number}\n" for number, row in enumerate(asked)))
-    service.doubt([service.results({"application": "own"})["items"][2]["id"]], "throttled", Actor("you"))
+    service.judge("doubt", [service.results({"application": "own"})["items"][2]["id"]], "throttled", Actor("you"))
     warnings = service.predict("\n".join([header, *asked, ""]).encode(), "t.csv")["warnings"]
     assert [each["message"][:34] for each in warnings if "doubted" in each["message"]] == ["1 of 4 rows have only doubted resu"]
 

@@ -37,8 +37,8 @@ def test_all_three_say_the_same(printed: Any, database: str) -> None:
     """Command line, ``POST /sizings``, the service's own method."""
     document = json.loads(EXAMPLE.read_text())
     settings = read_settings({"MODAK_DATABASE_URL": database})
-    with open_service(settings) as service:
-        answer = TestClient(create_app(settings, service)).post("/sizings", json=document)
+    with open_service(settings) as service, TestClient(create_app(settings)) as web:
+        answer = web.post("/sizings", json=document)
         assert answer.status_code == 200, answer.text
         assert answer.json() == service.size(document) == printed
 

@@ -12,6 +12,7 @@ from modak.errors import NotFound, RequestError
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import connect, supported, writing
+from modak.store.suspects import Word
 from modak.text.numbering import Selection, shortened
 from tests.store.tables import HEADER, ME, ROWS, csv_table
 
@@ -103,7 +104,7 @@ def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
     assert "wrong unit?" in report.suspicious[0]
     assert [curve.costs for curve in store.models()] == [curve.costs for curve in before]
     (doubted,) = [result for result in store.results_of("3dgan") if result.suspect]
-    assert store.confirm([doubted.id or 0, 1], ME).count == 1
+    assert store.judge("confirm", [doubted.id or 0, 1], ME).count == 1
     assert not any(result.suspect for result in store.results_of("3dgan"))
     assert sum(curve.results_used for curve in store.models()) == 9
 
@@ -112,15 +113,15 @@ def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store)
     """A whole file by its name, or results by their numbers; loading the file again brings nothing back."""
     store.load([csv_table(ROWS, "wrong.csv")], ME)
     sound = store.models()
-    assert store.doubt("wrong.csv", "another machine", Actor("you")).count == 8
-    assert store.doubt("wrong.csv", "twice said", Actor("you")).count == 0
+    assert store.judge("doubt", "wrong.csv", Actor("you"), "another machine").count == 8
+    assert store.judge("doubt", "wrong.csv", Actor("you"), "twice said").count == 0
     assert store.models() == ()
     store.load([csv_table(ROWS, "wrong.csv")], ME, replace=True)
     assert {result.suspect for result in store.results_of("3dgan")} == {"another machine"}
-    assert store.confirm("wrong.csv", Actor("you")).count == 8
+    assert store.judge("confirm", "wrong.csv", Actor("you")).count == 8
     assert store.models() == sound
     number = store.results_of("3dgan")[0].id or 0
-    assert (store.doubt([number], "a slip", Actor("you")).count, sum(curve.results_used for curve in store.models())) == (1, 7)
+    assert (store.judge("doubt", [number], Actor("you"), "a slip").count, sum(curve.results_used for curve in store.models())) == (1, 7)
     trail = [(entry.principal, entry.action, entry.target) for entry in store.access.audit("", 10).items if "load" not in entry.action]
     assert trail == [
         ("you", "doubt results", str(number)),
@@ -133,7 +134,7 @@ def test_more_results_are_doubted_at_once_than_a_statement_has_parameters(store:
     """Each counts once."""
     store.load([csv_table(ROWS)], ME)
     numbers = [*range(1, 9)] * 9_000
-    assert store.doubt(numbers, "the wrong machine", ME).count == store.confirm(numbers, ME).count == 8
+    assert store.judge("doubt", numbers, ME, "the wrong machine").count == store.judge("confirm", numbers, ME).count == 8
 
 
 def test_numbers_that_no_result_has_change_nothing(store: Store) -> None:
@@ -141,7 +142,7 @@ def test_numbers_that_no_result_has_change_nothing(store: Store) -> None:
     store.load([csv_table(ROWS)], ME)
     for why in ("a slip", None):
         with pytest.raises(NotFound, match=r"^results: no result has the number 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 and 69982 more "):
-            store.doubt(range(1, 70_001), why, ME) if why else store.confirm(range(1, 70_001), ME)
+            store.judge("doubt", range(1, 70_001), ME, why) if why else store.judge("confirm", range(1, 70_001), ME)
     assert not any(result.suspect for result in store.results_of("3dgan"))
 
 
@@ -188,20 +189,20 @@ def test_of_two_repeats_the_other_sizes_tell_which_is_wrong(store: Store) -> Non
 def test_a_word_on_one_of_two_repeats_tells_which_other_results_it_changes(store: Store) -> None:
     """Two repeats contradict each other: the one is right, so the other is not; taken back, both are doubted again."""
     store.load([csv_table(HEADER + line(24.0, 4, 1) + line(24_000.0, 4, 2))], ME)
-    assert store.doubt([2], "a slip", ME).freed == (1,)
-    judged = store.confirm([2], ME)
+    assert store.judge("doubt", [2], ME, "a slip").freed == (1,)
+    judged = store.judge("confirm", [2], ME)
     assert (judged.count, judged.suspicious_count, "result 1 (v" in judged.suspicious[0]) == (1, 1, True)
-    assert [store.unmark([1, 2], ME).count, len(store.results(doubted=True).items)] == [1, 2]
-    assert (store.unmark([1, 2], ME).count, store.access.audit("", 1).items[0].action) == (0, "unmark results")
+    assert [store.judge("unmark", [1, 2], ME).count, len(store.results(doubted=True).items)] == [1, 2]
+    assert (store.judge("unmark", [1, 2], ME).count, store.access.audit("", 1).items[0].action) == (0, "unmark results")
 
 
 def test_unmarked_results_are_judged_as_if_nobody_had_said_anything(store: Store) -> None:
     """A doubted sound row is used again, a confirmed slip is not, and the report names it."""
     store.load([csv_table(ROWS + line(940_000, 64))], ME)
     before = store.results_of("3dgan")
-    store.doubt([1], "throttled", ME)
-    store.confirm([9], ME)
-    judged = store.unmark([1, 9], ME)
+    store.judge("doubt", [1], ME, "throttled")
+    store.judge("confirm", [9], ME)
+    judged = store.judge("unmark", [1, 9], ME)
     assert (judged.count, judged.suspicious_count, "result 9 " in judged.suspicious[0]) == (2, 1, True)
     assert store.results_of("3dgan") == before
 
@@ -209,13 +210,14 @@ def test_unmarked_results_are_judged_as_if_nobody_had_said_anything(store: Store
 def test_what_the_file_itself_marks_nobody_confirms_or_doubts(store: Store) -> None:
     """It stays out whatever is said, so nothing is counted and nothing noted."""
     store.load([csv_table(ROWS + line(60, 64).replace(",\n", ",throttled\n"))], ME)
-    assert (store.doubt([9], "a slip", ME).count, store.confirm([9], ME).count, store.unmark([9], ME).count) == (0, 0, 0)
+    words: tuple[Word, ...] = ("doubt", "confirm", "unmark")
+    assert [store.judge(word, [9], ME, "a slip").count for word in words] == [0, 0, 0]
 
 
 def test_doubted_results_are_listed_page_by_page(store: Store) -> None:
     """Without those that their own file marks, which nobody can confirm, and those that were replaced."""
     store.load([csv_table(ROWS)], ME)
-    store.doubt([2, 3, 5, 8], "a slip", ME)
+    store.judge("doubt", [2, 3, 5, 8], ME, "a slip")
     store.load([csv_table(HEADER + LINE.format(940))], ME, replace=True)
     first = store.results(limit=3, doubted=True)
     rest = store.results(None, first.next, 3, doubted=True)
@@ -228,7 +230,7 @@ def test_what_somebody_said_of_a_row_stays(store: Store) -> None:
     store.load([csv_table(ROWS)], ME)
     report = store.load([csv_table(HEADER + line(940_000, 64))], ME)
     assert report.suspicious_count == 1
-    judged = (store.confirm([9], ME), store.doubt([1], "throttled", ME), store.confirm([2], ME))
+    judged = (store.judge("confirm", [9], ME), store.judge("doubt", [1], ME, "throttled"), store.judge("confirm", [2], ME))
     assert [one.count for one in judged] == [1, 1, 0]
     store.load([csv_table(HEADER + line(3806.5 / 128, 128))], ME)
     for repeat in (3, 4, 5):
@@ -285,8 +287,8 @@ def test_an_upgrade_knows_what_people_said(url: str, chosen: Selection) -> None:
         store.load([csv_table(HEADER + LINE.format(1).replace("3dgan", "other"))], ME)
         store.load([csv_table(HEADER + "".join(rows), "many.csv")], ME)
         (slip,) = [result.id or 0 for result in store.results_of("3dgan") if result.suspect]
-        assert store.confirm([number + slip - 600 for number in chosen] if not isinstance(chosen, str) else chosen, ME).count == 1
-        assert store.doubt([slip - 1], "throttled", ME).count == 1
+        assert store.judge("confirm", [number + slip - 600 for number in chosen] if not isinstance(chosen, str) else chosen, ME).count == 1
+        assert store.judge("doubt", [slip - 1], ME, "throttled").count == 1
         with writing(store.engine) as connection:
             migrate.to(connection, "0005")
     assert upgrade(url)
@@ -314,7 +316,7 @@ def test_a_doubt_in_the_words_of_an_older_version_is_no_persons(url: str, reason
     upgrade(url, fill=False)
     with open_store(url, fill=False) as store:
         store.load([csv_table(ROWS)], ME)
-        store.doubt([1], reason, ME)
+        store.judge("doubt", [1], ME, reason)
         with writing(store.engine) as connection:
             migrate.to(connection, "0005")
     upgrade(url)

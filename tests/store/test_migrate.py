@@ -129,6 +129,8 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     [
         ("mysql://root@localhost/x", "'mysql' is no supported database"),
         ("postgresql://root@localhost:five/x", "no database address"),
+        ("postgresql://root@a:1,b:2/x", "of several servers postgresql://USER@/NAME"),
+        ("postgresql://root@a,b:2/x", "of several servers postgresql://USER@/NAME"),
         ("postgresql://root:p@ss@localhost/x", "an @ of the password is written %40"),
         ("postgresql://root@localhost/x?sslmodus=require", 'invalid connection option "sslmodus"; allowed: those of libpq'),
         ("postgresql://root@/x?host=a&host=b:2&port=1", "host=h1:p1&host=h2:p2"),

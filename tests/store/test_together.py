@@ -29,7 +29,7 @@ from tests.store.tables import HEADER, ME, ROWS, applications, csv_table
 
 ROUNDS = int(os.environ.get("KILLS", "5"))
 """How often a load is killed; `KILLS=50 pytest tests/store/test_together.py -k killed` is the long way."""
-COUNT = 40_000
+COUNT = 10_000
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_readers_do_not_wait_for_many_who_wait_to_write(store: Store, monkeypatc
     monkeypatch.setattr("modak.store.engine.POOL_WAIT_S", 0.5)
     with ThreadPoolExecutor(20) as pool:
         with writing(store.engine):
-            waiting = [pool.submit(store.confirm, (), ME) for _ in range(20)]
+            waiting = [pool.submit(store.judge, "confirm", (), ME) for _ in range(20)]
             told = list(islice(as_completed(waiting), 20 - (MOST_WAITING - 1)))
             assert not applications(store)
         assert all(isinstance(each.exception(), Locked) for each in told)

@@ -11,8 +11,9 @@ from modak.web import form
 
 FILLED = {
     **{"command": "python3 train.py --epochs 20", "program": "tensorflow", "distributed": "yes", "application": "3dgan"},
-    **{"dataset": "clic-calorimeter", "epochs": "20", "system": "supermuc-ng", "account": "pr12ab", "partition": "", "image": " "},
-    **{"minimise": "node_hours", "deadline": "01:00:00", "confidence": "0.9", "max_nodes": "64", "nodes": "", "gpus": ""},
+    **{"dataset": "clic-calorimeter", "epochs": "20", "system": "supermuc-ng", "account": "pr12ab", "partition": ""},
+    **{"image": " ", "wall_time": "02:00:00", "minimise": "node_hours", "deadline": "01:00:00", "confidence": "0.9", "max_nodes": "64"},
+    **{"nodes": "", "gpus": ""},
 }
 
 
@@ -20,17 +21,23 @@ def test_fields_become_the_request_that_they_mean() -> None:
     """Empty ones are left out; numbers are numbers."""
     assert form.document(FILLED) == {
         "job": {
-            "application": {"app_type": "python", "executable": "python3 train.py --epochs 20", "app_tag": "3dgan"},
-            "job_options": {"account": "pr12ab"},
+            "application": {"app_type": "python", "executable": "python3 train.py --epochs 20"},
+            "job_options": {"account": "pr12ab", "wall_time_limit": "02:00:00"},
             "target": {"name": "supermuc-ng"},
             "optimisation": {
                 "app_type": "ai_training",
                 "ai_training": {"config": {"distributed_training": True}, "tensorflow": {}},
-                "workload": {"dataset": "clic-calorimeter", "epochs": 20},
+                "workload": {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 20},
                 "objective": {"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.9, "max_nodes": 64},
             },
         }
     }
+
+
+def test_whether_training_takes_several_processes_may_be_left_to_the_results() -> None:
+    """A box that is not ticked says nothing."""
+    optimisation = form.document({"command": "python3 train.py", "program": "pytorch"})["job"]["optimisation"]
+    assert optimisation["ai_training"] == {"pytorch": {}}
 
 
 @pytest.mark.parametrize("program", [key for key, _ in form.programs()])

@@ -41,6 +41,8 @@ test -r "${MODAK_IMAGE:?}"/ch/environment ||
     modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: create it, empty if the image sets no variables"
 test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
+[[ "${PWD:?}" != *[:]* ]] ||
+    modak_stop 78 "${PWD:?} has : in its name, so it cannot be bound into the container: use another directory"
 test -d "${MODAK_IMAGE:?}"/mnt/0 ||
     modak_stop 78 "/mnt/0 is not in the image: create it there, empty; it is the mount point of a directory of the job"
 test -d "${MODAK_IMAGE:?}"/scratch ||

@@ -38,6 +38,8 @@ podman-hpc images 2>&1 | grep -F -e docker.io/pytorch/pytorch >/dev/null ||
     modak_stop 72 "${MODAK_IMAGE:?} is not among podman-hpc's images: podman-hpc pull docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once"
 test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
+[[ "${PWD:?}" != *[:]* ]] ||
+    modak_stop 78 "${PWD:?} has : in its name, so it cannot be bound into the container: use another directory"
 command -v mpiexec >/dev/null 2>&1 ||
     modak_stop 77 "mpiexec is not on this node: load the PALS module"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||

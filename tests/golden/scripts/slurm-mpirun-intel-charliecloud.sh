@@ -57,9 +57,9 @@ MODAK_LIBRARY_PATH="${LD_LIBRARY_PATH:?load the module of the host MPI, intel-mp
 # set-up of the launcher
 # mpirun starts its daemons with srun, which would not find them with --export=NONE
 # srun would take these for options; they may be those of a job or session in which this script was submitted
-unset SLURM_EXPORT_ENV SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
-        SLURM_GPUS_PER_TASK SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_GPU \
-        SLURM_THREADS_PER_CORE
+unset SLURM_EXPORT_ENV SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS \
+        SLURM_GPUS_PER_NODE SLURM_GPUS_PER_TASK SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE \
+        SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE
 
 # checks
 command -v ch-run >/dev/null 2>&1 ||
@@ -68,6 +68,8 @@ test -d "${MODAK_IMAGE:?}" ||
     modak_stop 72 "${MODAK_IMAGE:?} cannot be read: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it, or copy it into the directory from which you submit"
 test -r "${MODAK_IMAGE:?}"/ch/environment ||
     modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: create it, empty if the image sets no variables"
+[[ "${PWD:?}" != *[:]* ]] ||
+    modak_stop 78 "${PWD:?} has : in its name, so it cannot be bound into the container: use another directory"
 test -d "${MODAK_IMAGE:?}"/mnt/0 ||
     modak_stop 78 "/mnt/0 is not in the image: create it there, empty; it is the mount point of a directory of the job"
 test -e "${I_MPI_ROOT:?}" ||

@@ -33,16 +33,23 @@ MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB//[!A-Za-z0-9._-]/-}".json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() { # errors to descriptor 3
-    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
-    line="$(<"${MODAK_OUTPUT}")"
-    [[ ${line} =~ ${MODAK_PATTERN} ]] || return
+    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$'
+    line="$(<"${MODAK_NOTES}/output.last")"
+    test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
+    if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
+        printf 'modak: no metric: no line of the output matches its pattern\n' >&3
+        return
+    fi
     value="${BASH_REMATCH[1]}"
     if [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
         printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\n' "${value}" >&3
         return
     fi
-    [[ ${value} =~ ${number} ]] || return
-    printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${BASH_REMATCH[0]}"
+    if ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
+        printf 'modak: no metric: %s is not a positive number\n' "${value}" >&3
+        return
+    fi
+    printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${value}"
 }
 MODAK_BEFORE="${SLURM_JOB_DEPENDENCY:-}"
 modak_earlier() { # milliseconds of this run in the jobs before, each with those before itself; fails if not known
@@ -75,7 +82,7 @@ modak_report() {
     host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
-        took="$((${MODAK_ENDED:-$(date +%s%3N)} - MODAK_STARTED))"
+        took="$((${MODAK_ENDED:-$(date +%s%3N | sed s/%3N/000/)} - MODAK_STARTED))"
         # below 0: the clock was set back
         test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
@@ -127,7 +134,7 @@ modak_end() {
     test -z "${MODAK_MADE:-}" || modak_tidy
     modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
-    test -z "${MODAK_TEE:-}" || modak_kept
+    test -z "${MODAK_TEE[*]:-}" || modak_kept
     rm -rf -- "${MODAK_NOTES:-}"
     exit "${MODAK_STATUS}"
 }
@@ -141,8 +148,9 @@ export MODAK_STORAGE="${SCRATCH:?}"
 
 # set-up of the launcher
 # srun would take these for options; they may be those of a job or session in which this script was submitted
-unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_TASK \
-        SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_GPU SLURM_THREADS_PER_CORE
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
+        SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_CORE \
+        SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE
 
 # checks
 srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null ||
@@ -164,7 +172,7 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
     modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
 
 # the job's own directory
-MODAK_SINCE="$(date +%s%3N)" # an earlier start, on a node that failed, may have left its directory
+MODAK_SINCE="$(date +%s%3N | sed s/%3N/000/)" # an earlier start, on a node that failed, may have left its directory
 export MODAK_SCRATCH="${SCRATCH:?}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
 modak_copy_in() {
     mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -H -- "$1" "${MODAK_SCRATCH:?}/$2"
@@ -211,33 +219,39 @@ modak_copy_in /data/x x ||
 mkdir -p results
 
 # the run
-MODAK_STARTED="$(date +%s%3N)"
+MODAK_STARTED="$(date +%s%3N | sed s/%3N/000/)"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
-MODAK_OUTPUT="${MODAK_NOTES}/output"
-mkfifo -- "${MODAK_NOTES}/pipe" "${MODAK_NOTES}/lines"
-# the output of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may have more to write
-(
-    trap '' TERM
-    { LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } <"${MODAK_NOTES}/lines" |
-        { tail -n 1 >"${MODAK_OUTPUT}" || cat >/dev/null; }
-) &
-MODAK_KEEP=$!
-(trap '' TERM && exec tee -- "${MODAK_NOTES}/lines" <"${MODAK_NOTES}/pipe") &
-MODAK_TEE=$!
+modak_keep() { # a stream of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may write more
+    mkfifo -- "${MODAK_NOTES}/$1" "${MODAK_NOTES}/$1.lines"
+    (
+        trap '' TERM
+        { LC_ALL=C tr '\r' '\n' | LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } <"${MODAK_NOTES}/$1.lines" |
+            { tail -n 1 >"${MODAK_NOTES}/$1.last" || cat >/dev/null; }
+    ) &
+    MODAK_KEEP+=("$!")
+    (trap '' TERM && exec tee -- "${MODAK_NOTES}/$1.lines" <"${MODAK_NOTES}/$1") &
+    MODAK_TEE+=("$!")
+}
+MODAK_KEEP=()
+MODAK_TEE=()
+modak_keep output
+modak_keep errors >&2
 modak_kept() { # waits until all output has passed, but not for processes that the run leaves behind
-    local tries=0
-    while kill -0 "${MODAK_TEE}" 2>/dev/null; do
+    local tries=0 stream
+    while kill -0 "${MODAK_TEE[@]}" 2>/dev/null; do
         # tee waits until somebody opens the pipe, which a run that could not start has not done
-        dd if=/dev/null of="${MODAK_NOTES}/pipe" oflag=nonblock 2>/dev/null || :
+        for stream in output errors; do
+            dd if=/dev/null of="${MODAK_NOTES}/${stream}" oflag=nonblock 2>/dev/null || :
+        done
         if test "$((tries += 1))" -gt 100; then
             printf 'modak: a process that the run left behind holds its output open: it is not waited for\n' >&2
-            kill -s KILL "${MODAK_TEE}" || :
+            kill -s KILL "${MODAK_TEE[@]}" 2>/dev/null || :
             break
         fi
         sleep 0.1
     done
-    wait "${MODAK_TEE}" "${MODAK_KEEP}" 2>/dev/null || :
-    MODAK_TEE=''
+    wait "${MODAK_TEE[@]}" "${MODAK_KEEP[@]}" 2>/dev/null || :
+    MODAK_TEE=()
 }
 modak_checkpoint() {
     touch 'stop now'
@@ -258,12 +272,12 @@ modak_wait() {
 }
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
         --kill-on-bad-exit=1 \
-    ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out >"${MODAK_NOTES:?}"/pipe &
+    ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out >"${MODAK_NOTES:?}"/output 2>"${MODAK_NOTES:?}"/errors &
 MODAK_RUN=$!
 trap modak_signal USR1
 modak_wait
 trap : USR1
-MODAK_ENDED="$(date +%s%3N)"
+MODAK_ENDED="$(date +%s%3N | sed s/%3N/000/)"
 modak_kept
 
 # stage out

@@ -47,8 +47,9 @@ MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 
 # set-up of the launcher
 # srun would take these for options; they may be those of a job or session in which this script was submitted
-unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_TASK \
-        SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_GPU SLURM_THREADS_PER_CORE
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
+        SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE \
+        SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE
 
 # checks
 command -v ch-run >/dev/null 2>&1 ||
@@ -59,6 +60,8 @@ test -r "${MODAK_IMAGE:?}"/ch/environment ||
     modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: create it, empty if the image sets no variables"
 printf '%s\n' 0.27 "$(ch-run --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)" | sort -V -C ||
     modak_stop 76 "ch-run is older than 0.27, which is needed for the image's own environment: correct its version in the system file"
+[[ "${PWD:?}" != *[:]* ]] ||
+    modak_stop 78 "${PWD:?} has : in its name, so it cannot be bound into the container: use another directory"
 test -d "${MODAK_IMAGE:?}"/mnt/0 ||
     modak_stop 78 "/mnt/0 is not in the image: create it there, empty; it is the mount point of a directory of the job"
 srun --mpi=list 2>&1 | grep -F -e pmi2 >/dev/null ||

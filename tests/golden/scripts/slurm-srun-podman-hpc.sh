@@ -30,8 +30,9 @@ MODAK_IMAGE=docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
 # set-up of the launcher
 # srun would take these for options; they may be those of a job or session in which this script was submitted
-unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_TASK \
-        SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_GPU SLURM_THREADS_PER_CORE
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
+        SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE \
+        SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE
 
 # checks
 command -v podman-hpc >/dev/null 2>&1 ||
@@ -40,6 +41,8 @@ podman-hpc images 2>&1 | grep -F -e docker.io/pytorch/pytorch >/dev/null ||
     modak_stop 72 "${MODAK_IMAGE:?} is not among podman-hpc's images: podman-hpc pull docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once"
 test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
+[[ "${PWD:?}" != *[:]* ]] ||
+    modak_stop 78 "${PWD:?} has : in its name, so it cannot be bound into the container: use another directory"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 

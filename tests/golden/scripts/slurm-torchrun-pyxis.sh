@@ -28,8 +28,9 @@ MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-c
 
 # set-up of the launcher
 # srun would take these for options; they may be those of a job or session in which this script was submitted
-unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_TASK \
-        SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_GPU SLURM_THREADS_PER_CORE
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
+        SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE \
+        SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE
 MODAK_HOSTS="$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")"
 MODAK_RDZV_HOST="${MODAK_HOSTS%%$'\n'*}"
 MODAK_RDZV_PORT="$((15000 + ${SLURM_JOB_ID:?} % 15000))"
@@ -41,6 +42,8 @@ test -r "${MODAK_IMAGE:?}" ||
     modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to its directory"
 test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
+[[ "${PWD:?}" != *[:,]* ]] ||
+    modak_stop 78 "${PWD:?} has : or , in its name, so it cannot be bound into the container: use another directory"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
