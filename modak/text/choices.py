@@ -38,7 +38,7 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
         configuration["nodes"],
         configuration["ranks_per_node"],
         configuration["threads_per_rank"],
-        configuration.get("gpus_per_node", 0),
+        configuration.get("gpus_per_node") or None,
         span(prediction.get("value")),
         _interval(prediction),
         prediction["basis"],

@@ -53,7 +53,8 @@ RUN: Final = (
     *("id", "application", "dataset", "framework", "compiler", "system", "partition"),
     *("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node"),
 )
-MEASURED: Final = ("metric", "value", "unit", "suspect", "by_hand")
+MEASURED: Final = ("metric", "value", "unit")
+JUDGED: Final = ("suspect", "by_hand")
 SAID_OF_ANY: Final = frozenset(("repeat", "measured_at", "source", "replaced_at", "replaced_by", "replaced_from"))
 """Columns by which no run differs from another one."""
 
@@ -74,16 +75,16 @@ def table(kind: str, items: Sequence[Item]) -> Table:
 
 def results(items: Sequence[Item], also: Sequence[str] = ()) -> Table:
     """Results, in the usual columns, those that tell their runs apart, and ``also`` these."""
-    columns = (*RUN, *_telling_apart(items), *MEASURED, *also)
+    columns = (*RUN, *MEASURED, *_telling_apart(items), *JUDGED, *also)
     return columns, [[item.get(name) for name in columns] for item in items]
 
 
 def _telling_apart(items: Sequence[Item]) -> tuple[str, ...]:
     """Columns in which runs differ that look equal in those that are always shown."""
-    shown = (*RUN, *MEASURED)
+    shown = (*RUN, *MEASURED, *JUDGED)
     alike: dict[tuple[Any, ...], list[Item]] = {}
     for item in items:
-        alike.setdefault(tuple(item.get(name) for name in shown if name not in ("id", "value", "suspect", "by_hand")), []).append(item)
+        alike.setdefault(tuple(item.get(name) for name in shown if name not in ("id", "value", *JUDGED)), []).append(item)
     names = dict.fromkeys(name for item in items for name in item if name not in shown and name not in SAID_OF_ANY)
     return tuple(name for name in names if any(len({one.get(name) for one in group}) > 1 for group in alike.values()))
 
