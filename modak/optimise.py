@@ -336,8 +336,7 @@ def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:
 
 
 def _plan_id(request: Request, warnings: Sequence[Notice], facts: Facts) -> str:
-    """Identifies a plan: the same for the same request, data and version of MODAK. Documents that mean the same request differ in the
-    warnings of reading them: nobody replaces another one's plan by a document with other words."""
+    """Identifies a plan: the same for the same request, warnings of reading it (which the plan repeats), data and version of MODAK."""
     read = "".join(f"{warning.field}: {warning.message}\n" for warning in warnings)
     content = f"{__version__} {facts.version} {request.model_dump_json(exclude_none=True)}{read}"
     return hashlib.sha256(content.encode()).hexdigest()[:20]

@@ -62,6 +62,10 @@ class Target:
         """The host's MPI that a label such as ``intel-mpi 2019`` means."""
         return self._mpi_of.get(mpi_family(label))
 
+    def mpi_from(self, host: HostMpi) -> Literal["host"] | None:
+        """Whose MPI ranks use that one of the host's starts; ``None``: that depends on the image."""
+        return "host" if self.runtime is None or host.bindable else None
+
     def asks_for(self, nodes: int, seconds: int | None = None) -> str | None:
         """The partition that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
         queue = self.queue_for(nodes, seconds)
@@ -349,7 +353,8 @@ def _why_first(policy: RuntimePolicy | None, system: System) -> tuple[str, ...]:
     if policy is None:
         return (f"runtime: none, because no container runtime is recorded for {system.name}",)
     refused = ", ".join(p.name for p in system.runtimes if not p.allowed)
-    return (f"runtime: {policy.name}, the first that {system.name} allows{f' (not allowed: {refused})' if refused else ''}",)
+    others = f" (not allowed: {refused})" if refused else ""
+    return (f"runtime: {policy.name} if an image is used, the first that {system.name} allows{others}",)
 
 
 def _policy_text(policy: RuntimePolicy | None) -> str:

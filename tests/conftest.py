@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -37,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in [name for name in os.environ if name.startswith(("MODAK_", "XDG_", "SLURM_", "SBATCH_", "PBS_", "MAKE"))]:
         del os.environ[name]
     os.environ.update(HOME=home, XDG_DATA_HOME=f"{home}/data", NO_COLOR="1", COLUMNS="140")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that fixtures end their servers also when the run is terminated
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,7 +17,7 @@ from modak.api.bodies import Body, Raw, WrongType
 from modak.api.direct import one_at_a_time
 from modak.api.native import Cursor, Wanted, service_of
 from modak.api.problems import told
-from modak.errors import BadSyntax, Forbidden, ModakError, NotFound
+from modak.errors import BadSyntax, ModakError, NotFound
 from modak.response import job_of, section
 from modak.service import Service
 from modak.text import choices, listings
@@ -35,6 +35,13 @@ MOST_FIELDS: Final = 50
 FILTERS: Final = ("application", "system", "metric")
 MODEL: Final = ("sizes", "results", "error at the next size", "id")
 """What the table beside a picture says of each curve."""
+
+
+class OtherSite(ModakError):
+    """A page of another site sent the form."""
+
+    status = 403
+    title = "the form is of another site"
 
 
 def add_routes(app: FastAPI) -> None:
@@ -64,7 +71,7 @@ def ask(request: Request) -> Shown:
 def optimise(request: Request, body: Body) -> Shown | Response:
     """The way to the plan's page, which can be loaded again and passed on; or the form again with what is wrong."""
     if request.headers.get("sec-fetch-site") == "cross-site":
-        raise Forbidden("a form of another site's page")
+        raise OtherSite("fill in the form of this service instead")
     service, values = service_of(request), _fields(body)
     try:
         sent = strict_json(values.get("document") or json.dumps(form.document(values)))
@@ -99,7 +106,7 @@ def models(request: Request, application: Label = "") -> Shown:
     from modak.perfmodel.lines import in_pictures, labels, title
     from modak.service import records
 
-    service = service_of(request)
+    service, application = service_of(request), application.strip()
     pictures = []
     for (metric, scale), curves in in_pictures(service.curves(application).values() if application else ()).items():
         measured = {"application": application, "metric": metric}

@@ -13,7 +13,7 @@ from modak.choosing.candidates import Candidates
 from modak.choosing.objective import Ranking, Scored, pareto
 from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software
+from modak.choosing.software import Software, whose_mpi
 from modak.choosing.workload import Units
 from modak.dsl import Choice, Configuration, Notice
 from modak.facts import Doubted
@@ -73,6 +73,7 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
     """One candidate in the form of the answer."""
     scored = decision.scored
     shape, nodes = decision.shape_at(index), int(scored.nodes[index])
+    image = software.reference if software else None
     configuration = Configuration(
         nodes=nodes,
         ranks_per_node=shape.ranks_per_node,
@@ -81,11 +82,11 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         hyperthreads=shape.hyperthreads,
         numa_mode=shape.numa_mode,
         mpi=shape.mpi,
-        mpi_from=shape.mpi_from,
+        mpi_from=whose_mpi(decision.target, shape, image) if image else shape.mpi_from,
         compiler=shape.compiler,
         framework_version=software.framework_version if software else shape.framework_version,
         precision=shape.precision,
-        image=software.reference if software else None,
+        image=image,
         batch_size=shape.batch_size,
         global_batch=shape.global_batch(nodes),
         workers=nodes * shape.workers_per_node,

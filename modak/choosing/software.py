@@ -193,7 +193,8 @@ def gpu_vendor(request: Request, target: Target, shape: Shape) -> Vendor | None:
 
 def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
     """The host's MPI that is bound into the image; ``None``: ranks do not use the host's MPI."""
-    return fitting_mpi(target, shape, request) if shape.mpi_from == "host" else None
+    host = fitting_mpi(target, shape, request) if shape.mpi_from == "host" else None
+    return host if host and host.bindable else None
 
 
 def fitting_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:

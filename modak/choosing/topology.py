@@ -29,7 +29,7 @@ def topology_shapes(
     )
     family = host.family if host and distributed and not by_torchrun(request) else None
     mpi = family or (mpi_asked(request) if distributed else None)
-    batch, mpi_from = request.optimisation.workload.batch_size, host.for_ranks if host and family else None
+    batch, mpi_from = request.optimisation.workload.batch_size, target.mpi_from(host) if host and family else None
     base = Shape(1, 1, mpi=mpi, mpi_from=mpi_from, compiler=on, precision=precision(request), batch_size=batch)
     cores = node.usable_cores if node else 1
     gpus = _topology_gpus(request, target, counts, distributed)

@@ -64,7 +64,7 @@ def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str 
     ``None``: there is none, or not the one that the request names."""
     measured = next((shape.mpi for shape in found.shapes if shape.mpi_from == "host"), None)
     host, _ = host_mpi(request, target)
-    return (measured, "host") if measured else (host.family, host.for_ranks) if host else (None, None)
+    return (measured, "host") if measured else (host.family, target.mpi_from(host)) if host else (None, None)
 
 
 def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates) -> npt.NDArray[np.int64]:

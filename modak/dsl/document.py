@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from modak.text.faults import SMALLEST
 from modak.text.grammar import SoundText
 
 
@@ -21,7 +22,7 @@ LONGEST_S: Final = 365 * 86400
 Seconds = Annotated[int, Field(ge=SHORTEST_S, le=LONGEST_S, strict=True)]
 Bytes = Annotated[int, Field(ge=1_000_000, le=10**16, strict=True)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-Amount = Annotated[float, Field(ge=1e-30, le=1e15, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=SMALLEST, le=1e15, allow_inf_nan=False)]
 Prose = Annotated[SoundText, Field(max_length=500)]
 CellText = Annotated[SoundText, Field(max_length=200), AfterValidator(_printable)]
 """What a job's result file records: a longer or unprintable text could not be loaded."""

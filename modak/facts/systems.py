@@ -139,11 +139,6 @@ class HostMpi(Fact):
         """Whether it is known where the library is, so that it can be bound into an image."""
         return bool(self.library_dir or self.library_dir_variable)
 
-    @property
-    def for_ranks(self) -> Literal["host"] | None:
-        """Whose MPI ranks use that this one starts, in an image or not; ``None``: that depends on the image."""
-        return "host" if self.bindable else None
-
 
 class FileSystem(Fact):
     """A file system that jobs see."""

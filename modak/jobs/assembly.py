@@ -23,6 +23,7 @@ from modak.launchers.family import TITLES, USUAL_PMI, compatible, own_family
 from modak.launchers.jsrun import JSRUN
 from modak.launchers.plain import OWN, USUAL
 from modak.target import Target
+from modak.text.grammar import as_name
 from modak.text.words import Joined, Variable, Word, line
 from modak.tuning.setting import exported, option_words
 
@@ -288,7 +289,7 @@ def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int |
     named = target.system is not None
     asked = target.asks_for(nodes, wall_time_s)
     return Attributes(
-        name=options.job_name or application.app_tag or "modak",
+        name=options.job_name or application.app_tag or as_name(request.workload_name or "") or "modak",
         account=options.account,
         queue=asked if named else options.queue,
         partition=asked if named else options.partition,
@@ -386,7 +387,7 @@ def _values(request: Request, resources: Resources) -> Mapping[str, str]:
     """Exported variables that rule texts may read."""
     build = request.application.build
     values = {
-        "MODAK_APPLICATION": request.application.app_tag,
+        "MODAK_APPLICATION": request.application.app_tag or request.workload_name,
         "MODAK_NODES": str(resources.nodes),
         "MODAK_RANKS": str(resources.ranks),
         "MODAK_RANKS_PER_NODE": str(resources.ranks_per_node),

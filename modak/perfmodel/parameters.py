@@ -2,9 +2,8 @@
 
 There are two models. For an *unseen application on a known configuration*: a quadratic in the logs of its parameters, plus the
 residuals of similar applications (kernel ridge regression). For a *known application on a new system* with some calibration runs: its
-throughput on those known systems that are most like the new one, or its time as a sum of times elsewhere and of work; plus a correction
-that is linear in its parameters and in the differences between the known systems (Gaussian-process regression, Rasmussen and Williams 2006,
-eq. 2.25 and 5.12).
+throughput on those known systems that are most like the new one, or its time as a sum of times elsewhere and of work; plus the residuals of
+similar applications, as above. Leave-one-out errors are those of Rasmussen and Williams 2006, eq. 5.12.
 
 Throughputs are natural logs, in samples/s or any other unit; arrays have one row per application.
 """
@@ -36,23 +35,19 @@ MOST = 1500
 CHOOSING = 500
 """At most this many of them are used to choose length and noise."""
 DIRECTIONS = 6
-"""Number of principal components of the differences between known systems; a new system may differ in these too."""
+"""At most so many principal components of the differences between known systems tell which applications are alike."""
 CLOSE = 0.01
 """Added to the median deviation of a known system from the new one: smaller differences are noise."""
 LEAST_MISS = 0.02
 """A calibration run that is off by less is never an outlier."""
 TRUST = 6.0
 """The weight of a known system falls with this power of its deviation."""
-TRANSFER_SCALES: Mapping[str, float] = {"parameters": 10.0, "directions": 1.0, "throughput": 10.0}
-"""Prior precision of the correction's slopes in each group of features."""
 TRANSFER_LENGTH = 5.0
-"""Distance over which corrections of applications are alike, in parameters and profiles (which systems suit an application)."""
-PROFILE = 3.0
-"""Prior variance of corrections that applications alike share."""
-TRANSFER_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Relative noises of a calibration run. The corrections of each base by each noise are averaged ..."""
+"""Distance, in standard deviations, over which the corrections of applications are alike."""
+TRANSFER_NOISE = 0.1
+"""Variance of a calibration run, relative to the variance that similarity explains."""
 TRANSFER_POWER = 8.0
-"""... with weights that fall with this power of their leave-one-out error."""
+"""The two bases with their corrections are averaged with weights that fall with this power of their leave-one-out error."""
 SUM_RIDGE = 0.02
 """Ridge of the sum of times, relative to one calibration run."""
 FILL_RIDGE = 3.0
@@ -101,7 +96,7 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     from sklearn.linear_model import Ridge
 
     rows = features(columns)
-    keep = _thinned(len(rows), MOST)
+    keep = thinned(len(rows), MOST)
     rows, target = rows[keep], np.asarray(log_throughput, dtype=np.float64)[keep]
     centre, scale = rows.mean(axis=0), _spread(rows)
     at = (rows - centre) / scale
@@ -136,13 +131,11 @@ def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArr
     ``columns``: as for :func:`features`; ``measured [k]``: places of the calibration runs; ``log_throughput [k]``: their results.
     """
     filled, rows = _fill(elsewhere), features(columns)
-    covariance = _covariance(filled, rows, measured)
+    profile = _profile(filled, rows)
+    alike = np.exp(-_distance(profile, profile[measured]) / TRANSFER_LENGTH)
     parts = np.column_stack([np.exp(-filled), *columns.values(), np.ones(len(filled))])
-    found = [
-        corrected
-        for base, table in ((_mean_of_systems, filled), (_sum_of_times, parts))
-        for corrected in _corrections(base, table, covariance, measured, log_throughput)
-    ]
+    bases = ((_mean_of_systems, filled), (_sum_of_times, parts))
+    found = [_corrected(base, table, alike, measured, log_throughput) for base, table in bases]
     left_out = np.array([one.left_out for one in found])
     trust = np.maximum(np.abs(left_out).mean(axis=1), 1e-9) ** -TRANSFER_POWER
     trust /= trust.sum()
@@ -182,36 +175,32 @@ def _sum_of_times(parts: Array, measured: npt.NDArray[np.int64], log_throughput:
     return np.asarray(base + np.median(log_throughput - base[measured]))
 
 
-def _covariance(filled: Array, rows: Array, measured: npt.NDArray[np.int64]) -> Array:
-    """Prior covariance of the corrections of all applications with those of the calibration runs."""
-    centre = filled.mean(axis=1)
-    at = (rows - rows.mean(axis=0)) / _spread(rows)
-    directions = _directions(filled, centre)
-    groups = {"parameters": at, "directions": directions, "throughput": _standard(centre)}
-    linear = np.column_stack([values / np.sqrt(TRANSFER_SCALES[name]) for name, values in groups.items()])
-    profile = np.column_stack([at, directions / _spread(directions)])
-    alike = np.exp(-_distance(profile, profile[measured]) / TRANSFER_LENGTH)
-    return np.asarray(linear @ linear[measured].T + PROFILE * alike + 10.0)
+def _profile(filled: Array, rows: Array) -> Array:
+    """What tells which applications are alike: their features, and which known systems suit them; each with a standard deviation of 1."""
+    difference = filled - filled.mean(axis=1, keepdims=True)
+    axes, sizes, _ = np.linalg.svd(difference - difference.mean(axis=0), full_matrices=False)
+    components = (axes * np.sqrt(len(rows)))[:, sizes > 1e-6 * np.sqrt(len(rows))]
+    return np.column_stack([(rows - rows.mean(axis=0)) / _spread(rows), components[:, :DIRECTIONS]])
 
 
 class _Corrected(NamedTuple):
-    """Log throughputs ``[application]``, and leave-one-out errors of the calibration runs ``[k]``, for one base and noise."""
+    """Log throughputs ``[application]``, and leave-one-out errors of the calibration runs ``[k]``, by one base."""
 
     log_throughput: Array
     left_out: Array
 
 
-def _corrections(base: Base, table: Array, covariance: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> list[_Corrected]:
-    """The base, corrected by each of :data:`TRANSFER_NOISES`; base and correction of a left-out run are both found without it."""
+def _corrected(base: Base, table: Array, alike: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> _Corrected:
+    """The base, plus the residuals of the calibration runs by how much ``alike [application, k]`` they are.
+
+    Base and correction of a left-out run are both found without it.
+    """
     first, runs = base(table, measured, log_throughput), np.arange(len(measured))
     without = np.array([base(table[measured], np.delete(runs, k), np.delete(log_throughput, k)) for k in runs])
-    seen, found = covariance[measured], []
-    for noise in TRANSFER_NOISES:
-        inverse = np.linalg.inv(seen + noise * np.eye(len(measured)))
-        left_out = (inverse * (log_throughput - without)).sum(axis=1) / np.diag(inverse)
-        weights = _robust_solve(seen, log_throughput - first[measured], noise)
-        found.append(_Corrected(first + covariance @ weights, left_out))
-    return found
+    seen = alike[measured]
+    inverse = np.linalg.inv(seen + TRANSFER_NOISE * np.eye(len(measured)))
+    left_out = (inverse * (log_throughput - without)).sum(axis=1) / np.diag(inverse)
+    return _Corrected(first + alike @ _robust_solve(seen, log_throughput - first[measured], TRANSFER_NOISE), left_out)
 
 
 class _Similarity(NamedTuple):
@@ -227,7 +216,7 @@ def _similarity(at: Array, residual: Array) -> _Similarity:
 
     Length and noise are chosen on at most :data:`CHOOSING` applications.
     """
-    some = _thinned(len(at), CHOOSING)
+    some = thinned(len(at), CHOOSING)
     distance = _distance(at[some], at[some])
 
     def error(pair: tuple[float, float]) -> tuple[float, float, float]:
@@ -253,7 +242,7 @@ def _typical(errors: Array) -> float:
     return float(np.median(np.abs(errors)) + 0.1 * np.quantile(np.abs(errors), 0.9))
 
 
-def _thinned(count: int, most: int) -> npt.NDArray[np.int64]:
+def thinned(count: int, most: int) -> npt.NDArray[np.int64]:
     """Indices of at most ``most`` of ``count`` rows, evenly spread."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
 
@@ -306,19 +295,6 @@ def _fill(elsewhere: Array) -> Array:
         slopes = np.linalg.solve(rows[seen].T @ rows[seen] + FILL_RIDGE * np.eye(rows.shape[1]), rows[seen].T @ (target - target.mean()))
         filled[~seen, place] = (base + target.mean() + rows @ slopes)[~seen]
     return filled
-
-
-def _directions(filled: Array, base: Array) -> Array:
-    """How the known configurations differ from their average: principal components, in units of the first."""
-    difference = filled - base[:, None]
-    difference = difference - difference.mean(axis=0)
-    _, sizes, axes = np.linalg.svd(difference, full_matrices=False)
-    largest = max(float(sizes[0]), np.finfo(np.float64).tiny)
-    return np.asarray(difference @ axes[:DIRECTIONS].T / largest * np.sqrt(len(base)))
-
-
-def _standard(values: Array) -> Array:
-    return np.asarray((values - values.mean()) / max(float(values.std()), 1e-9))[:, None]
 
 
 def _quadratic(at: Array) -> Array:

@@ -1,16 +1,17 @@
 """Runs without any result: an application in a configuration in which it was never run.
 
 A *configuration* is everything in a series except the application and its numeric parameters: system, framework, compiler, precision
-and so on. If many applications were measured in it, throughput is predicted from parameters. If few were, these are calibration runs for
-a transfer from other configurations (:mod:`modak.perfmodel.parameters`).
+and so on. The applications that were measured in it are calibration runs for a transfer from other configurations. An application that
+these do not know is predicted from its parameters, if many others were measured (:mod:`modak.perfmodel.parameters`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -23,7 +24,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.merging import SPELLINGS
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.predict import NOISE
-from modak.perfmodel.startup import number
+from modak.perfmodel.startup import LENGTHS, number
 from modak.text.numbering import Numbers, shortened, spelt_out
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
@@ -40,8 +41,13 @@ FEW = 5
 """At least this many calibration runs are needed for a transfer."""
 SHARED = 5
 """A configuration is used for a transfer if it has at least this many of the calibration runs."""
+MOST_RUNS = 200
+"""At most this many calibration runs are used, evenly spread over their throughputs: the time of a transfer grows with their square."""
+NO_IDENTITY = frozenset({"batch", "operations", "activations", "parameters", *LENGTHS})
+"""Parameters that do not tell which application it is: tables round counts differently, and batch sizes differ from device to device."""
 
 Configuration = tuple[tuple[str, str], ...]
+Identity = tuple[str, tuple[tuple[str, float], ...]]
 
 
 @dataclass(frozen=True)
@@ -57,10 +63,10 @@ class Run:
         """The numbers by name."""
         return dict(self.numbers)
 
-    @property
-    def identity(self) -> tuple[str, float | None]:
-        """Identifies an application across configurations: name and image size. Batch sizes differ from device to device."""
-        return self.application, self.features.get("image")
+    @cached_property
+    def identity(self) -> Identity:
+        """Identifies an application across configurations: its name, and parameters such as the image size."""
+        return self.application, tuple(pair for pair in self.numbers if pair[0] not in NO_IDENTITY)
 
 
 Known = Mapping[Configuration, Mapping[Run, Sequence[Result]]]
@@ -138,13 +144,13 @@ def by_configuration(results: Iterable[Result]) -> Known:
 def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]:
     """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
     measured = {name: _measured(runs) for name, runs in known.items()}
-    places_of: dict[Configuration, list[int]] = defaultdict(list)
+    places_of: dict[Hashable, list[int]] = defaultdict(list)
     for place, run in enumerate(asked):
-        places_of[run.configuration].append(place)
+        places_of[run.configuration, *(name for name, _ in run.numbers)].append(place)
     found: dict[int, Guess | None] = {}
-    for configuration, places in sorted(places_of.items()):
-        found.update(zip(places, _of_configuration([asked[place] for place in places], configuration, measured), strict=False))
-    return tuple(found.get(place) for place in range(len(asked)))
+    for places in places_of.values():
+        found.update(zip(places, _of_configuration([asked[place] for place in places], measured), strict=True))
+    return tuple(found[place] for place in range(len(asked)))
 
 
 def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
@@ -152,54 +158,78 @@ def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
     return Measured(logs, shortened(result.id for found in runs.values() for result in found if result.id is not None))
 
 
-def _of_configuration(
-    asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Measured]
-) -> tuple[Guess | None, ...]:
-    if configuration not in measured:
-        return ()
-    here = measured[configuration].logs
-    columns = _shared_columns([*asked, *here])
-    if len({run.application for run in here}) >= MANY and columns:
-        model = parameters.fit(_table(list(here), columns), np.array(list(here.values())))
-        told = parameters.predict(model, _table(asked, columns))
-        return _told(told, f"{len(columns)} parameters of {len(here)} runs", len(here), [measured[configuration]])
-    return _transferred(asked, configuration, measured) if len(here) >= FEW else ()
+def _of_configuration(asked: Sequence[Run], measured: Mapping[Configuration, Measured]) -> Sequence[Guess | None]:
+    """Estimates of runs in one configuration that have parameters of the same names: by a transfer, or else from parameters alone."""
+    here = measured.get(asked[0].configuration)
+    if here is None or len(here.logs) < FEW:
+        return [None] * len(asked)
+    several = any(len({run.identity for run in one.logs}) < len(one.logs) for one in measured.values())
+    answers: dict[Run, Guess] = {}
+    for batch in dict.fromkeys(run.features.get("batch") if several else None for run in asked):
+        of_batch = [run for run in asked if not several or run.features.get("batch") == batch]
+        answers.update(_transferred(of_batch, batch, measured))
+    answers.update(_from_parameters([run for run in asked if run not in answers], here))
+    return [answers.get(run) for run in asked]
 
 
-def _transferred(
-    asked: Sequence[Run], configuration: Configuration, measured: Mapping[Configuration, Measured]
-) -> tuple[Guess | None, ...]:
+def _from_parameters(asked: Sequence[Run], here: Measured) -> Mapping[Run, Guess]:
+    """Estimates from the parameters of applications that were measured in the same configuration."""
+    if not asked:
+        return {}
+    columns = [name for name in _common_columns(here.logs) if name in asked[0].features]
+    fitted = {run: log for run, log in here.logs.items() if run.features.keys() >= set(columns)}
+    if not _distinguish(columns) or len({run.application for run in fitted}) < MANY:
+        return {}
+    model = parameters.fit(_table(list(fitted), columns), np.array(list(fitted.values())))
+    told = parameters.predict(model, _table(asked, columns))
+    return dict(zip(asked, _told(told, f"{len(columns)} parameters of {len(fitted)} runs", len(fitted), [here]), strict=True))
+
+
+def _transferred(asked: Sequence[Run], batch: float | None, measured: Mapping[Configuration, Measured]) -> Mapping[Run, Guess]:
     """Estimates from calibration runs here, and from results of the same applications in other configurations.
 
     How the configurations differ follows from all applications there, not only from those that are asked about.
     """
-    here = _by_identity(measured[configuration])
+    configuration = asked[0].configuration
+    here = _by_identity(measured[configuration], batch)
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
-    heard_of = [other for other in others if len(here.keys() & _by_identity(other)) >= SHARED]
-    elsewhere = [_by_identity(other) for other in heard_of]
-    heard = dict.fromkeys(identity for known in elsewhere for identity in known)
-    calibration = [identity for identity in here if identity in heard]
-    wanted = [run.identity for run in asked if run.identity in heard]
-    described = {run.identity: run for one in measured.values() for run in one.logs}
-    columns = [name for name in _shared_columns([described[identity] for identity in (*calibration, *wanted)]) if name != "batch"]
-    if not wanted or not columns:
-        return ()
-    comparable = (identity for identity in heard if described[identity].features.keys() >= set(columns))
-    identities = list(dict.fromkeys((*calibration, *comparable)))
+    fullest = sorted({run for one in measured.values() for run in one.logs}, key=lambda run: (len(run.numbers), run.numbers))
+    described = {run.identity: run for run in fullest}
+
+    def sharing(identities: Collection[Identity]) -> list[Measured]:
+        return [other for other in others if len({run.identity for run in other.logs}.intersection(identities)) >= SHARED]
+
+    heard = dict.fromkeys(run.identity for other in sharing(here) for run in other.logs)
+    columns = [name for name in _common_columns(described[identity] for identity in heard) if name != "batch"]
+    comparable = {identity for identity in heard if described[identity].features.keys() >= set(columns)}
+    heard_of = sharing(here.keys() & comparable)
+    elsewhere = [_by_identity(other, batch) for other in heard_of]
+    known_there = [identity for identity in dict.fromkeys(chain.from_iterable(elsewhere)) if identity in comparable]
+    calibration = sorted((identity for identity in known_there if identity in here), key=lambda identity: here[identity])
+    calibration = [calibration[k] for k in parameters.thinned(len(calibration), MOST_RUNS)]
+    identities = list(dict.fromkeys((*calibration, *known_there)))
+    place = {identity: k for k, identity in enumerate(identities)}
+    wanted = [run for run in asked if run.identity in place]
+    if not wanted or not _distinguish(columns):
+        return {}
     matrix = np.array([[known.get(identity, np.nan) for known in elsewhere] for identity in identities])
     logs = np.array([here[identity] for identity in calibration])
     table = _table([described[identity] for identity in identities], columns)
     estimate = parameters.transfer(matrix, table, np.arange(len(calibration)), logs)
-    place = {identity: k for k, identity in enumerate(identities)}
-    chosen = [place[identity] for identity in wanted]
+    chosen = [place[run.identity] for run in wanted]
     answer = Estimate(estimate.log_throughput[chosen], estimate.half_width[chosen])
     model = f"{len(calibration)} calibration runs and {len(elsewhere)} other configurations"
-    told = dict(zip(wanted, _told(answer, model, len(calibration), [measured[configuration], *heard_of]), strict=True))
-    return tuple(told.get(run.identity) for run in asked)
+    return dict(zip(wanted, _told(answer, model, len(calibration), [measured[configuration], *heard_of]), strict=True))
 
 
-def _by_identity(one: Measured) -> dict[tuple[str, float | None], float]:
-    return {run.identity: log for run, log in one.logs.items()}
+def _by_identity(one: Measured, batch: float | None) -> dict[Identity, float]:
+    """Log throughputs by application; of several batch sizes that which is nearest to ``batch``, of equally near ones the fastest."""
+
+    def apart(run: Run) -> float:
+        return abs(np.log(run.features["batch"] / batch)) if batch and "batch" in run.features else np.inf
+
+    farthest = sorted(one.logs.items(), key=lambda item: (-apart(item[0]), item[1]))
+    return {run.identity: log for run, log in farthest}
 
 
 def _told(estimate: Estimate, model: str, results_used: int, behind: Iterable[Measured]) -> tuple[Guess, ...]:
@@ -208,10 +238,16 @@ def _told(estimate: Estimate, model: str, results_used: int, behind: Iterable[Me
     return tuple(Guess(-float(log), max(float(width), NOISE), model, results_used, numbers) for log, width in pairs)
 
 
-def _shared_columns(runs: Sequence[Run]) -> list[str]:
-    """Names of the parameters that all runs have; empty if only batch and image size, which do not distinguish applications."""
-    shared = set.intersection(*(set(run.features) for run in runs)) if runs else set()
-    return sorted(shared) if shared - {"batch", "image"} else []
+def _common_columns(runs: Iterable[Run]) -> list[str]:
+    """Names of the parameters that most of the runs have."""
+    listed = list(runs)
+    counts = Counter(name for run in listed for name in run.features)
+    return sorted(name for name, count in counts.items() if 2 * count > len(listed))
+
+
+def _distinguish(columns: Iterable[str]) -> bool:
+    """Whether these parameters distinguish applications: sizes of batch and image do not."""
+    return not {"batch", "image"}.issuperset(columns)
 
 
 def _table(runs: Sequence[Run], columns: Sequence[str]) -> dict[str, Array]:

@@ -63,7 +63,8 @@ class Enroot:
         how = how_to_get(job, "ENROOT_DIR", self.fetching(job))
         advice = "this srun has no --container-image: Slurm's Pyxis plug-in is not installed here"
         pyxis = need(holds(run("srun", "--help"), "--container-image"), NO_RUNTIME, advice)
-        return (pyxis if job.slurm_step else runtime_present(self.name), image_present("-r", how), *bind_paths(job, ":,"))
+        separators = " :," if job.slurm_step else " :"  # both write lines of an fstab
+        return (pyxis if job.slurm_step else runtime_present(self.name), image_present("-r", how), *bind_paths(job, separators))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The submit directory is bound, and the command starts there."""

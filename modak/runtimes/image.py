@@ -66,8 +66,10 @@ def bind_paths(job: JobSpec, separators: str = ":", *, here: bool = True) -> tup
 
 
 def _without(separators: str, name: str) -> Line:
-    advice = f" has {' or '.join(separators)} in its name, so it cannot be bound into the container: use another directory"
-    return need(ours(f'[[ "${{{name}:?}}" != *[{separators}]* ]]'), NO_BIND, variable(name), advice)
+    said = " or ".join("a blank" if sign == " " else sign for sign in separators)
+    advice = f" has {said} in its name, so it cannot be bound into the container: use another directory"
+    quoted = separators.replace(" ", r"\ ")
+    return need(ours(f'[[ "${{{name}:?}}" != *[{quoted}]* ]]'), NO_BIND, variable(name), advice)
 
 
 def registry_name(job: JobSpec, runtime: str) -> str:

@@ -17,8 +17,8 @@ from modak.script.bash import Expansion, Line, Part, assign, cached, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours
 
-NOW: Final = "$(date +%s%3N | sed s/%3N/000/)"
-"""Milliseconds; busybox's ``date`` does not know parts of a second."""
+NOW: Final = r"$(date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/')"
+"""Milliseconds; busybox's ``date`` does not know parts of a second, and writes ``%N`` or nothing for them."""
 _END: Final = """
 modak_end() {
     MODAK_STATUS=$?

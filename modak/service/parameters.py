@@ -36,14 +36,15 @@ def untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tupl
 def with_parameters(store: Store, request: Request, facts: Prepared, places: Sequence[frozenset[str]]) -> Prepared:
     """The facts with curves from parameters, for an application that never ran in these places (each given by its names).
 
-    They are fitted to the results of each place; if these are too few for some configuration, to all results of their metrics.
+    They are fitted to the results of each place; if these are too few for some configuration, or if the application ran elsewhere, to all
+    results of their metrics.
     """
     from modak.perfmodel.estimated import estimated_curves
 
     work = request.optimisation.workload
     tell = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
     here = {names: _of_place(store, names) for names in places}
-    left = [names for names in places if need_others(here[names])]
+    left = [names for names in places if facts.models or need_others(here[names])]
     told = [tell(names, results) for names, results in here.items() if names not in left]
     metrics = sorted({result.series.metric for names in left for result in here[names]})
     results = [result for metric in metrics for result in having_parameters(store, {"metric": metric})]

@@ -11,6 +11,9 @@ from pydantic import BaseModel, ValidationError
 from modak.errors import Fault, ModakError, nearest
 from modak.text.grammar import PATTERNS
 
+SMALLEST: Final = 1e-30
+"""Least amount: smaller ones than this become zero in a prediction."""
+
 Model = TypeVar("Model", bound=BaseModel)
 
 _BRANCH: Final = re.compile(
@@ -89,6 +92,8 @@ def _message(one: Any, model: type[BaseModel] | None) -> str:
         return _unknown_key(one["loc"], model)
     if one["type"] == "string_pattern_mismatch":
         return PATTERNS.get(one["ctx"]["pattern"], f"text that matches {one['ctx']['pattern']}")
+    if one["type"] == "greater_than_equal" and one["ctx"]["ge"] == SMALLEST:
+        return "more than 0"
     of_text = one["type"] == "too_long" and one["ctx"]["field_type"] == "Value"  # a text's length, looked at after its characters
     template = _ADVICE.get("string_too_long" if of_text else one["type"])
     return template.format_map(one.get("ctx", {})) if template else str(one["msg"]).replace("Input should be ", "")

@@ -194,8 +194,17 @@ def sound(text: str) -> str:
     return text
 
 
+def as_name(text: str) -> str:
+    """The text as a name, with a hyphen in place of what a name cannot have; empty if nothing is left.
+
+    >>> as_name("My Solver (v2)")
+    'My-Solver-v2'
+    """
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("._+-")[:64]
+
+
 Name = Annotated[str, _text("name")]
-"""Names of systems, partitions, frameworks, applications in requests, images' labels; names of jobs."""
+"""Names of systems, partitions, frameworks, images' labels and jobs."""
 JobName = Name
 Account = Annotated[str, _text("account")]
 Constraint = Annotated[str, _text("constraint")]

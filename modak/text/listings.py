@@ -55,7 +55,7 @@ RUN: Final = (
 )
 MEASURED: Final = ("metric", "value", "unit")
 JUDGED: Final = ("suspect", "by_hand")
-SAID_OF_ANY: Final = frozenset(("repeat", "measured_at", "source", "replaced_at", "replaced_by", "replaced_from"))
+SAID_OF_ANY: Final = frozenset(("repeat", "measured_at", "source", "doubted", "replaced_at", "replaced_by", "replaced_from"))
 """Columns by which no run differs from another one."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +20,7 @@ from modak.ingest.sources import from_bytes
 from modak.ingest.table import Options
 from modak.settings import Settings
 from modak.store.audit import Actor
+from tests.api.site import Site
 from tests.web.test_form import FILLED
 
 PAGES = ["/ui/", "/ui/models", "/ui/models?application=3dgan", "/ui/results", *(f"/ui/{kind}" for kind in ("systems", "images", "rules"))]
@@ -144,8 +146,8 @@ def test_a_broken_form_is_refused(web: TestClient, body: bytes, kind: str, statu
 
 def test_another_sites_page_sends_no_form(web: TestClient) -> None:
     """Browsers say where a form comes from."""
-    answer = web.post("/ui/plans", data=FILLED, headers={"Sec-Fetch-Site": "cross-site"})
-    assert answer.status_code == 403
+    answer = web.post("/ui/plans", data=FILLED, headers={"Sec-Fetch-Site": "cross-site", **BROWSER})
+    assert (answer.status_code, "<h1>The form is of another site</h1>" in answer.text) == (403, True)
 
 
 @pytest.mark.parametrize("path", ["/ui/results?application=", "/ui/models?application=", "/ui/plans/"])
@@ -176,8 +178,8 @@ def test_a_picture_of_curves_is_drawn(web: TestClient) -> None:
 
 
 def test_a_table_of_curves_tells_them_apart(web: TestClient) -> None:
-    """By the words of the picture beside it."""
-    text = web.get("/ui/models?application=3dgan").text
+    """By the words of the picture beside it; a blank behind the application's name is none of it."""
+    text = web.get("/ui/models?application=3dgan+").text
     assert "<tr><td>4 ranks × 12 threads, supermuc-ng, thin, intel-mpi 2019 of the host, 4 NUMA domains, charliecloud</td>" in text
 
 
@@ -222,6 +224,14 @@ def test_pages_need_the_scopes_of_what_they_show(packaged_database: Path) -> Non
         assert client.post("/ui/plans", data=FILLED).status_code == 401
         refused = client.get("/", headers=BROWSER)
     assert (refused.headers["www-authenticate"], '<ul class="faults">' in refused.text) == ("Bearer", True)
+
+
+def test_a_form_needs_the_scope_of_the_lists_that_come_back_with_it(opened: ExitStack, own_database: Path) -> None:
+    """Systems and applications are for those who may read."""
+    site = opened.enter_context(Site(own_database, anonymous=False))
+    wrong = {**FILLED, "nodes": "2.5"}
+    told = {key: site.call("POST", "/ui/plans", token, data=wrong).status_code for key, token in site.keys.items()}
+    assert told == {"read": 403, "optimise": 403, "load": 403, "admin": 422}
 
 
 def test_a_database_out_of_reach_says_nothing_about_itself(tmp_path: Path) -> None:

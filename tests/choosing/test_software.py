@@ -258,15 +258,27 @@ def test_an_mpi_that_the_systems_file_does_not_list_is_told(known: Known, measur
     assert [one.endswith("([[mpi]]): the job is set up for its default, mpich 4.1") for one in said] == [True] * told
 
 
-@pytest.mark.parametrize(("library", "whose"), [("/opt/mpich/lib", "host"), (None, None)])
-def test_ranks_use_the_hosts_mpi_where_the_system_says_what_to_bind(known: Known, library: str | None, whose: str | None) -> None:
-    """In the answer and in the job's record."""
+@pytest.mark.parametrize(
+    ("library", "runtime", "measured", "whose"),
+    [
+        ("/opt/mpich/lib", "singularity", False, "host"),
+        (None, "singularity", False, None),
+        (None, "singularity", True, None),
+        (None, "none", False, "host"),
+    ],
+)
+def test_ranks_use_the_hosts_mpi_without_an_image_or_where_the_system_says_what_to_bind(
+    known: Known, library: str | None, runtime: str, measured: bool, whose: str | None
+) -> None:
+    """In the answer and in the job's record, even if results were measured with the host's."""
     facts = known("nobody-ran-this")
+    key = SeriesKey(application="solver", system="testbed", mpi="mpich", mpi_from="host", metric="wall_time", unit="s")
+    models = fit([Result(series=key, layout=Layout(nodes=2, ranks_per_node=20), value=9.0)]) if measured else ()
     mpi = HostMpi(family="mpich", version="4.1", default=True, library_dir=library)
     system = facts.systems["hlrs-testbed"].model_copy(update={"name": "testbed", "aliases": (), "mpi": (mpi,)})
     application = {"app_tag": "solver", "app_type": "mpi", "executable": "./solve", "container_runtime": "docker://me/solver:1"}
-    job = {"application": application, "target": {"name": "testbed"}, "job_options": {"node_count": 2}}
-    answer = optimise(normalise({"job": job}).request, replace(facts, systems={"testbed": system}))
+    job = {"application": application, "target": {"name": "testbed", "container_runtime": runtime}, "job_options": {"node_count": 2}}
+    answer = optimise(normalise({"job": job}).request, replace(facts, systems={"testbed": system}, models=models))
     assert (answer.plan.configuration.mpi_from, '"mpi_from": "host"' in answer.texts.job_script) == (whose, bool(whose))
 
 

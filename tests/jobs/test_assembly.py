@@ -41,6 +41,13 @@ def script(system: System, options: Mapping[str, Any], wanted: Mapping[str, Any]
     return optimise(request, Facts(version="1", systems={"here": system}, rules=(CLOSEST,))).texts.job_script
 
 
+@pytest.mark.parametrize(("application", "name"), [("My Solver (v2)", "My-Solver-v2"), ("(?)", "modak")])
+def test_a_job_is_called_after_its_application(application: str, name: str) -> None:
+    """As far as a scheduler takes that name."""
+    text = script(GPUS, {}, PURE | {"workload": {"application": application}})
+    assert f"#SBATCH --job-name={name}\n" in text
+
+
 def test_a_checkpoint_that_no_signal_starts_is_told() -> None:
     """The run would end at its limit without one."""
     application = {"app_type": "mpi", "executable": "./solver", "checkpoint": "touch stop"}

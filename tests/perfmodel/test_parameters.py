@@ -101,4 +101,4 @@ def test_intervals_hold_as_much_after_few_calibration_runs_as_after_many(runs: i
         new = log_throughput(columns, 9000, 2500) + np.random.default_rng(seed).normal(0, 0.1, 100)
         guess = transfer(elsewhere, columns, np.arange(runs), new[:runs])
         held.append((np.abs(guess.log_throughput - new) <= guess.half_width)[runs:])
-    assert np.mean(held) == pytest.approx(0.9, abs=0.04)
+    assert np.mean(held) == pytest.approx(0.9, abs=0.05)

@@ -66,6 +66,48 @@ def test_what_is_told_of_one_network_does_not_depend_on_what_else_is_asked() -> 
     assert together[3] is None
 
 
+def test_a_known_network_is_transferred_however_many_were_measured_there() -> None:
+    """What others took says more of it than its parameters, also after more than forty runs."""
+    results = [*measured("known", range(100), 1.0), *measured("other", range(100), 3.0), *measured("new", range(60), 2.0)]
+    (found,) = guesses([run_of(key("new", 80), Layout(batch_size=64))], results)
+    assert found is not None
+    assert found.model == "60 calibration runs and 2 other configurations"
+
+
+def test_a_network_without_parameters_does_not_spoil_the_others() -> None:
+    """Neither one that was measured nor one that is asked about."""
+    bare = key("here", 90).model_copy(update={"params": {"img": "224"}})
+    results = [*measured("here", range(80), 1.0), Result(series=bare, layout=Layout(batch_size=64), value=1.0)]
+    asked = [run_of(key("here", 100), Layout(batch_size=64)), run_of(bare.model_copy(update={"application": "net101"}), Layout())]
+    found = guesses(asked, results)
+    assert found[0] is not None
+    assert found == (*guesses(asked[:1], results[:-1]), None)
+
+
+def test_of_several_batch_sizes_the_nearest_counts() -> None:
+    """In whatever order they were stored: with a batch of 1 the new system is ten times as slow."""
+    known = [*measured("known", range(50), 1.0), *measured("other", range(50), 3.0)]
+    slow = [one.model_copy(update={"layout": Layout(batch_size=1)}) for one in measured("new", range(10), 0.2)]
+    for here in ([*slow, *measured("new", range(10), 2.0)], [*measured("new", range(10), 2.0), *slow]):
+        found = guesses([run_of(key("new", 20), Layout(batch_size=batch)) for batch in (1, 64)], known + here)
+        assert [np.exp(-one.log_cost) / throughput(20) for one in found if one] == pytest.approx([0.2, 2.0], rel=0.02)
+
+
+def test_another_length_of_input_is_another_application() -> None:
+    """A model that was measured with 512 tokens elsewhere says nothing of 2,048."""
+
+    def of_length(system: str, count: int, tokens: int) -> list[Result]:
+        results = measured(system, range(count), 1.0)
+        return [one.model_copy(update={"series": longer(one.series, tokens)}) for one in results]
+
+    def longer(series: SeriesKey, tokens: int) -> SeriesKey:
+        return series.model_copy(update={"params": {**series.params, "seq_len": str(tokens)}})
+
+    results = [*of_length("known", 30, 512), *of_length("new", 10, 512)]
+    found = guesses([run_of(longer(key("new", 20), tokens), Layout(batch_size=64)) for tokens in (512, 2048)], results)
+    assert [one is not None for one in found] == [True, False]
+
+
 def test_a_configuration_is_one_however_it_is_written() -> None:
     """Half of the networks that make a model of its own are of each spelling, and a third one is asked about."""
     results = [*measured("My_Site", range(40), 1.0), *measured("my-site", range(40, 80), 1.0)]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from modak.jobs.spec import Attributes, JobSpec, Resources
+from modak.schedulers.header import FIELDS
 from modak.schedulers.shell import Shell
 from modak.script.job import render
 from modak.testing import SAID
@@ -26,6 +30,14 @@ def test_every_field_that_only_a_scheduler_could_honour_is_warned_about() -> Non
     """Once each."""
     fields = [warning.field for warning in Shell().directives(replace(BARE, attributes=SAID)).warnings]
     assert len(fields) == len(set(fields)) == 19
+
+
+@pytest.mark.parametrize("field", ["join", "copy_environment"])
+def test_what_is_not_wanted_is_warned_about_too(field: str) -> None:
+    """Streams apart, and a job without the submitter's environment."""
+    no: dict[str, Any] = {field: False}
+    (warning,) = Shell().directives(replace(BARE, attributes=replace(BARE.attributes, **no))).warnings
+    assert warning.field == f"job_options.{FIELDS[field]}"
 
 
 def test_a_job_on_several_nodes_is_told_that_none_is_reserved() -> None:

@@ -259,6 +259,19 @@ def test_78_the_name_of_a_directory_would_be_taken_apart(tmp_path: Path) -> None
     assert checked(replace(job, command=words.parse("echo ${WORK}/x")), folder, PATH=path, WORK=str(folder))[0] == 78
 
 
+def test_78_enroot_binds_no_directory_with_a_blank(tmp_path: Path) -> None:
+    """It refuses such a mount, and Pyxis takes the rest of the name for another word; a comma separates for Pyxis alone."""
+    stub(tmp_path, "enroot", "exit 0")
+    job = replace(JOB, container=replace(IMAGE, runtime="enroot"))
+    found = []
+    for name in ("my runs", "a,b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "y_1.sqsh").touch()
+        found.append(checked(job, tmp_path / name, PATH=f"{tmp_path}/bin:/usr/bin:/bin"))
+    assert [status for status, _ in found] == [78, 0], found
+    assert "my runs has a blank or : in its name" in found[0][1]
+
+
 def test_79_storage_cannot_be_written(tmp_path: Path) -> None:
     """The preferred storage, and the job's own directory in it."""
     job = replace(JOB, storage="/proc/nowhere")

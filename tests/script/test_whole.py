@@ -57,7 +57,7 @@ def test_bash_reads_every_script(name: str) -> None:
 def test_shellcheck_has_no_remark_on_any_script() -> None:
     """Not even a hint on style."""
     assert SHELLCHECK
-    looked = subprocess.run([SHELLCHECK, *sorted(GOLDEN.glob("*.sh"))], capture_output=True, text=True, timeout=60)
+    looked = subprocess.run([SHELLCHECK, *sorted(GOLDEN.glob("*.sh"))], capture_output=True, text=True, timeout=110)
     assert (looked.returncode, looked.stdout) == (0, "")
 
 

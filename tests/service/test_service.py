@@ -261,6 +261,14 @@ def test_an_application_that_was_never_run_is_told_from_its_parameters(service: 
     assert (basis({"gmacs": 3, "macts": 5}), basis({})) == ("transferred", "none")
 
 
+def test_an_application_that_ran_elsewhere_is_transferred(service: Service, load: Callable[[str], Any]) -> None:
+    """Though fifty others were measured on the target: what it took elsewhere says more of it than its parameters."""
+    load(NETWORKS.replace("zenith", "new-site"))
+    load(NETWORKS.replace("net7,", "net-of-tomorrow,"))
+    told = service.optimise(with_target(network({"gmacs": 1, "macts": 7}), "new-site"))["job"]["plan"]["prediction"]
+    assert told["model"].startswith("49 calibration runs")
+
+
 def test_parameters_tell_however_the_results_write_the_system(service: Service, load: Callable[[str], Any]) -> None:
     """As measured runs do."""
     load(NETWORKS.replace("zenith", "ZENITH"))

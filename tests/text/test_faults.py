@@ -41,6 +41,7 @@ def test_one_line_a_field_with_the_path_in_front() -> None:
         (Etl, {"prefetch": "x"}, "a whole number or true or false"),
         (TensorFlowOptions, {"xla": "maybe"}, "true or false or one of 'auto'"),
         (Application, {"executable": [1]}, "text"),
+        (Workload, {"epochs": 0}, "more than 0"),
         (Workload, {"dataset": "x" * 201}, "at most 200 characters"),
         (Workload, {"params": {f"p{at}": 1 for at in range(101)}}, "at most 100 entries"),
     ],

@@ -14,3 +14,9 @@ from modak.text import listings
 def test_a_column_of_sentences_is_no_column_of_numbers(cells: list[str], numbers: bool) -> None:
     """Numbers are aligned at the right, in one line each."""
     assert listings.as_text(["why not"], [[cell] for cell in cells])[2] == [numbers]
+
+
+def test_a_doubt_tells_no_runs_apart() -> None:
+    """Repeats of one run have no column for it: its reason is shown anyway."""
+    runs: list[listings.Item] = [{"id": 1, "value": 9, "suspect": "a slip", "doubted": True}, {"id": 2, "value": 8}]
+    assert "doubted" not in listings.results(runs)[0]

@@ -38,13 +38,14 @@ def test_a_setting_is_exported_and_follows_the_command() -> None:
 
 @settings(max_examples=40)
 @given(st.text(alphabet=" \t'\"$`\\;|&(){}<>*?#~!=-ab8é", min_size=1, max_size=20))
-def test_no_value_leaves_its_word(value: str) -> None:
+def test_no_value_leaves_its_word(tmp_path_factory: pytest.TempPathFactory, value: str) -> None:
     """Whatever it holds, it is one word of the command, or it is refused."""
     try:
         request = request_of(setting={"options": {"-n": value}})
     except RequestError:
         return
-    ran = subprocess.run(["bash", "-c", script(request).replace("./program.sh", "printf %s@")], capture_output=True, text=True, cwd="/tmp")
+    command, here = script(request).replace("./program.sh", "printf %s@"), tmp_path_factory.getbasetemp()
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=here)
     assert ran.stdout.endswith(f"-n@{value}@"), ran.stderr
 
 

@@ -35,8 +35,8 @@ test -r "${MODAK_IMAGE:?}" ||
     modak_stop 72 "${MODAK_IMAGE:?} cannot be read: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, or set ENROOT_DIR to its directory"
 test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
-[[ "${PWD:?}" != *[:,]* ]] ||
-    modak_stop 78 "${PWD:?} has : or , in its name, so it cannot be bound into the container: use another directory"
+[[ "${PWD:?}" != *[\ :]* ]] ||
+    modak_stop 78 "${PWD:?} has a blank or : in its name, so it cannot be bound into the container: use another directory"
 command -v jsrun >/dev/null 2>&1 ||
     modak_stop 77 "jsrun is not on this node: load its module, or use mpirun if this LSF has no jsrun"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||

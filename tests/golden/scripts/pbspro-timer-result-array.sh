@@ -53,7 +53,7 @@ modak_report() {
     host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
-        took="$((${MODAK_ENDED:-$(date +%s%3N | sed s/%3N/000/)} - MODAK_STARTED))"
+        took="$((${MODAK_ENDED:-$(date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/')} - MODAK_STARTED))"
         # below 0: the clock was set back
         test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
@@ -142,7 +142,7 @@ mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to 
 mkdir -p results
 
 # the run
-MODAK_STARTED="$(date +%s%3N | sed s/%3N/000/)"
+MODAK_STARTED="$(date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/')"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 modak_keep() { # a stream of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may write more
     mkfifo -- "${MODAK_NOTES}/$1" "${MODAK_NOTES}/$1.lines"
@@ -200,7 +200,7 @@ MODAK_RUN=$!
 trap modak_signal USR1
 modak_wait
 trap : USR1
-MODAK_ENDED="$(date +%s%3N | sed s/%3N/000/)"
+MODAK_ENDED="$(date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/')"
 modak_kept
 
 # after the run, on the first node
