@@ -17,8 +17,13 @@ from modak.script.bash import Expansion, Line, Part, assign, cached, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours
 
-NOW: Final = r"$(date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/')"
-"""Milliseconds; busybox's ``date`` does not know parts of a second, and writes ``%N`` or nothing for them."""
+NOW: Final = "$(modak_now)"
+"""Milliseconds since 1970, in scripts that write a result or have a directory of their own."""
+_CLOCK: Final = ours(r"""
+modak_now() { # milliseconds; for parts of a second, which it does not know, busybox's date writes %N or nothing
+    date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/'
+}
+""")
 _END: Final = """
 modak_end() {
     MODAK_STATUS=$?
@@ -171,7 +176,7 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     number = _number(scheduler.job_id) if scheduler.job_id else ours('MODAK_JOB="$$"')
     told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
     written = _written(job, report, scheduler, told) if reports and report else ()
-    where = (_HERE, number) if reports or job.staging else ()
+    where = (_HERE, number, _CLOCK) if reports or job.staging else ()
     title = "at exit, however the job ends"
     if reports and report:
         title += f": {report.file or 'modak-result-JOB'}.json records the outcome"

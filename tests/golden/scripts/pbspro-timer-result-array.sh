@@ -24,6 +24,9 @@ modak_stop() {
 # at exit, however the job ends: modak-result-JOB.json records the outcome
 MODAK_HERE="${PWD}"
 MODAK_JOB="${PBS_JOBID:-$$}"
+modak_now() { # milliseconds; for parts of a second, which it does not know, busybox's date writes %N or nothing
+    date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/'
+}
 MODAK_PLAN=0123456789abcdef0123
 MODAK_RECORD='"application": "solver", "dataset": "it'"'"'s 50% of \"all\"", "nodes": 2, "ranks_per_node": 32, "threads_per_rank": 2'
 MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB//[!A-Za-z0-9._-]/-}"-"${PBS_ARRAY_INDEX:-0}".json
@@ -53,7 +56,7 @@ modak_report() {
     host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
-        took="$((${MODAK_ENDED:-$(date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/')} - MODAK_STARTED))"
+        took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
         # below 0: the clock was set back
         test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
@@ -142,7 +145,7 @@ mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to 
 mkdir -p results
 
 # the run
-MODAK_STARTED="$(date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/')"
+MODAK_STARTED="$(modak_now)"
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 modak_keep() { # a stream of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may write more
     mkfifo -- "${MODAK_NOTES}/$1" "${MODAK_NOTES}/$1.lines"
@@ -200,7 +203,7 @@ MODAK_RUN=$!
 trap modak_signal USR1
 modak_wait
 trap : USR1
-MODAK_ENDED="$(date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/')"
+MODAK_ENDED="$(modak_now)"
 modak_kept
 
 # after the run, on the first node
