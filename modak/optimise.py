@@ -104,9 +104,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         (*asked, nodes if known.names_images else nodes > 1),
         lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher),
     )
-    usual = known.configured.get(
-        (*asked, nodes, request.application.mpi_ranks), lambda: configured(essence(request, OUTFIT), target, shape, nodes, software)
-    )
+    usual = known.configured.get((*asked, nodes), lambda: configured(essence(request, OUTFIT), target, shape, nodes, software))
     wall_time, why_wall_time = wall_time_of(request, decision)
     plan_id = _plan_id(request, warnings, known)
     job = job_of(request, target, shape, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)

@@ -35,6 +35,8 @@ _ASKING: Final = frozenset(
         *("/get_image", "/get_build", "/get_optimisation", "/get_job_content"),
     )
 )
+_ALSO: Final = {"/ui/plans": "read"}
+"""A second scope: the form comes back with the systems and applications that there are."""
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _READABLE: Final = frozenset(
     (
@@ -119,16 +121,14 @@ class Gate:
         if wait:
             return _too_many(wait)
         scope.setdefault("state", {}).update(caller=who, principal=who.name)
-        if needed == "optimise" and scope["path"] == "/ui/plans" and self._may(who, needed):
-            needed = "read"  # too: what comes back lists the systems and applications that there are
-        allowed = needed is None or self._may(who, needed)
-        if allowed or (needed == RESULT and who.may("load")) or self._shows_nothing(scope, who):
+        lacking = next((one for one in (needed, _ALSO.get(scope["path"])) if one and not self._may(who, one)), None)
+        if lacking is None or (lacking == RESULT and who.may("load")) or self._shows_nothing(scope, who):
             return None
         if not who.name:
             raise Unauthorised("send a token: 'Authorization: Bearer …'")
         if scope["method"] not in _READING:
             await run_in_threadpool(self._note_refusal, scope, who)
-        raise Forbidden(f"the scope {needed!r} is needed" if needed in SCOPES else "a token of that plan is needed")
+        raise Forbidden(f"the scope {lacking!r} is needed" if lacking in SCOPES else "a token of that plan is needed")
 
     def _shows_nothing(self, scope: Scope, who: Principal) -> bool:
         """Whether the address is unknown and the caller may read: then the router answers 404."""

@@ -45,9 +45,9 @@ def answer_document(document: Mapping[str, Any]) -> Response:
     return Response(to_json(document), 200, NOSNIFF, "application/json")
 
 
-def answer_text(text: str, *, status: int = 200, kind: str = "application/json", headers: Mapping[str, str] | None = None) -> Response:
+def answer_text(text: str) -> Response:
     """An answer from JSON text."""
-    return Response(_bytes(text), status, {**NOSNIFF, **(headers or {})}, kind)
+    return Response(_bytes(text), 200, NOSNIFF, "application/json")
 
 
 class Problem(Response):

@@ -69,6 +69,8 @@ class Run:
         return self.application, tuple(pair for pair in self.numbers if pair[0] not in NO_IDENTITY)
 
 
+Described = Mapping[Identity, Run]
+"""A run of each application, which tells its parameters."""
 Known = Mapping[Configuration, Mapping[Run, Sequence[Result]]]
 """Results by their configuration and run."""
 
@@ -144,12 +146,15 @@ def by_configuration(results: Iterable[Result]) -> Known:
 def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]:
     """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
     measured = {name: _measured(runs) for name, runs in known.items()}
+    every = sorted({run for runs in known.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
+    described = {run.identity: run for run in every}  # by the run with the most parameters
+    several = any(len({run.identity for run in runs}) < len(runs) for runs in known.values())
     places_of: dict[Hashable, list[int]] = defaultdict(list)
     for place, run in enumerate(asked):
         places_of[run.configuration, *(name for name, _ in run.numbers)].append(place)
     found: dict[int, Guess | None] = {}
     for places in places_of.values():
-        found.update(zip(places, _of_configuration([asked[place] for place in places], measured), strict=True))
+        found.update(zip(places, _of_configuration([asked[place] for place in places], measured, described, several), strict=True))
     return tuple(found[place] for place in range(len(asked)))
 
 
@@ -158,16 +163,20 @@ def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
     return Measured(logs, shortened(result.id for found in runs.values() for result in found if result.id is not None))
 
 
-def _of_configuration(asked: Sequence[Run], measured: Mapping[Configuration, Measured]) -> Sequence[Guess | None]:
-    """Estimates of runs in one configuration that have parameters of the same names: by a transfer, or else from parameters alone."""
+def _of_configuration(
+    asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, several: bool
+) -> Sequence[Guess | None]:
+    """Estimates of runs in one configuration that have parameters of the same names: by a transfer, or else from parameters alone.
+
+    ``several``: whether an application was measured somewhere with several batch sizes.
+    """
     here = measured.get(asked[0].configuration)
     if here is None or len(here.logs) < FEW:
         return [None] * len(asked)
-    several = any(len({run.identity for run in one.logs}) < len(one.logs) for one in measured.values())
     answers: dict[Run, Guess] = {}
     for batch in dict.fromkeys(run.features.get("batch") if several else None for run in asked):
         of_batch = [run for run in asked if not several or run.features.get("batch") == batch]
-        answers.update(_transferred(of_batch, batch, measured))
+        answers.update(_transferred(of_batch, batch, measured, described))
     answers.update(_from_parameters([run for run in asked if run not in answers], here))
     return [answers.get(run) for run in asked]
 
@@ -185,7 +194,9 @@ def _from_parameters(asked: Sequence[Run], here: Measured) -> Mapping[Run, Guess
     return dict(zip(asked, _told(told, f"{len(columns)} parameters of {len(fitted)} runs", len(fitted), [here]), strict=True))
 
 
-def _transferred(asked: Sequence[Run], batch: float | None, measured: Mapping[Configuration, Measured]) -> Mapping[Run, Guess]:
+def _transferred(
+    asked: Sequence[Run], batch: float | None, measured: Mapping[Configuration, Measured], described: Described
+) -> Mapping[Run, Guess]:
     """Estimates from calibration runs here, and from results of the same applications in other configurations.
 
     How the configurations differ follows from all applications there, not only from those that are asked about.
@@ -193,8 +204,6 @@ def _transferred(asked: Sequence[Run], batch: float | None, measured: Mapping[Co
     configuration = asked[0].configuration
     here = _by_identity(measured[configuration], batch)
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
-    fullest = sorted({run for one in measured.values() for run in one.logs}, key=lambda run: (len(run.numbers), run.numbers))
-    described = {run.identity: run for run in fullest}
 
     def sharing(identities: Collection[Identity]) -> list[Measured]:
         return [other for other in others if len({run.identity for run in other.logs}.intersection(identities)) >= SHARED]

@@ -40,7 +40,7 @@ modak_report() {
     host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     if test -n "${MODAK_STARTED:-}"; then
-        took="$((${MODAK_ENDED:-@NOW} - MODAK_STARTED))"
+        took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
         # below 0: the clock was set back
         test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
@@ -48,7 +48,7 @@ modak_report() {
     if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
-""".replace("@NOW", NOW)
+"""
 _MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0%s; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${%s}}"
