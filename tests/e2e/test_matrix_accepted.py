@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,15 @@ def test_pbs_directives_are_taken(slurm: Slurm, tmp_path: Path, dialect: str, ki
         assert LIMITS.get((dialect, kind), "") in message
 
 
+@pytest.fixture
+def course(slurm: Slurm) -> Iterator[None]:
+    """A reservation of eleven nodes, for this test only: while it lasts, no job is given all nodes."""
+    slurm.run("scontrol", "create", "reservation=course", "starttime=now", "duration=60", "nodes=paper[0900-0910]", "users=root")
+    yield
+    slurm.run("scontrol", "delete", "reservation=course")
+
+
+@pytest.mark.usefixtures("course")
 @pytest.mark.parametrize(
     ("said", "words", "taken"),
     [
@@ -59,8 +69,6 @@ def test_pbs_directives_are_taken(slurm: Slurm, tmp_path: Path, dialect: str, ki
 )
 def test_what_sites_ask_for_is_taken(slurm: Slurm, tmp_path: Path, said: dict[str, Any], words: tuple[str, ...], taken: bool) -> None:
     """Where Slurm has it: quality of service, licences, reservations, models of GPUs."""
-    if "reservation" in said:
-        slurm.run("scontrol", "create", "reservation=course", "starttime=now", "duration=60", "nodes=paper[0900-0910]", "users=root")
     attributes = Attributes(name="site", partition="paper", wall_time_s=600, **said)
     resources = Resources(nodes=2, ranks_per_node=4, cores_per_rank=6, threads_per_rank=6, gpus_per_node=4)
     (tmp_path / "job.sh").write_text(render(JobSpec(("true",), resources, attributes, "srun", resource_directives=words), "slurm").text)
