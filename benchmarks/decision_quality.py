@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks import switch_quality
 from benchmarks.model_quality import read_scaling
 from benchmarks.output import say
+from benchmarks.protocols import PROTOCOLS
 from modak import perfmodel
 from modak.choosing import scoring
 from modak.choosing.candidates import Candidates
@@ -32,12 +33,11 @@ from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.evaluation import Observed, Task
+from modak.perfmodel.evaluation import Observed, Split, Task
 from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import Series
 from modak.target import Target
 
-PROTOCOLS = ("largest one", "largest two", "smaller half", "each inner size")
 FASTEST_S = 5000.0
 """What the fastest run of a series is taken to last: deadlines are whole seconds."""
 DEADLINES = 20
@@ -85,8 +85,8 @@ def main() -> None:
         **{name: baseline(name) for name in ("perfect scaling", "Amdahl")},
         "use everything": everything,
     }
-    for protocol in PROTOCOLS:
-        cases = list(read_cases(observed, protocol))
+    for protocol, split in PROTOCOLS.items():
+        cases = list(read_cases(observed, split))
         say(f"\n{protocol}: {len(cases)} tasks, {DEADLINES} deadlines each; per cent")
         say(("{:24}" + "{:>25}" * len(FIGURES)).format("", *FIGURES))
         for name, decider in deciders.items():
@@ -94,13 +94,13 @@ def main() -> None:
     switch_quality.report(wish.data)
 
 
-def read_cases(observed: Sequence[Observed], protocol: str) -> Iterable[Case]:
-    """The tasks of a protocol, in seconds, each with deadlines and the other series of its application."""
+def read_cases(observed: Sequence[Observed], split: Split) -> Iterable[Case]:
+    """The tasks, in seconds, each with deadlines and the other series of its application."""
     random = np.random.default_rng(0)
     families: dict[tuple[str, str], list[Series]] = defaultdict(list)
     for one in observed:
         families[one.collection, one.application].append(one.series)
-    for task in evaluation.tasks(observed, protocol):
+    for task in evaluation.tasks(observed, split):
         one = observed[task.place]
         scale = FASTEST_S / min(one.series.costs)
         whole = scaled(one.series, scale)

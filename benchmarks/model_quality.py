@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks import parameter_quality
+from benchmarks.calibration import fit_shape, fit_width
 from benchmarks.output import say
+from benchmarks.protocols import PROTOCOLS, every_prefix
 from modak.perfmodel import evaluation, intervals
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed, Task
@@ -81,8 +83,8 @@ def read_scaling(folder: Path) -> list[Observed]:
 
 def scaling_quality(observed: Sequence[Observed], extrap: str | None, least_sizes: int) -> None:
     """Errors and decisions of every model by every protocol."""
-    for protocol in ("largest one", "largest two", "smaller half", "each inner size"):
-        todo = evaluation.tasks(observed, protocol, least_sizes)
+    for protocol, split in PROTOCOLS.items():
+        todo = evaluation.tasks(observed, split, least_sizes)
         actual = np.concatenate([task.actual for task in todo])
         own = evaluation.forecasts(todo)
         answers = {"MODAK": [one.value for one in own], "MODAK, no node counts": [one.value for one in evaluation.forecasts(_blind(todo))]}
@@ -128,8 +130,8 @@ class Judged:
     """The data for a calibration: forecasts of all kinds, their errors, and the collections of their series."""
 
     def __init__(self, observed: Sequence[Observed]) -> None:
-        outer = evaluation.tasks(observed, "every prefix", least_sizes=3)
-        inner = evaluation.tasks(observed, "each inner size", least_sizes=4)
+        outer = evaluation.tasks(observed, every_prefix, least_sizes=3)
+        inner = evaluation.tasks(observed, evaluation.each_inner, least_sizes=4)
         alone, between = evaluation.forecasts(outer), evaluation.forecasts(inner)
         together = evaluation.with_relatives(outer, observed, alone)
         helped = [k for k, one in enumerate(together) if one.relatives]
@@ -144,13 +146,13 @@ class Judged:
         widths = {kind: self._width(kind, without) for kind in self.kinds}
         rows, miss, weight, names = self.kinds["outside"]
         seen = (names != without) & (rows[:, intervals.FEATURES.index("no error known")] == 0)
-        shape = intervals.fit_shape(np.abs(miss[seen]) / intervals.beyond_sizes(rows[seen], widths["outside"]), weight[seen])
+        shape = fit_shape(np.abs(miss[seen]) / intervals.beyond_sizes(rows[seen], widths["outside"]), weight[seen])
         return Calibration(shape=shape, **widths)
 
     def _width(self, kind: str, without: str | None) -> tuple[float, ...]:
         rows, miss, weight, names = self.kinds[kind]
         seen = names != without
-        return intervals.fit_width(rows[seen], miss[seen], weight[seen])
+        return fit_width(rows[seen], miss[seen], weight[seen])
 
     def _table(self, observed: Sequence[Observed], todo: Sequence[Task], answers: Sequence[Forecast]) -> tuple[Array, Array, Array, Any]:
         """Feature rows, errors, weights and collections. All series have equal weight, whatever their number of predictions."""
@@ -167,7 +169,7 @@ def interval_quality(observed: Sequence[Observed]) -> None:
     unseen = {name: judged.calibration(name) for name in sorted({one.collection for one in observed})}
     short_series(observed, unseen)
     for protocol, pooled in (("largest two", False), ("smaller half", False), ("each inner size", False), ("largest two", True)):
-        todo = evaluation.tasks(observed, protocol)
+        todo = evaluation.tasks(observed, PROTOCOLS[protocol])
         answers = evaluation.forecasts(todo)
         if pooled:
             answers = evaluation.with_relatives(todo, observed, answers)
@@ -195,7 +197,7 @@ def interval_quality(observed: Sequence[Observed]) -> None:
 
 def short_series(observed: Sequence[Observed], unseen: Mapping[str, Calibration]) -> None:
     """Coverage of predictions from the first one, two, … sizes of longer series, by doublings: for users with few results."""
-    todo = evaluation.tasks(observed, "every prefix", least_sizes=3)
+    todo = evaluation.tasks(observed, every_prefix, least_sizes=3)
     answers = evaluation.forecasts(todo)
     say("\n90 % intervals beyond the first sizes of a series, by doublings: predictions, coverage, of which slower, width")
     for sizes, (title, chosen) in product(SHORT_SIZES, (("unseen collection", unseen), ("as shipped", None))):
@@ -219,7 +221,7 @@ def signed_errors(observed: Sequence[Observed]) -> None:
 
     Every series has equal weight in a mean.
     """
-    todo = [task for task in evaluation.tasks(observed, "every prefix") if len(task.shown.sizes) >= LEAST_SHOWN]
+    todo = [task for task in evaluation.tasks(observed, every_prefix) if len(task.shown.sizes) >= LEAST_SHOWN]
     answers = evaluation.forecasts(todo)
     miss, far = evaluation.misses(todo, answers), np.concatenate([one.doublings.ravel() for one in answers])
     owners = np.array([task.place for task in todo for _ in task.asked])

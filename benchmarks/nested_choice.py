@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from benchmarks.model_quality import read_scaling
 from benchmarks.output import say
+from benchmarks.protocols import PROTOCOLS
 from modak.perfmodel import evaluation, extrapolation, nodestep, scaling
 from modak.perfmodel.evaluation import Observed
 from modak.perfmodel.forms import Array
@@ -62,7 +63,7 @@ def _errors(observed: Sequence[Observed], protocol: str, constants: Mapping[tupl
     try:
         for place, value in constants.items():
             setattr(*place, value)
-        todo = evaluation.tasks(observed, protocol)
+        todo = evaluation.tasks(observed, PROTOCOLS[protocol])
         found = evaluation.forecasts(todo)
     finally:
         for place, value in usual.items():
@@ -72,7 +73,7 @@ def _errors(observed: Sequence[Observed], protocol: str, constants: Mapping[tupl
 
 
 def _collections(observed: Sequence[Observed], protocol: str) -> npt.NDArray[np.str_]:
-    return np.array([observed[task.place].collection for task in evaluation.tasks(observed, protocol) for _ in task.asked])
+    return np.array([observed[task.place].collection for task in evaluation.tasks(observed, PROTOCOLS[protocol]) for _ in task.asked])
 
 
 def _loss(errors: Mapping[str, Array], seen: Mapping[str, Mask]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -30,9 +31,10 @@ def unsourced(item: BaseModel) -> Iterator[Fault]:
 
 
 def label(item: object, number: int) -> str:
-    """What a path calls an item of an array: its name (an image: its reference), or its number."""
+    """What a path calls an item of an array: its name (an image: its reference), or its number. Names may be wrong themselves."""
     named = item if isinstance(item, Mapping) else {}
-    return next((str(named[key]) for key in ("name", "reference", "family") if isinstance(named.get(key), str)), str(number))
+    names = (named[key] for key in ("name", "reference", "family") if isinstance(named.get(key), str))
+    return next((re.sub(r"[^!-~]", "?", name[:200]) for name in names), str(number))
 
 
 def _leaves(value: object, steps: Steps = ()) -> Iterator[tuple[Steps, object]]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+LONGEST_SHOWN: Final = 200
+"""Characters of an unknown name that a message repeats."""
+
 
 @dataclass(frozen=True, order=True)
 class Fault:
@@ -119,7 +122,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     "unknown system 'supermuc'; did you mean 'supermuc-ng'? known: hlrs-testbed, supermuc-ng"
     """
     names = sorted(known)
-    return f"unknown {what} {name!r}{did_you_mean(name, names)} known: {', '.join(names) or 'none'}"
+    shown = repr(name) if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]!r}…"
+    return f"unknown {what} {shown}{did_you_mean(name, names)} known: {', '.join(names) or 'none'}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -172,6 +172,8 @@ _KINDS: Mapping[str, Mapping[str, type[System | Processor | Accelerator | Image 
     "images": {"images": Image},
     "rules": {"rules": Rule},
 }
+_NAMES: Final = ("name", "reference")
+"""What an entry is called by; the array of a file has no such key."""
 
 
 # --- reading and validating one file
@@ -206,6 +208,8 @@ def _load(path: Path) -> dict[str, Any]:
 
 def _read_array(path: Path, key: str, model: type[Model]) -> tuple[Model, ...]:
     document = _load(path)
+    if key not in document and not document.keys().isdisjoint(_NAMES):  # one entry, as ``show`` prints it
+        document = {key: [document]}
     _complain(
         *(Fault(_where(path, other), unknown("key", other, [key])) for other in document if other != key), *_no_array(path, document, key)
     )

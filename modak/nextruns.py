@@ -29,8 +29,8 @@ from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import Answer, least_efficiency, optimise
 from modak.perfmodel import Curve, predict
-from modak.perfmodel.curves import size_of
 from modak.perfmodel.matching import NORMAL
+from modak.perfmodel.parts import size_of
 from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
 from modak.prepared import prepared

@@ -107,7 +107,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     usual = known.configured.get((*asked, nodes), lambda: configured(essence(request, OUTFIT), target, shape, nodes, software))
     wall_time, why_wall_time = wall_time_of(request, decision)
     plan_id = _plan_id(request, warnings, known)
-    job = job_of(request, target, shape, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
+    job = job_of(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
     script = _script(job.spec, target, known)
     definition, definition_name = definition_of(software, target)
     build = build_of(request, target, job.spec, definition)

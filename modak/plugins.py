@@ -1,7 +1,7 @@
 """Find a plug-in by name: a scheduler, launcher, container runtime, framework, or format of result files.
 
 The built-ins of ``modak.<kind>.BUILTIN`` come first, then those that installed packages register under the entry point group
-``modak.<kind>``: objects that implement the Protocol of that kind. Two plug-ins of the same name are an error.
+``modak.<kind>``: objects of the type of that kind. Two plug-ins of the same name are an error.
 """
 
 from __future__ import annotations

@@ -74,6 +74,10 @@ _AS_WRITTEN: Final[Mapping[str, Schema]] = {
     "pre_execution": _words("runs before the program"),
     "post_execution": _words("runs after the program"),
     "checkpoint": _words("runs when the signal before the time limit comes"),
+    "metric_file": {
+        "type": "string",
+        "description": "the file that workload.metric is read from in place of the output, as the host sees it; ${NAME} may stand in it",
+    },
     "from": {"type": "string", "description": "a path; ${NAME} may stand in one outside of the job's own directory"},
     "to": {"type": "string", "description": "a path; ${NAME} may stand in one outside of the job's own directory"},
 }

@@ -22,7 +22,7 @@ from modak.schedulers.commands import Commands
 from modak.schedulers.header import FIELDS
 from modak.script import gate as scriptgate
 from modak.script.bash import Line, run, together
-from modak.script.surroundings import of_any_run
+from modak.script.surroundings import of_any_run, of_any_size
 from modak.text import words
 from modak.text.words import Word
 
@@ -132,6 +132,9 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
             _claim(step in (True, False) and step == launcher.slurm_step(usual, scheduler), once)
             _claim(launcher.environment(usual) == launcher.environment(job), once)
             lines = (*launcher.setup(job, scheduler), *launcher.preflight(job, scheduler))
+            few, sizes = of_any_size(usual), "environment, setup, preflight and slurm_step are the same for all numbers of nodes above one"
+            _claim(step == launcher.slurm_step(few, scheduler) and launcher.environment(few) == launcher.environment(job), sizes)
+            _claim(lines == (*launcher.setup(few, scheduler), *launcher.preflight(few, scheduler)), sizes)
             _claim(lines == (*launcher.setup(usual, scheduler), *launcher.preflight(usual, scheduler)), once)
             _check_lines((*lines, run(*before, *inside)))
 
@@ -155,6 +158,10 @@ def check_runtime(runtime: Runtime) -> None:
         _claim((*setup, *runtime.preflight(has)) == (*runtime.setup(usual), *runtime.preflight(usual)), once)
         _claim((runtime.fetching(has), runtime.warnings(has)) == (runtime.fetching(usual), runtime.warnings(usual)), once)
         own, alone = runtime.wrap(has, has.command), runtime.wrap(usual, usual.command)
+        few, sizes = of_any_size(usual), "all is the same for all numbers of nodes above one"
+        _claim((*setup, *runtime.preflight(has)) == (*runtime.setup(few), *runtime.preflight(few)), sizes)
+        _claim((runtime.fetching(has), runtime.warnings(has)) == (runtime.fetching(few), runtime.warnings(few)), sizes)
+        _claim(alone == runtime.wrap(few, few.command), sizes)
         _claim(own[: len(own) - len(has.command)] == alone[: len(alone) - len(usual.command)], once)
         _check_lines((*setup, *runtime.preflight(has), run(*wrapped)))
 

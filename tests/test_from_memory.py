@@ -96,6 +96,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "application.stage_out": ([{"from": "a", "to": "${HOME}/a"}], [{"from": "a", "to": "'${HOME}/a'"}]),
     "application.preflight": SWITCHED,
     "application.result_file": ("a", "results/a"),
+    "application.metric_file": ("a", "${HOME}/a", "'${HOME}/a'"),
     "application.pre_execution": COMMANDS,
     "application.post_execution": COMMANDS,
     "application.checkpoint": COMMANDS,

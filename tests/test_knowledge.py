@@ -440,6 +440,13 @@ def test_faults_of_arrays(tmp_path: Path, read: object, text: str, old: str, new
     assert line in complaint(read, path)
 
 
+def test_a_wrong_name_is_repeated_in_printable_letters() -> None:
+    """And not at any length: answers and terminals show it."""
+    with pytest.raises(DataError) as caught:
+        knowledge.from_document("rules", {"name": f"a\n\u202e{'b' * 5000}"}, "body")
+    assert all(str(fault).isprintable() and len(str(fault)) < 500 for fault in caught.value.faults)
+
+
 @pytest.mark.parametrize(
     ("of", "field", "value"),
     [

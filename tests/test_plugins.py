@@ -9,9 +9,12 @@ import pytest
 
 from modak import plugins, testing
 from modak.errors import Conflict, UnknownName
+from modak.jobs.spec import JobSpec
 from modak.launchers import Launcher
+from modak.launchers.mpirun import Mpirun
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
+from modak.script.bash import Line, comment
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,17 @@ def test_every_scheduler_keeps_its_contract(scheduler: Scheduler) -> None:
 def test_every_launcher_keeps_its_contract(launcher: Launcher) -> None:
     """The importable contract holds for what is installed."""
     testing.check_launcher(launcher, plugins.all_of("schedulers"))
+
+
+def test_a_launcher_that_states_the_number_of_nodes_before_the_run_breaks_its_contract() -> None:
+    """Its set-up is kept for all numbers of nodes above one."""
+
+    class Counting(Mpirun):
+        def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+            return (comment(f"{job.resources.nodes} nodes"),)
+
+    with pytest.raises(AssertionError, match="the same for all numbers of nodes above one"):
+        testing.check_launcher(Counting(), plugins.all_of("schedulers"))
 
 
 @pytest.mark.parametrize("runtime", plugins.all_of("runtimes"), ids=lambda each: each.name)

@@ -156,7 +156,7 @@ def test_an_editor_refuses_what_strict_reading_refuses(section: str, field: str,
         normalise(document, strict=True)
 
 
-@pytest.mark.parametrize("kind", ["request", "response", "points", "result", "sizing"])
+@pytest.mark.parametrize("kind", ["request", "response", "points", "result", "sizing", "system", "image", "rule"])
 def test_every_field_is_described(kind: str) -> None:
     """What an editor shows beside it; a field that refers to a model is described there."""
     found = schema(kind)

@@ -73,6 +73,7 @@ def forget() -> None:
     from modak.script import surroundings
 
     surroundings.of_any_run = lambda job: replace(job, environment=dict(sorted(job.environment.items())))
+    surroundings.of_any_size = lambda job: job
 
 
 if __name__ == "__main__":

@@ -84,14 +84,26 @@ def components() -> dict[str, Schema]:
 PROBLEM: Final = {
     **object_of(
         ("type", "title", "status", "detail", "errors"),
-        type=TEXT,
-        title=TEXT,
+        type=text("the kind of error, for programs"),
+        title=text("the same in words"),
         status={"type": "integer", "description": "of HTTP"},
         detail=text("all faults in one text"),
-        errors={"type": "array", "items": object_of(("field", "message"), field=TEXT, message=TEXT)},
+        errors=list_of(
+            object_of(("field", "message"), field=text("dotted path, or the file and line"), message=text("what is allowed there")),
+            "the faults one by one",
+        ),
         more_errors={"type": "integer", "description": "how many more there are"},
     ),
     "description": "RFC 9457",
+    "examples": [
+        {
+            "type": "urn:modak:problem:the-request-is-wrong",
+            "title": "the request is wrong",
+            "status": 422,
+            "detail": "job_options.node_count: a whole number",
+            "errors": [{"field": "job_options.node_count", "message": "a whole number"}],
+        }
+    ],
 }
 _NOTICES: Final = list_of(ref("Notice"), "what was done instead of what was asked, or should be known")
 RECOMMENDATION: Final = object_of(
@@ -227,13 +239,16 @@ _NODE: Final = object_of(
     (),
     ncpus=whole("sockets"),
     cpu=object_of((), arch=text("x86_64, aarch64, ppc64le"), microarch=text("skylake"), ncores=whole("cores of a socket"),
-                nthreads=whole("threads of a core")),
+                  nthreads=whole("threads of a core")) | {"description": "each processor"},
     naccel=whole("accelerators"),
-    accel=object_of((), type=text("gpu"), model=text("its name")),
+    accel=object_of((), type=text("gpu"), model=text("its name")) | {"description": "each accelerator"},
     memory=whole("bytes"),
 )  # fmt: skip
 _PARTITION: Final = object_of(
-    ("nnodes", "default", "node"), nnodes={"type": ["integer", "null"], "description": "nodes"}, default={"type": "boolean"}, node=_NODE
+    ("nnodes", "default", "node"),
+    nnodes={"type": ["integer", "null"], "description": "nodes"},
+    default={"type": "boolean", "description": "whether jobs get it that name none"},
+    node=_NODE | {"description": "each of its nodes"},
 )
 INFRASTRUCTURE: Final = object_of(
     ("id", "name", "description", "configuration"),
@@ -245,7 +260,8 @@ INFRASTRUCTURE: Final = object_of(
         scheduler=text("slurm"),
         storage={"type": "object", "description": "by address", "additionalProperties": object_of((), storage_class=text("its kind"))},
         partitions={"type": "object", "description": "by name", "additionalProperties": _PARTITION},
-    ),
+    )
+    | {"description": "what it consists of"},
 )
 SCRIPT: Final = object_of(
     ("id", "conditions", "data"),
@@ -261,16 +277,24 @@ SCRIPT: Final = object_of(
                 "description": "what must be on: graph compilers, distribution, version",
                 "additionalProperties": {"type": ["boolean", "string"]},
             },
-        ),
-        infrastructure=object_of((), name=text("of a system"), storage_class=text("kind of storage")),
-    ),
-    data=object_of(("stage", "raw"), stage={"enum": ["pre", "post"], "description": "before or after the run"}, raw=text("shell text")),
+        )
+        | {"description": "what it is for"},
+        infrastructure=object_of((), name=text("of a system"), storage_class=text("kind of storage")) | {"description": "where it is for"},
+    )
+    | {"description": "when it is added: all that is given must hold"},
+    data=object_of(("stage", "raw"), stage={"enum": ["pre", "post"], "description": "before or after the run"}, raw=text("shell text"))
+    | {"description": "what is added"},
 )
 SCALING_MODEL: Final = object_of(
     ("id", "opt_dsl_code", "model"),
     id=_ID,
     opt_dsl_code=text("names joined by _"),
-    model=object_of(("name", "F"), name={"enum": ["amdahl"]}, F={"type": "number", "description": "parallel fraction, 0 to 1"}),
+    model=object_of(
+        ("name", "F"),
+        name={"enum": ["amdahl"], "description": "Amdahl's law"},
+        F={"type": "number", "description": "parallel fraction, 0 to 1"},
+    )
+    | {"description": "how the application scales"},
 )
 _ON: Final[Schema] = {"type": "object", "description": "what the image has, by name", "additionalProperties": {"type": "boolean"}}
 CONTAINER_MAPPING: Final = object_of(
@@ -280,9 +304,10 @@ CONTAINER_MAPPING: Final = object_of(
     app_name=text("the framework"),
     version=text("its version"),
     enable_opt_build={"type": "boolean", "description": "built from source"},
-    target=object_of(("cpu_type", "acc_type"), cpu_type=text("x86, arm, power"), acc_type=text("nvidia, amd, intel, fpga, none")),
+    target=object_of(("cpu_type", "acc_type"), cpu_type=text("x86, arm, power"), acc_type=text("nvidia, amd, intel, fpga, none"))
+    | {"description": "what it is built for"},
     selectors=_ON,
     container_name=text("repository/name:tag"),
-    container_type={"enum": ["docker", "shub"]},
+    container_type={"enum": ["docker", "shub"], "description": "kind of registry"},
     container_registry=text("host of the registry, or library"),
 )

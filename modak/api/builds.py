@@ -17,12 +17,12 @@ Identity = Annotated[str, Path(max_length=64, description="the build's `id`")]
 STATE: Final = {
     **object_of(
         ("id", "state", "name", "runtime", "requested_by", "requested_at"),
-        id=TEXT,
-        state={"enum": ["queued", "running", "done", "failed", "cancelled"]},
+        id=text("its id"),
+        state={"enum": ["queued", "running", "done", "failed", "cancelled"], "description": "whether it waits, runs or how it ended"},
         name=text("the image file's name without its ending"),
-        runtime={"enum": ["apptainer", "charliecloud"]},
-        requested_by=TEXT,
-        **{name: {**TEXT, "format": "date-time"} for name in ("requested_at", "started_at", "finished_at")},
+        runtime={"enum": ["apptainer", "charliecloud"], "description": "the container runtime that builds it"},
+        requested_by=text("who ordered it first"),
+        **{f"{what}_at": text(f"when it was {what}", format="date-time") for what in ("requested", "started", "finished")},
         step=text("what it is at"),
         message=text("why it failed: the step, and what went wrong in it"),
         image=text("the image's reference in the catalogue, once it is done"),
@@ -31,6 +31,7 @@ STATE: Final = {
     ),
     "description": "how far a build is",
 }
+EXAMPLE: Final = {"recipe": {"framework": "pytorch", "version": "2.6.0", "variant": "pip"}, "runtime": "apptainer"}
 LISTED: Final = object_of(("items",), items={"type": "array", "items": ref("build_state")})
 LOG: Final = object_of(("log",), log=text("at most 128 KiB"))
 
@@ -41,7 +42,8 @@ def add_routes(app: FastAPI) -> None:
     build_state = ref("build_state")
     where = {"Location": {"description": "where to look how far it is", "schema": TEXT}}
     add("/builds", order, methods=["POST"], status_code=202, tags=["builds"], summary="Order an image",
-        responses=told(build_state, "The build", status=202, headers=where), openapi_extra=sent(ref("build_request")))  # fmt: skip
+        responses=told(build_state, "The build", status=202, headers=where),
+        openapi_extra=sent(ref("build_request"), example=EXAMPLE))  # fmt: skip
     add("/builds", builds, methods=["GET"], tags=["builds"], summary="The newest builds", responses=told(LISTED))
     add("/builds/{id}", build, methods=["GET"], tags=["builds"], summary="How far a build is", responses=told(build_state))
     add("/builds/{id}/log", log, methods=["GET"], tags=["builds"], summary="What a build's tools printed", responses=told(LOG))

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from modak.api.problems import answer_to
-from modak.errors import ModakError
+from modak.errors import ModakError, Unavailable
 from modak.service import Service
 
 SHORT: Final = 16_384
@@ -67,9 +67,15 @@ def is_open(request: Request) -> bool:
 async def one_at_a_time(request: Request, work: Callable[[Service], Answer], queue: str = "turn") -> Answer:
     """The result of ``work`` in a thread: one request of a queue at a time, since Python runs one thread at a time anyway.
 
-    Those that wait hold no thread, so requests of other kinds do not wait for them.
+    Those that wait hold no thread, so requests of other kinds do not wait for them. For those whose time ends meanwhile nothing is done.
     """
     state = request.app.state
     if not hasattr(state, queue):
         setattr(state, queue, CapacityLimiter(1))
-    return await run_sync(lambda: work(state.service()), limiter=getattr(state, queue))
+
+    def begun() -> Answer:
+        if request.scope.get("state", {}).get("over"):  # set by modak.api.limits, which has answered
+            raise Unavailable("it waited for others until its time was over; nothing was done")
+        return work(state.service())
+
+    return await run_sync(begun, limiter=getattr(state, queue))

@@ -18,9 +18,10 @@ HEADERS: Final = {
 }
 
 
-def page(template: str, path: str, *, status: int = 200, **values: Any) -> Response:
-    """The page that a template makes of values, as the answer to the address ``path``."""
-    return Response(web.page(template, base(path), **values).encode("utf-8", "replace"), status, HEADERS, "text/html")
+def page(template: str, scope: Scope, *, status: int = 200, **values: Any) -> Response:
+    """The page that a template makes of values, as the answer to a request."""
+    sent = scope.get("raw_path") or scope["path"].encode()  # as the browser sees it: it takes %2F for no slash
+    return Response(web.page(template, base(sent.decode("latin-1")), **values).encode("utf-8", "replace"), status, HEADERS, "text/html")
 
 
 def is_wanted(scope: Scope) -> bool:

@@ -144,7 +144,7 @@ class _Timed:
     def expire(self) -> None:
         """Answer, unless an answer has begun: 408 where the request is still arriving, else 503."""
         if not self._started:
-            self._over = True
+            self._over = self._scope.setdefault("state", {})["over"] = True
             self._answering = asyncio.get_running_loop().create_task(self._answer())
 
     async def abandon(self) -> None:

@@ -157,7 +157,7 @@ def _page(make: Callable[..., Shown | Response]) -> Callable[..., Response]:
         if isinstance(made, Response):
             return made
         template, values = made
-        return html.page(template, request.scope["path"], **values)
+        return html.page(template, request.scope, **values)
 
     return endpoint
 

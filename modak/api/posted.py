@@ -97,6 +97,7 @@ class PostedScript(Posted):
     """A script of `/scripts`."""
 
     description: Line | None = None
+    """What it does: the title of the rule."""
     conditions: PostedConditions
     data: PostedText
 
@@ -105,7 +106,9 @@ class PostedTarget(Posted):
     """What an image was built for."""
 
     cpu_type: Literal["x86", "amd", "arm", "power"]
+    """The processors' architecture; ``amd`` is x86."""
     acc_type: Literal["nvidia", "amd", "intel", "none", ""] | None = None
+    """The maker of the GPUs; not given: none."""
 
 
 class PostedMapping(Posted):
@@ -125,6 +128,7 @@ class PostedMapping(Posted):
     container_name: Annotated[str, StringConstraints(max_length=500)]
     """`repository/name:tag`."""
     container_type: Literal["docker", "shub"]
+    """The kind of registry."""
     container_registry: Annotated[str, StringConstraints(max_length=200)] | None = None
     """Host of the registry, or `library`; not given: Docker Hub, or Singularity Hub."""
 

@@ -82,12 +82,14 @@ class PostedStorage(Posted):
     """A file system that jobs see."""
 
     storage_class: StorageClass
+    """The class by which requests ask for it."""
 
 
 class PostedCpu(Posted):
     """A processor."""
 
     arch: Literal["x86_64", "aarch64", "ppc64le"]
+    """Its architecture."""
     microarch: Microarchitecture | None = None
     """The archspec target, for instance `skylake_avx512`."""
     ncores: Few
@@ -100,7 +102,9 @@ class PostedAccelerator(Posted):
     """An accelerator."""
 
     type: Literal["gpu", "fpga", "tpu"]
+    """Jobs can be sent to GPUs alone."""
     model: Annotated[Line, StringConstraints(max_length=100)]
+    """Its name with its maker's."""
 
 
 class PostedNode(Posted):
@@ -115,6 +119,7 @@ class PostedNode(Posted):
     memory: Bytes | None = None
     """Bytes, or text such as `512GiB`."""
     storage: NoStorage = Field(default_factory=dict)
+    """Empty: storage belongs into the configuration."""
 
 
 class PostedPartition(Posted):
@@ -126,12 +131,14 @@ class PostedPartition(Posted):
     """Whether jobs get it that name none."""
     node: PostedNode
     storage: NoStorage = Field(default_factory=dict)
+    """Empty: storage belongs into the configuration."""
 
 
 class PostedConfiguration(Posted):
     """What a system consists of."""
 
     scheduler: Annotated[Name, AfterValidator(_scheduler)] | None = None
+    """Its name; not given: none."""
     storage: Mapping[Annotated[str, AfterValidator(_location)], PostedStorage] = {}
     """File systems by their place: `file:///PATH` or `file://$VARIABLE`."""
     partitions: Annotated[Mapping[Name | Literal["*"], PostedPartition], Field(min_length=1)]
@@ -142,9 +149,11 @@ class PostedInfrastructure(Posted):
     """A system of `/infrastructures`."""
 
     name: Name
+    """As requests name it."""
     disabled: Annotated[StrictBool | Annotated[str, StringConstraints(max_length=64)] | None, AfterValidator(_in_service)] = None
     """Systems that are out of service are refused."""
     description: Line | None = None
+    """Its full name; not given: the name."""
     configuration: PostedConfiguration
 
 

@@ -55,6 +55,7 @@ class Problem(Response):
 
     def __init__(self, status: int, title: str, faults: Sequence[Fault], headers: Mapping[str, str] | None = None) -> None:
         self._title, self._faults, self._also = title, faults[:MOST_FAULTS], headers or {}
+        self._more = len(faults) - len(self._faults)
         content = {
             "type": f"urn:modak:problem:{title.replace(' ', '-')}",
             "title": title,
@@ -62,8 +63,8 @@ class Problem(Response):
             "detail": "; ".join(map(str, self._faults)),
             "errors": [{"field": fault.field, "message": fault.message} for fault in self._faults],
         }
-        if len(faults) > MOST_FAULTS:
-            content["more_errors"] = len(faults) - MOST_FAULTS
+        if self._more:
+            content["more_errors"] = self._more
         super().__init__(_json(content), status, {**NOSNIFF, **self._also}, "application/problem+json")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,7 +72,7 @@ class Problem(Response):
         if not html.is_wanted(scope):
             await super().__call__(scope, receive, send)
             return
-        page = html.page("error", scope["path"], status=self.status_code, title=self._title, faults=self._faults)
+        page = html.page("error", scope, status=self.status_code, title=self._title, faults=self._faults, more=self._more)
         page.headers.update(self._also)
         await page(scope, receive, send)
 

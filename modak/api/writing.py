@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Query, Request
@@ -26,6 +27,30 @@ Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=V
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000
 KINDS: Final = {"systems": "system", "images": "image", "rules": "rule"}
+EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "systems": {
+        "name": "small",
+        "title": "Small cluster",
+        "site": "Example University",
+        "scheduler": "slurm",
+        "partitions": [{"name": "cpu", "nodes": 16, "node": {"processor": "xeon-gold-6148", "sockets": 2, "cores": 40, "memory_gb": 192}}],
+        "runtimes": [{"name": "apptainer"}],
+        "sources": [{"fields": ["partitions"], "citation": "the site's user guide, 2026"}],
+    },
+    "images": {
+        "reference": "docker://registry.example.org/solver:1.0",
+        "labels": {"framework": "openmpi", "version": "4.1.6", "source": "hub", "mpi": "openmpi", "mpi_version": "4.1.6"},
+        "source": "its Dockerfile",
+    },
+    "rules": {
+        "name": "small-scratch",
+        "title": "Scratch of the small cluster",
+        "when": {"system": ["small"]},
+        "environment": {"SCRATCH": "/scratch"},
+        "source": "the site's user guide, 2026",
+    },
+}
+"""A body that can be sent for each kind."""
 TAG: Final = "change"
 
 
@@ -39,7 +64,8 @@ def add_routes(app: FastAPI) -> None:
         ("doubts", doubt, "Doubt results", "doubted", "how many of them nobody had doubted before", {"why": WHY}),
         ("unmarkings", unmark, "Take back confirmations and doubts", "unmarked", "how many somebody had confirmed or doubted", {}),
     ):
-        shown, asked = told(object_of((counted, *JUDGED), **{counted: whole(what)}, **JUDGED)), sent(_selection_schema(**more))
+        shown = told(object_of((counted, *JUDGED), **{counted: whole(what)}, **JUDGED))
+        asked = sent(_selection_schema(**more), example={"results": [1, 2]} | dict.fromkeys(more, "the nodes were shared"))
         add(f"/results/{path}", endpoint, responses=shown, methods=["POST"], tags=[TAG], summary=summary, openapi_extra=asked)
     for kind in KINDS:
         add_adding(app, kind)
@@ -55,8 +81,14 @@ TABLES: Final = {
     "requestBody": {
         "required": True,
         "content": {
-            "text/csv": {"schema": text("a result table")},
-            "application/json": {"schema": list_of({"type": "object"}, "its rows as records")},
+            "text/csv": {
+                "schema": text("a result table"),
+                "example": "application,system,nodes,ranks_per_node,metric,value,unit\nsolver,supermuc-ng,4,48,wall_time,812.5,s\n",
+            },
+            "application/json": {
+                "schema": list_of({"type": "object"}, "its rows as records"),
+                "example": [{"application": "solver", "nodes": 4, "metric": "wall_time", "value": 812.5, "unit": "s"}],
+            },
             "text/plain": {"schema": text("any other format that is known")},
             "multipart/form-data": {
                 "schema": {
@@ -155,7 +187,7 @@ def add_adding(app: FastAPI, kind: str) -> None:
         return answer({"changed": changed}, status=201 if changed else 200)
 
     reference = ref(KINDS[kind])
-    schema = sent({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]})
+    schema = sent({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]}, example=EXAMPLES[kind])
     summary = f"Add {kind}"
     answers = told(ref("changed"), "Everything was there already") | told(ref("changed"), "Something was added or replaced", status=201)
     app.add_api_route(

@@ -122,16 +122,16 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     minimise = _minimised(objective)
     floor = _floor(objective, min_efficiency)
     known = np.isfinite(scored.time)
-    if not known.any():
+    if not np.count_nonzero(known):  # in a third of the time of any()
         nothing = ("objective: not applied, because nothing could be predicted",)
         return Ranking(np.zeros(scored.nodes.shape), lambda: nothing, minimise)
     silent = objective.minimise is None and objective.deadline is None and objective.budget_node_hours is None
     by_default = bool(floor is None and silent and scored.nodes[0] < scored.nodes[-1])
     allowed = near = _feasible(scored, known, objective, floor)
-    if objective.max_nodes is None and not (near := allowed & (scored.doublings <= FAR)).any():
+    if objective.max_nodes is None and not np.count_nonzero(near := allowed & (scored.doublings <= FAR)):
         near = allowed
     feasible = _useful(scored, near) if by_default else near
-    if not feasible.any():
+    if not np.count_nonzero(feasible):
         raise Infeasible(_what_stands_in_the_way(scored, objective, floor, known), field="optimisation.objective")
 
     def told() -> tuple[str, ...]:
@@ -204,7 +204,7 @@ def _feasible(scored: Scored, known: Flags, objective: Objective, floor: float |
 def _useful(scored: Scored, feasible: Flags) -> Flags:
     """The feasible configurations with the default efficiency; if none has it, those on the fewest nodes."""
     useful: Flags = feasible & (scored.useful >= DEFAULT_EFFICIENCY)
-    if not useful.any():
+    if not np.count_nonzero(useful):
         useful = feasible & (scored.nodes == np.where(feasible, scored.nodes, scored.nodes.max()).min())
     return useful
 
@@ -244,7 +244,7 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float |
     """Which constraint cannot be met, the closest configuration, and which relaxed constraints could be met."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
-        return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer"
+        return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer: the smallest has {scored.nodes[known].min()}"
     near = closest(scored, objective, floor)
     bound = scored.bound(objective.confidence)
     described = (
@@ -258,22 +258,24 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float |
 
 
 def _obstacle(scored: Scored, objective: Objective, floor: float | None, within: Flags) -> str:
-    """The first constraint that no configuration meets by itself; else that they exclude each other."""
+    """The constraints that no configuration meets, each by itself; else that they exclude each other."""
     bound, hours = scored.bound(objective.confidence)[within].min(), scored.node_hours[within].min()
+    alone = []
     if objective.deadline and bound > objective.deadline:
-        return f"the deadline of {clock(objective.deadline)} cannot be met at confidence {objective.confidence:g}"
+        alone.append(f"the deadline of {clock(objective.deadline)} cannot be met at confidence {objective.confidence:g}")
     if objective.budget_node_hours and hours > objective.budget_node_hours:
-        return f"a budget of {counted(objective.budget_node_hours, 'node-hour')} is not enough"
+        alone.append(f"a budget of {counted(objective.budget_node_hours, 'node-hour')} is not enough")
     if floor and np.nan_to_num(scored.efficiency[within], nan=0.0).max() < floor:
-        return f"no configuration has a parallel efficiency of {floor:g}"
-    return "no configuration meets all constraints together"
+        alone.append(f"no configuration has a parallel efficiency of {floor:g}")
+    return ", and ".join(alone) or "no configuration meets all constraints together"
 
 
 def _would_do(scored: Scored, objective: Objective, floor: float | None, known: Flags) -> Iterator[str]:
     """For each constraint, a value that could be met with all others kept."""
+    late = False
     if objective.deadline:
         others = _feasible(scored, known, objective.model_copy(update={"deadline": None}), floor)
-        if others.any():
+        if late := bool(others.any()):
             longest = math.ceil(scored.bound(objective.confidence)[others].min())
             if longest <= LONGEST_S:
                 yield f"a deadline of {clock(longest)}"
@@ -288,9 +290,11 @@ def _would_do(scored: Scored, objective: Objective, floor: float | None, known: 
         others = _feasible(scored, known, objective, None)
         if others.any() and (most := math.floor(100 * np.nan_to_num(scored.efficiency[others]).max()) / 100):
             yield f"an efficiency of {most:g}"
+    if not late:
+        return  # more nodes save time, but neither node-hours nor efficiency
     smallest, largest, limit = scored.nodes[0], scored.nodes[-1], objective.max_nodes or math.inf
     if smallest == largest < limit:
-        if objective.deadline and largest < (scored.most_nodes or 0):
+        if largest < (scored.most_nodes or 0):
             yield f"perhaps node_count above {largest} (not examined: no result shows how the application scales over nodes)"
     elif limit < (scored.most_nodes or math.inf):
         yield f"perhaps max_nodes above {limit} (not examined)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +26,7 @@ from modak.choosing.wishes import carrier, graph_compilers
 from modak.choosing.workload import Units, lengths, of_one_kind, units
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
-from modak.perfmodel import Curve, Power, Predictions, Question, describe, predict
+from modak.perfmodel import Curve, Predictions, Question, describe, predict
 from modak.perfmodel.predict import of_whole_time
 from modak.perfmodel.startup import is_whole, of_start
 from modak.prepared import prepared
@@ -141,7 +141,7 @@ class Columns:
         whole = [each.curve is not None and each.curve.start_up is None and is_whole(each.curve.series) for each in self.predictions]
         return np.array(whole) if any(whole) else None
 
-    @property
+    @cached_property
     def _grows(self) -> npt.NDArray[np.bool_]:
         return np.array([each.curve is not None and each.curve.grows for each in self.predictions])
 
@@ -200,9 +200,7 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
 
     ``asked``: a cache key, equal for requests that differ only in counts. With it, predictions at a given number of nodes are cached.
     """
-    any_size = without_counts(request)
-    usable = cache(lambda: usable_curves(any_size, target, facts.models))
-    predicted = partial(_predicted, any_size, target, usable, candidates, node_power(facts))
+    predicted = _Predicting(request, target, candidates, facts).predicted
     if asked is not None and candidates.given.nodes:
         kept = prepared(facts).blocks
         shaped = [_from_block(kept, asked, predicted, shape, candidates.given.nodes) for shape in candidates.shapes]
@@ -236,18 +234,33 @@ def _from_block(kept: Cache, asked: Hashable, predicted: Callable[[Shape, Ints],
     return kept.get((asked, shape, number), lambda: predicted(shape, sizes)).at(index)
 
 
-def _predicted(
-    request: Request, target: Target, usable: Callable[[], Sequence[Curve]], candidates: Candidates, power: Power, shape: Shape, nodes: Ints
-) -> Shaped:
-    """One shape at its node counts; the effect of switches that were not measured there is predicted from other runs."""
-    plain = switching.evidence_for(shape, candidates.tried)
-    curves, asked = usable(), question(request, target, plain)
+@dataclass(frozen=True)
+class _Predicting:
+    """Predicts shapes for a request; without any, nothing is worked out."""
 
-    def predicted(sizes: npt.ArrayLike) -> Predictions:
-        return switching.applied(predict(curves, asked, sizes, power), request, target, shape, candidates.tried)
+    request: Request
+    target: Target
+    candidates: Candidates
+    facts: Facts
 
-    found = predicted(nodes)
-    return Shaped(found, *_smallest(found, nodes, predicted))
+    @cached_property
+    def _of_any_size(self) -> Request:
+        return without_counts(self.request)
+
+    @cached_property
+    def _curves(self) -> tuple[Curve, ...]:
+        return usable_curves(self._of_any_size, self.target, self.facts.models)
+
+    def predicted(self, shape: Shape, nodes: Ints) -> Shaped:
+        """One shape at its node counts; the effect of switches that were not measured there is predicted from other runs."""
+        request, target, tried = self._of_any_size, self.target, self.candidates.tried
+        asked = question(request, target, switching.evidence_for(shape, tried))
+
+        def found_at(sizes: npt.ArrayLike) -> Predictions:
+            return switching.applied(predict(self._curves, asked, sizes, node_power(self.facts)), request, target, shape, tried)
+
+        found = found_at(nodes)
+        return Shaped(found, *_smallest(found, nodes, found_at))
 
 
 def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
@@ -256,7 +269,8 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
     per_shape = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
     factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_shape]
     scale = np.array(factors)
-    time = predicted.start_up_of_each + predicted.value * scale[predicted.shape]
+    alike = len(set(factors)) == 1  # almost always: then one number does for all
+    time = predicted.start_up_of_each + predicted.value * (factors[0] if alike else scale[predicted.shape])
     work = [(begun + cost * factor) * shares for (begun, cost, shares), factor in zip(predicted.at_reference, factors, strict=True)]
     least_work = min([each for each in work if not math.isnan(each)], default=math.inf)
     above, below = _of_length(predicted, scale, *_with_start(predicted, start_up, time))

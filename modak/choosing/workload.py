@@ -217,7 +217,7 @@ def _others(taken: Labels, problems: Collection[Labels], what: str, said: Collec
 def with_problem(request: Request, problem: Problem) -> Request:
     """The request with that problem as its own."""
     work = request.optimisation.workload.model_copy(update={"dataset": problem.dataset, "params": problem.params})
-    return request.model_copy(update={"optimisation": request.optimisation.model_copy(update={"workload": work})})
+    return request.changed(optimisation={"workload": work})
 
 
 def amounts_needed(request: Request, measured: Sequence[Metric]) -> tuple[Notice, ...]:

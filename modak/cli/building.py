@@ -218,6 +218,8 @@ def _refuse(told: Mapping[str, Any]) -> None:
 
 
 def _copy(told: Mapping[str, Any], output: Path | None) -> None:
+    from modak.cli.files import replacing
+
     if output is None:
         return
     try:
@@ -227,9 +229,8 @@ def _copy(told: Mapping[str, Any], output: Path | None) -> None:
             if file.is_dir():
                 shutil.copytree(file, target, symlinks=True)
             else:
-                waiting = target.with_name(f".{target.name}.part")
-                shutil.copyfile(file, waiting)
-                waiting.replace(target)
+                with replacing(target) as stream, file.open("rb") as content:
+                    shutil.copyfileobj(content, stream.buffer)
     except OSError as error:
         raise RequestError(f"cannot be written: {error.strerror or error}", field=str(output)) from None
 

@@ -77,8 +77,9 @@ def _replacing(modes: Mapping[Path, int]) -> Iterator[list[TextIO]]:
         for path, temporary in waiting.items():
             temporary.replace(path)
     except OSError as error:
-        name = next((str(path) for path, temporary in waiting.items() if str(temporary) == error.filename), str(error.filename or ""))
-        raise RequestError(f"cannot be written: {error.strerror}", field=name) from None
+        named = {str(temporary): str(path) for path, temporary in waiting.items()}
+        name = named.get(error.filename, error.filename or ", ".join(named.values()))
+        raise RequestError(f"cannot be written: {error.strerror}", field=str(name)) from None
     finally:
         for temporary in waiting.values():
             with suppress(OSError):  # what cannot be there need not be removed, and a message is under way

@@ -99,7 +99,7 @@ def planned(
         if framework == mpi:
             raise RequestError(f"{framework} is an MPI library itself", field="mpi")
         known = ", ".join(recipes.versions(framework, variant, accelerator, distribution))
-        where = {"nvidia": " for GPUs of NVIDIA", "amd": " for GPUs of AMD"}.get(accelerator, "")
+        where = f" for {recipes.DEVICES[accelerator]}" if accelerator != "none" else ""
         extra = f" with {distribution}" if distribution else ""
         if not known:
             others = [name for name in plugins.names("frameworks") if recipes.versions(name, variant, accelerator, distribution)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, exact_gigabytes, whole
+from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, exact_gigabytes, seconds, whole
 
 SINFO: Final[Mapping[str, str]] = {
     "partition": "%P",  # with a * after the default one
@@ -81,19 +81,6 @@ def pmi_types(text: str) -> tuple[str, ...]:
     """
     words = (line.strip().removeprefix("srun:").strip() for line in text.splitlines())
     return tuple(word for word in words if re.fullmatch(r"[a-z][a-z0-9_]{1,30}", word))
-
-
-def seconds(text: str | None) -> int | None:
-    """``[d-]hh:mm:ss``, ``mm:ss`` as ``sinfo`` shortens it; ``None`` for ``UNLIMITED``, ``infinite``, ``NONE``.
-
-    >>> seconds("2-00:00:00"), seconds("30:00"), seconds("UNLIMITED")
-    (172800, 1800, None)
-    """
-    found = re.fullmatch(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,4}):)?([0-9]{1,2}):([0-9]{2})", text or "")
-    if not found:
-        return None
-    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
-    return days * 86400 + hours * 3600 + minutes * 60 + rest or None
 
 
 def gres(text: str | None) -> tuple[tuple[str | None, int], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modak.facts import Vendor
+from modak.text.units import elapsed
 
 LONGEST_VALUE = 2000
 """Characters of one value; longer ones are cut."""
@@ -164,6 +165,11 @@ def whole(text: str | None) -> int | None:
 def count(text: str | None) -> int | None:
     """A count of at least one; else ``None``."""
     return whole(text) or None
+
+
+def seconds(text: str | None) -> int | None:
+    """A length of time above zero, ``[d-][hh:]mm:ss``; else ``None``: ``UNLIMITED``, ``infinite``, ``NONE``."""
+    return elapsed(text or "") or None
 
 
 def gigabytes(mebibytes: int | None) -> float | None:

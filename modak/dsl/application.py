@@ -70,6 +70,8 @@ class Application(Document):
     """Whether the script begins with checks."""
     result_file: InsidePath | None = None
     """Where the script writes its result, relative to the folder of submission. Default: ``modak-result-JOB.json``."""
+    metric_file: Word | None = None
+    """The file that ``workload.metric`` is read from in place of the output, as the host sees it: ``log.lammps``."""
     pre_execution: tuple[Word, ...] = ()
     post_execution: tuple[Word, ...] = ()
     checkpoint: tuple[Word, ...] = ()
@@ -83,6 +85,7 @@ class Application(Document):
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """All words in which a variable may be expanded: those of commands, and places that data are copied from and to."""
+        """All words in which a variable may be expanded: those of commands, places that data are copied from and to, the metric's file."""
         places = (*(copy.source for copy in self.stage_in), *(copy.to for copy in self.stage_out))
+        places += (self.metric_file,) if self.metric_file else ()
         return (*self.command, *self.pre_execution, *self.post_execution, *self.checkpoint, *places)

@@ -119,4 +119,4 @@ class Workload(Document):
     memory_aside_gb: Amount | None = None
     """Other use of a node's memory in GB, such as an image or data unpacked into tmpfs."""
     metric: PrintedMetric | None = None
-    """A number in the application's output, to be written into the job's result file."""
+    """A number in the application's output, or in ``application.metric_file``, to be written into the job's result file."""

@@ -26,4 +26,6 @@ class Source(Fact):
     """Where figures come from: the fields (dotted paths, a prefix covers what is below it) and the citation."""
 
     fields: tuple[str, ...]
+    """Dotted paths of what it covers; ``*`` stands for any name."""
     citation: Prose
+    """Document, page or person, as it would be cited."""

@@ -14,45 +14,69 @@ class Processor(Fact):
     """A processor type; figures are per socket."""
 
     name: Name
+    """As nodes refer to it."""
     vendor: Literal["intel", "amd", "arm", "ibm"] | None = None
     """Not given: unknown; no rule for a vendor applies."""
     model: Prose
+    """As its maker calls it."""
     microarchitecture: Name
     """The archspec target, for instance ``skylake_avx512``."""
     cores: Count | None = None
+    """Physical cores of a socket."""
     threads_per_core: Count | None = None
+    """Hardware threads of a core."""
     fp32_tflops: Positive | None = None
+    """Peak in single precision, in TFLOP/s."""
     fp64_tflops: Positive | None = None
+    """Peak in double precision, in TFLOP/s."""
     memory_max_gb: Positive | None = None
+    """The most memory of a socket, in GB."""
     memory_bandwidth_gbs: Positive | None = None
+    """In GB/s."""
     pcie_gbs: Positive | None = None
+    """Over PCIe, in GB/s."""
     sources: tuple[Source, ...]
+    """Where the figures come from."""
 
 
 class Accelerator(Fact):
     """An accelerator type; figures are per device."""
 
     name: Name
+    """As nodes refer to it."""
     vendor: Vendor
+    """Its maker."""
     model: Prose
+    """As its maker calls it."""
     compute_capability: VersionText | None = None
     """NVIDIA only, for instance ``6.1``."""
     int8_tops: Positive | None = None
+    """Peak with 8-bit integers, in TOP/s."""
     fp16_tflops: Positive | None = None
+    """Peak in half precision, in TFLOP/s."""
     fp32_tflops: Positive | None = None
+    """Peak in single precision, in TFLOP/s."""
     fp64_tflops: Positive | None = None
+    """Peak in double precision, in TFLOP/s."""
     memory_gb: Positive | None = None
+    """In GB."""
     memory_bandwidth_gbs: Positive | None = None
+    """In GB/s."""
     pcie_gbs: Positive | None = None
+    """Over PCIe, in GB/s."""
     interconnect_gbs: Positive | None = None
+    """To other GPUs of the node, in GB/s."""
     sources: tuple[Source, ...]
+    """Where the figures come from."""
 
 
 class NumaMode(Fact):
     """One way in which the cores of a node are divided into NUMA domains; a mode belongs to the node, not to the job step."""
 
     domains: Count
+    """NUMA domains of a node."""
     standard: bool = False
+    """Whether nodes are in this mode unless a job asks for another."""
     note: Prose | None = None
     """How to ask for it where it is not the standard."""
     constraint: Constraint | None = None
@@ -63,22 +87,31 @@ class Node(Fact):
     """One kind of node."""
 
     processor: Name
+    """The name of its type."""
     sockets: Count
+    """Processors in the node."""
     cores: Count
     """Physical cores in the node."""
     threads_per_core: Count = 1
+    """Hardware threads of a core that jobs can use."""
     reserved_cores: Annotated[int, Field(ge=0)] = 0
     """Cores that the site keeps for itself: never laid out."""
     numa_modes: tuple[NumaMode, ...] = ()
+    """The modes that there are; exactly one is the standard."""
     memory_gb: Positive | None = None
+    """In GB."""
     usable_memory_gb: Positive | None = None
     """What a job may use; beyond it the job (at some sites the node) dies."""
     accelerator: Name | None = None
+    """The name of its type."""
     accelerators: Annotated[int, Field(ge=0, le=1000)] = 0
+    """GPUs in the node."""
     driver_cuda: VersionText | None = None
     """The newest CUDA that the driver of its GPUs takes, as ``nvidia-smi`` prints it; not given: unknown, any image is taken to run."""
     local_storage_gb: Positive | None = None
+    """Storage of the node itself, in GB."""
     power_w: Positive | None = None
+    """Under load, in watts."""
 
     @model_validator(mode="after")
     def _fits(self) -> Node:

@@ -15,35 +15,51 @@ class ImageLabels(Fact):
     """What is in an image, in words that a request can ask for."""
 
     framework: Name
+    """The framework or MPI library for which it is used."""
     version: VersionText
+    """Of the framework or library."""
     source: Literal["hub", "pip", "opt-build"]
+    """Taken from a registry, installed from packages, or built from source."""
     compilers: tuple[Name, ...] = ()
     """Graph compilers inside: ``xla``, ``ngraph``, ``glow``, ``inductor``."""
     distribution: tuple[Name, ...] = ()
     """``horovod`` and the like."""
     architecture: Name = "x86_64"
+    """Of the processors on which it runs."""
     microarchitecture: Name | None = None
     """The archspec target that it was compiled for; not given: runs on any of its architecture."""
     accelerator: Vendor | Literal["none"] = "none"
+    """Maker of the GPUs for which it is built."""
     cuda: VersionText | None = None
+    """Its version of CUDA."""
     rocm: VersionText | None = None
+    """Its version of ROCm."""
     oneapi: VersionText | None = None
+    """Its version of oneAPI."""
     compute_capability_min: VersionText | None = None
+    """The oldest NVIDIA GPU on which it runs."""
     compute_capability_max: VersionText | None = None
+    """The newest NVIDIA GPU on which it runs."""
     mpi: Literal["openmpi", "mpich", "intel-mpi", "mvapich"] | None = None
+    """The MPI library inside."""
     mpi_version: VersionText | None = None
+    """Of the MPI library."""
     python: VersionText | None = None
+    """Its version of Python."""
 
 
 class Image(Fact):
     """An entry of the catalogue: a reference, what it carries, and how we know."""
 
     reference: ImageReference
+    """Where it is: ``docker://repository/name:tag``, or a file."""
     labels: ImageLabels
     opt_dsl_code: Name | None = None
     """The name of its container mapping, for callers of the published service."""
     digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
+    """SHA-256 of its content, which the job compares."""
     size_gb: Positive | None = None
+    """In GB."""
     verified_on: date | None = None
     """When somebody ran it and saw the labels hold; not given: unverified."""
     verified_at: Prose | None = None
@@ -55,4 +71,6 @@ class Image(Fact):
     storage_class: StorageClass | None = None
     """Where the data of its jobs should lie, unless the request says so."""
     notes: tuple[Prose, ...] = ()
+    """What else is known of it."""
     source: Prose
+    """Who says so."""

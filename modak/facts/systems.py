@@ -31,9 +31,13 @@ class Queue(Fact):
     """What the scheduler calls a partition for jobs of some size."""
 
     name: Name
+    """As the scheduler knows it."""
     min_nodes: Count = 1
+    """The fewest nodes of a job that it takes."""
     max_nodes: Count
+    """The most nodes of a job that it takes."""
     max_wall_time_s: Count | None = None
+    """The longest wall time of a job, in seconds; not given: that of the partition."""
     qos: Name | None = None
     """The quality of service for these jobs. Queues of one name may differ in it."""
 
@@ -42,15 +46,20 @@ class Partition(Fact):
     """A partition or queue: nodes of one kind, and its limits."""
 
     name: Name
+    """What the site calls it."""
     nodes: Count
+    """How many there are."""
     node: Node
     default: bool = False
+    """Whether jobs that name no partition go there."""
     max_nodes: Count | None = None
     """Nodes that one job may have, where that is fewer than there are."""
     island_nodes: Count | None = None
     """Nodes within one island of the interconnect; a job beyond it crosses islands."""
     max_wall_time_s: Count | None = None
+    """The longest wall time of a job, in seconds; not given: none is known."""
     default_wall_time_s: Count | None = None
+    """The wall time of jobs that ask for none, in seconds."""
     default_memory_gb: Positive | None = None
     """What a job gets of a node's memory if it asks for none; not given: enough."""
     default_memory_per_cpu_gb: Positive | None = None
@@ -62,10 +71,12 @@ class Partition(Fact):
     qos: Name | None = None
     """The quality of service for jobs that name none."""
     constraint: Constraint | None = None
+    """Node features that all its jobs ask for."""
     resource_directives: Annotated[tuple[ResourceText, ...], Field(max_length=MOST_DIRECTIVES)] = ()
     """What asks for a job's nodes here, in place of MODAK's own options: ``-l select={nodes}:system=polaris``. What the job does not ask
     for is left out: a part ``:NAME={…}`` of an option, else the option."""
     price_per_node_hour: Positive | None = None
+    """In the site's own currency."""
 
     @property
     def job_nodes(self) -> int:
@@ -95,11 +106,17 @@ class RuntimePolicy(Fact):
     """A container runtime that the site allows, or does not, since when and why. Order is preference."""
 
     name: Annotated[Name, Field(examples=["apptainer", "singularity", "charliecloud", "podman-hpc", "sarus", "enroot", "none"])]
+    """Of the runtime."""
     allowed: bool = True
+    """Whether jobs may use it."""
     version: VersionText | None = None
+    """The installed one."""
     as_of: Annotated[str, Field(pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$")] | None = None
+    """Since when that holds: a year, month or day."""
     reason: Prose | None = None
+    """Why it is allowed or not, as answers repeat it."""
     module: ModuleName | None = None
+    """The module that provides it."""
     binds: tuple[AbsolutePath, ...] = ()
     """Host paths bound into every container at their own place."""
     require_signature: bool = False
@@ -119,9 +136,13 @@ class HostMpi(Fact):
     """An MPI library that the system provides, and how a container is made to use it."""
 
     family: Literal["openmpi", "mpich", "intel-mpi", "mvapich"]
+    """Which library it is."""
     version: VersionText | None = None
+    """The installed one."""
     default: bool = False
+    """Whether jobs get it that name none."""
     module: ModuleName | None = None
+    """The module that provides it."""
     pmi: Annotated[Literal["pmi2", "pmix", "cray_shasta"] | None, BeforeValidator(_offered_pmi)] = None
     """What ``srun --mpi=`` is given; not given: the site's default."""
     pmi_library: AbsolutePath | None = None
@@ -144,12 +165,19 @@ class FileSystem(Fact):
     """A file system that jobs see."""
 
     name: Name
+    """What the site calls it."""
     kind: Literal["lustre", "gpfs", "nfs", "beegfs", "local-ssd", "tmpfs", "other"]
+    """Its type; ``local-ssd`` and ``tmpfs`` are of each node alone."""
     storage_class: StorageClass | None = None
+    """The class by which requests ask for it."""
     path: AbsolutePath | None = None
+    """Where jobs find it."""
     path_variable: EnvironmentName | None = None
+    """The environment variable that holds its place."""
     capacity_tb: Positive | None = None
+    """In TB."""
     bandwidth_gbs: Positive | None = None
+    """In GB/s, for all jobs together."""
 
     @property
     def node_local(self) -> bool:
@@ -161,19 +189,28 @@ class Interconnect(Fact):
     """The network between nodes."""
 
     name: Prose
+    """As its maker calls it."""
     family: Literal["omni-path", "infiniband", "ethernet", "aries", "slingshot", "other"]
+    """Which kind of network it is."""
     rails: Count = 1
+    """Links of a node."""
     bandwidth_gbit_s: Positive | None = None
+    """Of one link, in Gbit/s."""
     latency_us: Positive | None = None
+    """In microseconds."""
 
 
 class System(Fact):
     """A machine as a script and a layout need to know it."""
 
     name: Name
+    """As requests and results name it."""
     aliases: tuple[Name, ...] = ()
+    """Other names that mean it."""
     title: Prose
+    """Its full name."""
     site: Prose
+    """Who runs it."""
     kind: Literal["production", "reference"] = "production"
     """``reference``: a vendor's reference configuration, for sizing; nobody can submit there."""
     scheduler: Annotated[Name, Field(examples=["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"])] | None = None
@@ -181,7 +218,9 @@ class System(Fact):
     cpu_unit: Literal["core", "thread"] = "core"
     """What the scheduler counts as a CPU: with ``thread``, all cores need ``--hint=nomultithread`` under Slurm, all threads elsewhere."""
     partitions: tuple[Partition, ...] = Field(min_length=1)
+    """Its partitions or queues."""
     runtimes: tuple[RuntimePolicy, ...] = ()
+    """Container runtimes, in the order in which they are preferred."""
     allowed_images: tuple[Beginning, ...] = ()
     """What references of images begin with that jobs may run: ``docker://registry.example.org/``, ``/apps/images/``. Empty: anything.
     Images that a recipe makes are not meant."""
@@ -190,21 +229,26 @@ class System(Fact):
     internet: bool | None = None
     """Whether compute nodes reach the internet; not given: unknown."""
     ssh_between_nodes: bool | None = None
+    """Whether the nodes of a job reach each other by SSH; not given: unknown."""
     launcher: Annotated[Name, Field(examples=["srun", "mpirun", "pals", "jsrun", "flux"])] | None = None
     """The site's launcher; not given: the scheduler's usual one."""
     mpi: tuple[HostMpi, ...] = ()
+    """The MPI libraries that it provides."""
     interconnect: Interconnect | None = None
     filesystems: tuple[FileSystem, ...] = ()
+    """What jobs can read and write."""
     export_policy: Literal["ALL", "NONE", "site"] = "site"
     """What the script says about copying the submitter's environment; ``site``: nothing."""
     partition_directive: Literal["always", "never"] | None = None
     """Whether scripts name their partition or queue; not given: those for another one than the default. ``always``: the scheduler has no
     default; ``never``: it finds the nodes by the job's quality of service, features or resources."""
     gpu_directive: Literal["gres", "gpus-per-node", "gpus-property"] | None = None
+    """The option that asks for GPUs; not given: the scheduler's usual one."""
     mandatory_directives: Annotated[tuple[DirectiveText, ...], Field(max_length=MOST_DIRECTIVES)] = ()
     """Options that every job here must carry, in the scheduler's words, for instance ``--get-user-env``. Without a value (``--account``,
     ``--qos``, ``-l filesystems=``) the request has to give it."""
     modules: tuple[ModuleName, ...] = ()
+    """What every job loads, in this order."""
     module_paths: tuple[AbsolutePath, ...] = ()
     """Directories of modules that ``module use`` has to add before the first is loaded."""
     module_init: AbsolutePath | None = None
@@ -212,7 +256,9 @@ class System(Fact):
     start_up_s: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] | None = None
     """Time from job start to the first step, where somebody measured it."""
     notes: tuple[Prose, ...] = ()
+    """What else is known of it."""
     sources: tuple[Source, ...] = Field(min_length=1)
+    """Where the figures come from: each needs one."""
 
     @field_validator("partitions")
     @classmethod

@@ -1,4 +1,4 @@
-"""The parts of framework plug-ins: graph compilers, build tables, and base classes with common defaults."""
+"""What a framework plug-in is, and its parts: graph compilers, build tables."""
 
 from __future__ import annotations
 
@@ -164,16 +164,21 @@ class Inspection:
 
 
 @dataclass(frozen=True)
-class FrameworkBase:
-    """Defaults of a framework plug-in, which variants override."""
+class Framework:
+    """What MODAK needs to know about a framework. Variants override the defaults."""
 
     name: str = ""
+    """The name in requests and on images."""
     aliases: tuple[str, ...] = ()
+    """Other names that callers use."""
     kind: Kind = "ai"
     options: type[FrameworkOptions] = FrameworkOptions
+    """The model of its options: frozen, unknown keys forbidden. The words of ``distribution`` are how it spreads training."""
     compilers: tuple[Compiler, ...] = ()
     toolchains: tuple[Toolchain, ...] = field(default=(), repr=False)
+    """What its versions are installed and built with; empty: no recipes."""
     inspection: Inspection | None = field(default=None, repr=False)
+    """The test that runs in its images; ``None``: it has no images, or nothing can be tested."""
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """The framework whose images are suitable for these options; ``None``: no framework image at all."""
@@ -193,8 +198,8 @@ class FrameworkBase:
 
 
 @dataclass(frozen=True)
-class ParallelBase(FrameworkBase):
-    """Defaults of a way to run in parallel: the application brings its own image, or runs without one."""
+class Parallel(Framework):
+    """A way to run in parallel: the application brings its own image, or runs without one."""
 
     kind: Kind = "parallel"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, Cuda, FrameworkBase, SourceBuild, Toolchain
+from modak.frameworks.base import Carrier, Cuda, Framework, SourceBuild, Toolchain
 from modak.recipes.pins import clone
 
 _SOURCE = "/var/tmp/caffe"  # noqa: S108 (a path inside the image that is being built)
@@ -52,7 +52,7 @@ _NVIDIA = (
 
 
 @dataclass(frozen=True)
-class Caffe(FrameworkBase):
+class Caffe(Framework):
     """Caffe; a fork is a different program with its own versions, so images are labelled by fork."""
 
     name: str = "caffe"
@@ -93,21 +93,7 @@ class Caffe(FrameworkBase):
         )
 
 
-@dataclass(frozen=True)
-class IntelCaffe(Caffe):
-    """Intel's fork, for processors."""
-
-    name: str = "intel-caffe"
-    toolchains: tuple[Toolchain, ...] = field(default=_INTEL, repr=False)
-
-    def carrier(self, options: FrameworkOptions) -> Carrier | None:
-        """Its own images."""
-        return Carrier(self.name, options.version)
-
-
-@dataclass(frozen=True)
-class NvCaffe(IntelCaffe):
-    """NVIDIA's fork, for GPUs."""
-
-    name: str = "nvcaffe"
-    toolchains: tuple[Toolchain, ...] = field(default=_NVIDIA, repr=False)
+INTEL_CAFFE = Framework("intel-caffe", options=CaffeOptions, toolchains=_INTEL)
+"""Intel's fork, for processors."""
+NVCAFFE = Framework("nvcaffe", options=CaffeOptions, toolchains=_NVIDIA)
+"""NVIDIA's fork, for GPUs."""

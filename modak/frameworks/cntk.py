@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import FrameworkBase, Toolchain
+from modak.frameworks.base import Framework, Toolchain
 
 
 class CntkOptions(FrameworkOptions):
@@ -15,25 +14,21 @@ class CntkOptions(FrameworkOptions):
     distribution: Literal["mpi"] | None = None
 
 
-@dataclass(frozen=True)
-class Cntk(FrameworkBase):
-    """CNTK; its data-parallel training is an MPI program."""
-
-    name: str = "cntk"
-    aliases: tuple[str, ...] = ("microsoft-cognitive-toolkit",)
-    options: type[FrameworkOptions] = CntkOptions
-    toolchains: tuple[Toolchain, ...] = field(
-        default=(
-            Toolchain(
-                versions="==2.7",
-                release="2.7",
-                distro="ubuntu18",
-                python="3.6",
-                capabilities=("3.0", "7.5"),
-                hub="docker://mcr.microsoft.com/cntk/release:2.7-cpu-python3.5",
-                hub_nvidia="docker://mcr.microsoft.com/cntk/release:2.7-gpu-python3.5-cuda10.0-cudnn7.3",
-                note="unverified: not built since CNTK ended in 2019, and its image may be gone",
-            ),
+CNTK = Framework(
+    "cntk",
+    aliases=("microsoft-cognitive-toolkit",),
+    options=CntkOptions,
+    toolchains=(
+        Toolchain(
+            versions="==2.7",
+            release="2.7",
+            distro="ubuntu18",
+            python="3.6",
+            capabilities=("3.0", "7.5"),
+            hub="docker://mcr.microsoft.com/cntk/release:2.7-cpu-python3.5",
+            hub_nvidia="docker://mcr.microsoft.com/cntk/release:2.7-gpu-python3.5-cuda10.0-cudnn7.3",
+            note="unverified: not built since CNTK ended in 2019, and its image may be gone",
         ),
-        repr=False,
-    )
+    ),
+)
+"""CNTK; its data-parallel training is an MPI program."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Carrier, Compiler, FrameworkBase, Kind
+from modak.frameworks.base import Carrier, Compiler, Framework, Kind
 from modak.text.grammar import VersionRange
 
 
@@ -26,7 +26,7 @@ class HorovodOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class Horovod(FrameworkBase):
+class Horovod(Framework):
     """Horovod over TensorFlow, Keras, PyTorch or MXNet."""
 
     name: str = "horovod"

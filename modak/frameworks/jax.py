@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Cuda, FrameworkBase, Inspection, SourceBuild, Toolchain
+from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain
 from modak.recipes.pins import fetch
 from modak.recipes.wheels import JAX, JAX_CUDA
 
@@ -31,7 +31,7 @@ class JaxOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class Jax(FrameworkBase):
+class Jax(Framework):
     """JAX; wheels bring their own CUDA."""
 
     name: str = "jax"

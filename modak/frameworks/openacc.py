@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Number, ParallelBase
+from modak.frameworks.base import Number, Parallel
 from modak.text.grammar import Name
 
 
@@ -18,9 +16,5 @@ class OpenAccOptions(FrameworkOptions):
     """Accelerators per node."""
 
 
-@dataclass(frozen=True)
-class OpenAcc(ParallelBase):
-    """An application with OpenACC directives."""
-
-    name: str = "openacc"
-    options: type[FrameworkOptions] = OpenAccOptions
+OPENACC = Parallel("openacc", options=OpenAccOptions)
+"""An application with OpenACC directives."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Number, ParallelBase
+from modak.frameworks.base import Number, Parallel
 from modak.text.grammar import Name
 
 
@@ -17,10 +15,5 @@ class OpenClOptions(FrameworkOptions):
     """Accelerators per node."""
 
 
-@dataclass(frozen=True)
-class OpenCl(ParallelBase):
-    """An application with OpenCL kernels."""
-
-    name: str = "opencl"
-    aliases: tuple[str, ...] = ("opencc",)
-    options: type[FrameworkOptions] = OpenClOptions
+OPENCL = Parallel("opencl", aliases=("opencc",), options=OpenClOptions)
+"""An application with OpenCL kernels."""

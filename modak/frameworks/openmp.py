@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import NOTHING, Number, ParallelBase
+from modak.frameworks.base import NOTHING, Number, Parallel
 from modak.text.grammar import Name
 
 _BINDING: Mapping[str, str] = {
@@ -34,7 +34,7 @@ class OpenMpOptions(FrameworkOptions):
 
 
 @dataclass(frozen=True)
-class OpenMp(ParallelBase):
+class OpenMp(Parallel):
     """An application with OpenMP threads."""
 
     name: str = "openmp"

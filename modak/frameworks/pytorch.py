@@ -9,7 +9,7 @@ from packaging.version import Version
 from pydantic import AliasChoices, ConfigDict, Field
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Cuda, FrameworkBase, Inspection, SourceBuild, Toolchain
+from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain
 from modak.recipes.pins import clone
 from modak.recipes.wheels import TORCH
 
@@ -100,7 +100,7 @@ def _rocm(version: str, rocm: str) -> Toolchain:
 
 
 @dataclass(frozen=True)
-class PyTorch(FrameworkBase):
+class PyTorch(Framework):
     """PyTorch. Capabilities of the wheels: the release matrix in PyTorch's RELEASE.md and pull request test-infra#7046."""
 
     name: str = "pytorch"

@@ -8,7 +8,7 @@ from typing import Literal
 from packaging.version import Version
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Cuda, FrameworkBase, Inspection, SourceBuild, Toolchain
+from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain
 from modak.recipes.pins import fetch
 from modak.recipes.wheels import TENSORFLOW, TENSORFLOW_CUDA
 
@@ -125,7 +125,7 @@ def _rocm(version: str, rocm: str) -> Toolchain:
 
 
 @dataclass(frozen=True)
-class TensorFlow(FrameworkBase):
+class TensorFlow(Framework):
     """TensorFlow. Its build rows repeat the table "Tested build configurations" of tensorflow.org/install/source."""
 
     name: str = "tensorflow"

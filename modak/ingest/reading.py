@@ -10,12 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
+import numpy as np
+
 from modak import plugins
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import Format, checking, values
 from modak.ingest.columns import canonical, header_faults, is_known
 from modak.ingest.sources import Source, files, from_path, from_stream
-from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table
+from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table, first_faults
 
 REQUIRED: Final = ("application", "metric", "value")
 ASKED: Final = ("application", "metric")
@@ -149,6 +151,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
     """Checked parts. After the first fault the rest is only checked, until there are :data:`MOST_FAULTS`."""
     faults: list[Fault] = []
     rows = notes = 0
+    full = set(options.fill)
     now = datetime.now(UTC)
     parts = _parts(chosen, source)
     while len(faults) < MOST_FAULTS:
@@ -159,20 +162,21 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             batch = checking.batch(_prepared(raw, source.name, options, loading=True), source.name, now)
             rows += len(batch)
             notes += len(batch.notes)
+            if full and raw.columns:
+                columns = _renamed(raw, source.name, options)
+                full = {name for name in full if name in columns and all(map(str.strip, columns[name].texts))}
         except DataError as wrong:
             faults += wrong.faults
             continue
         if not faults and (len(batch) or batch.notes):
             yield batch
     if faults:
-        raise DataError(faults=_first(faults))
+        raise DataError(faults=first_faults(faults))
     if not rows and not notes:
         raise DataError("no rows of results", field=source.name)
-
-
-def _first(faults: list[Fault]) -> list[Fault]:
-    faults = list(dict.fromkeys(faults))
-    return faults if len(faults) <= MOST_FAULTS else [*faults[:MOST_FAULTS], Fault("", f"only the first {MOST_FAULTS} faults are shown")]
+    if rows and full:
+        idle = tuple(f"{source.name}: --set {column}=… fills nothing: no cell of the column is empty" for column in sorted(full))
+        yield checking.batch(Raw({}, np.zeros(0, np.int64), idle), source.name, now)
 
 
 def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:

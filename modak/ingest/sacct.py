@@ -12,6 +12,7 @@ from modak.ingest import documents
 from modak.ingest.documents import Found, count, divided
 from modak.ingest.sources import Source
 from modak.ingest.table import MOST_FAULTS, Raw
+from modak.text.units import elapsed
 
 WANTED: Final = ("JobID", "JobName", "State", "Elapsed")
 REPLACED: Final = {"JobID": "JobIDRaw", "Elapsed": "ElapsedRaw"}
@@ -20,7 +21,6 @@ _FREE: Final = frozenset(
     ("Comment", "AdminComment", "SystemComment", "Constraints", "Container", "Extra", "Reason", "SubmitLine", "WorkDir", "WCKey")
 )
 """Columns beside the job's name that hold any text, so that a stray separator cannot be placed."""
-_ELAPSED: Final = re.compile(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,5}):)?([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?")
 _GPUS: Final = re.compile(r"(?:^|,)gres/gpu=([0-9]{1,8})(?![0-9])")
 
 
@@ -100,26 +100,18 @@ def _cells(row: str, header: list[str]) -> dict[str, str] | None:
 
 
 def _job(number: str, line: int, cells: Mapping[str, str]) -> Job:
+    took = elapsed(cells.get("Elapsed", ""))
     gpus = _GPUS.search(cells.get("AllocTRES", "") or cells.get("AllocGRES", ""))
     return Job(
         id=number,
         line=line,
         state=cells["State"].split(" ")[0],
-        seconds=cells.get("ElapsedRaw") or seconds(cells.get("Elapsed", "")),
+        seconds=cells.get("ElapsedRaw") or (None if took is None else str(took)),
         cells={"application": cells["JobName"], "system": cells.get("Cluster"), "partition": cells.get("Partition")},
         nodes=count(cells.get("AllocNodes") or cells.get("NNodes")),
         cpus=count(cells.get("AllocCPUS") or cells.get("NCPUS")),
         gpus=int(gpus[1]) if gpus else None,
     )
-
-
-def seconds(elapsed: str) -> str | None:
-    """``[d-][hh:]mm:ss`` in seconds; nothing for any other text."""
-    found = _ELAPSED.fullmatch(elapsed)
-    if not found:
-        return None
-    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
-    return str(((days * 24 + hours) * 60 + minutes) * 60 + rest)
 
 
 def add(job: Job, found: Found) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from modak.errors import DataError
+from modak.errors import DataError, Fault
 from modak.facts import Layout, SeriesKey
 from modak.ingest.sources import Source
 
@@ -29,6 +29,13 @@ MOST_FAULTS: Final = 20
 """Faults of a file that are reported together."""
 LAYOUT: Final = tuple(Layout.model_fields)
 """The columns that say how a run was distributed over its nodes."""
+
+
+def first_faults(faults: Sequence[Fault]) -> list[Fault]:
+    """Each fault once, at most :data:`MOST_FAULTS`; a last one says if there are more."""
+    different = list(dict.fromkeys(faults))
+    more = [Fault("", f"only the first {MOST_FAULTS} faults are shown")] if len(different) > MOST_FAULTS else []
+    return different[:MOST_FAULTS] + more
 
 
 def layout(counts: Sequence[int]) -> Layout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
@@ -37,17 +37,20 @@ def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:
     """Write Extra-P's measurements, without suspect rows. Returns the number of values.
 
     Its parameters are the layout counts and numeric parameters that every row has and that vary. Rows that differ in another
-    column belong to different regions. Raises :class:`modak.errors.DataError` where nothing varies.
+    column belong to different regions; a metric in several units becomes one for each. Raises :class:`modak.errors.DataError` where
+    nothing varies.
     """
     kept = [row for row in rows if not row.get("suspect")]
     names = _parameters(kept)
     if not names:
         raise DataError("no count or numeric parameter that all rows have varies, so Extra-P has nothing to model", field="format")
     apart = _apart(kept, names)
+    units = Counter(metric for metric, _ in {(row["metric"], row["unit"]) for row in kept})
     found: dict[str, dict[str, dict[tuple[float, ...], list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for row in kept:
         region = ", ".join([row["application"], *(f"{name} {row[name]}" for name in apart if row[name])])
-        found[region][row["metric"]][tuple(float(row[name]) for name in names)].append(float(row["value"]))
+        metric = row["metric"] if units[row["metric"]] == 1 else f"{row['metric']} in {row['unit']}"
+        found[region][metric][tuple(float(row[name]) for name in names)].append(float(row["value"]))
     measurements = {
         region: {
             name: [{"point": list(point), "values": values} for point, values in sorted(points.items())] for name, points in by.items()

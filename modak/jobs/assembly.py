@@ -16,7 +16,7 @@ from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution, mpi_aske
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
 from modak.facts import HostMpi, Node, mpi_family
-from modak.jobs.placing import report, staging, storage
+from modak.jobs.placing import Record, configuration, report, staging, storage
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal, changed
 from modak.jobs.starters import is_script, starter, without_starter
 from modak.launchers.family import TITLES, USUAL_PMI, compatible, own_family
@@ -47,6 +47,8 @@ class Configured:
     """Without a command, and without what else differs from run to run."""
     launcher: str
     """The chosen launcher; that of :attr:`spec` may stand in for it."""
+    record: Record
+    """What their result files have in common."""
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
 
@@ -72,17 +74,18 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         system=target.system,
         resource_directives=target.partition.resource_directives if target.partition else (),
         launcher_options=software.rules.launcher_options if launcher not in ("none", "torchrun") else (),
+        values=_values(request, resources),
         distribution=distribution(request),
     )
     spec, ssh = _without_ssh(spec, target)
     warnings = (*_too_old(spec, software), *_own_layer(request, software), *_unlisted(request, target, shape, spec))
-    return Configured(spec, launcher, (why, *ssh, *_numa(target, shape), *_memory(request, target, resources)), warnings)
+    decisions = (why, *ssh, *_numa(target, shape), *_memory(request, target, resources))
+    return Configured(spec, launcher, configuration(request, target, shape, nodes, software), decisions, warnings)
 
 
 def job_of(
     request: Request,
     target: Target,
-    shape: Shape,
     nodes: int,
     software: Software,
     usual: Configured,
@@ -104,14 +107,15 @@ def job_of(
         post=application.post_execution,
         checkpoint=application.checkpoint,
         plan_id=plan_id,
-        values=_values(request, usual.spec.resources),
+        values={**usual.spec.values, **_parallelism(request)},
         preflight=application.preflight,
         affinity=application.preflight,
         storage=place.place,
         staging=staging(request, target, nodes, software),
-        report=report(request, target, shape, nodes, software),
+        report=report(request, usual.record),
     )
-    return Job(spec, (*usual.decisions, *place.decisions), (*missing, *early, *usual.warnings, *place.warnings))
+    warnings = (*missing, *early, *_unread(request), *usual.warnings, *place.warnings)
+    return Job(spec, (*usual.decisions, *place.decisions), warnings)
 
 
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:
@@ -277,6 +281,13 @@ def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, t
     return None, (Notice(field="job_options.signal", message=why),)
 
 
+def _unread(request: Request) -> tuple[Notice, ...]:
+    """A warning if nothing says what to look for in the metric's file."""
+    if not request.application.metric_file or request.optimisation.workload.metric:
+        return ()
+    return (Notice(field="application.metric_file", message="it is never read: optimisation.workload.metric says what to look for in it"),)
+
+
 def _constraint(asked: str | None, partition: str | None) -> str | None:
     """The node features of a job: those that the request names and those of the partition. A choice (``|``) replaces the partition's."""
     if not asked or not partition or "|" in asked + partition:
@@ -384,17 +395,21 @@ def _framework_environment(request: Request) -> Mapping[str, str]:
 
 
 def _values(request: Request, resources: Resources) -> Mapping[str, str]:
-    """Exported variables that rule texts may read."""
-    build = request.application.build
-    values = {
-        "MODAK_APPLICATION": request.application.app_tag or request.workload_name,
+    """Exported variables that rule texts may read, the same for all runs of a configuration."""
+    named = request.application.app_tag or request.workload_name
+    return {
+        **({"MODAK_APPLICATION": named} if named else {}),
         "MODAK_NODES": str(resources.nodes),
         "MODAK_RANKS": str(resources.ranks),
         "MODAK_RANKS_PER_NODE": str(resources.ranks_per_node),
         "MODAK_THREADS": str(resources.threads_per_rank),
-        "BUILD_PARALLELISM": str(build.build_parallelism) if build and build.build_parallelism else None,
     }
-    return {name: value for name, value in values.items() if value}
+
+
+def _parallelism(request: Request) -> Mapping[str, str]:
+    """The same of a build."""
+    build = request.application.build
+    return {"BUILD_PARALLELISM": str(build.build_parallelism)} if build and build.build_parallelism else {}
 
 
 def _numa(target: Target, shape: Shape) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,8 @@ COMMON: Final = "default-common"
 """The storage class if the request names none."""
 SMALL_FILE_BYTES: Final = 2**20
 """Data sets with a smaller average file get one stripe."""
+Record = Mapping[str, str | float | bool]
+"""Columns of the results table with their values."""
 STRIPES_ONE_NODE, STRIPES_MORE_NODES = 4, 8
 
 
@@ -64,17 +67,10 @@ def staging(request: Request, target: Target, nodes: int, software: Software) ->
     )
 
 
-def report(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Report:
-    """What the script writes about its run, in the columns of the results table."""
-    workload, found = request.optimisation.workload, carrier(request)
+def configuration(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Record:
+    """What the results of all runs of a configuration have in common, in the columns of the results table."""
+    found = carrier(request)
     has: dict[str, str | float | bool | None] = {
-        "application": request.workload_name,
-        "dataset": workload.dataset,
-        **{f"params.{name}": parameter(value) for name, value in workload.params.items()},
-        **{f"params.{name}": value for name, value in recorded(request).items()},
-        "params.epochs": f"{workload.epochs:g}" if workload.epochs else None,
-        "params.steps": f"{workload.steps:g}" if workload.steps else None,
-        "params.amount": _amount(workload),
         "framework": found.framework if found else None,  # as the models are asked for it, whatever it runs in
         "framework_version": software.framework_version,
         "compiler": shape.compiler,
@@ -93,14 +89,30 @@ def report(request: Request, target: Target, shape: Shape, nodes: int, software:
         "numa_mode": shape.numa_mode,
         "runtime": target.runtime.name if target.runtime and software.reference else None,
     }
+    return {name: value for name, value in has.items() if value is not None}
+
+
+def report(request: Request, usual: Record) -> Report:
+    """What the script writes about its run, with what is ``usual`` for its :func:`configuration`."""
+    workload = request.optimisation.workload
+    lengths = {
+        "epochs": f"{workload.epochs:g}" if workload.epochs else None,
+        "steps": f"{workload.steps:g}" if workload.steps else None,
+        "amount": _amount(workload),
+    }
+    params = {**{name: parameter(value) for name, value in workload.params.items()}, **recorded(request), **lengths}
+    known = {
+        **{"application": request.workload_name, "dataset": workload.dataset},
+        **{f"params.{name}": value for name, value in params.items()},
+    }
     printed = workload.metric
-    known = {name: value for name, value in has.items() if value is not None}
     return Report(
         file=request.application.result_file.removesuffix(".json") if request.application.result_file else None,
-        record=known if request.workload_name else {},
+        record={**{name: value for name, value in known.items() if value is not None}, **usual} if request.workload_name else {},
         metric=printed.name if printed else None,
         unit=printed.unit if printed else None,
         pattern=printed.pattern if printed else None,
+        log=request.application.metric_file if printed else None,
     )
 
 

@@ -167,6 +167,8 @@ class Report:
     unit: str | None = None
     pattern: str | None = None
     """An extended regular expression with one group: the metric's number."""
+    log: Word | None = None
+    """The file that the metric is read from; ``None``: the output."""
     file: str | None = None
     """The file's name without ``.json``, below the folder that the job is submitted from; ``None``: one named after the job."""
 
@@ -185,7 +187,7 @@ class JobSpec:
     launcher_version: str | None = None
     pmi: str | None = None
     container: Container | None = None
-    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
+    environment: Mapping[str, str] = field(default_factory=dict)
     """Variables exported in the script, reaching every rank."""
     modules: tuple[str, ...] = ()
     rules: tuple[RuleText, ...] = ()
@@ -193,13 +195,13 @@ class JobSpec:
     post: tuple[Word, ...] = ()
     checkpoint: tuple[Word, ...] = ()
     """What runs when the signal before the limit comes; empty: the application gets the signal."""
-    system: System | None = field(default=None, hash=False)
+    system: System | None = None
     resource_directives: tuple[str, ...] = ()
     """How its system's partition is asked for nodes, in place of the scheduler's usual options: :attr:`Partition.resource_directives`."""
     launcher_options: tuple[Word, ...] = ()
     """The site's own options for the launcher, behind MODAK's."""
     plan_id: str = ""
-    values: Mapping[str, str] = field(default_factory=dict, hash=False)
+    values: Mapping[str, str] = field(default_factory=dict)
     """Variables that rule texts may read: ``MODAK_RANKS``, ``MODAK_NODES``, …"""
     slurm_step: bool = False
     """srun starts its processes as a Slurm step, so that Pyxis and ``scancel`` work for them. Set when the script is written, by
@@ -214,11 +216,16 @@ class JobSpec:
     staging: Staging | None = None
     report: Report | None = None
 
+    def __hash__(self) -> int:
+        """Of a few fields, because jobs are looked up often."""
+        return hash((self.command, self.resources.nodes, self.resources.ranks_per_node, self.launcher))
+
     @property
     def words(self) -> tuple[Word, ...]:
         """All words of the request in which a variable may be expanded."""
         copies = (*self.staging.into, *self.staging.out) if self.staging else ()
-        return (*self.command, *self.pre, *self.post, *self.checkpoint, *(copy.outside for copy in copies))
+        log = (self.report.log,) if self.report and self.report.log else ()
+        return (*self.command, *self.pre, *self.post, *self.checkpoint, *(copy.outside for copy in copies), *log)
 
     @property
     def cpus_per_node(self) -> int:

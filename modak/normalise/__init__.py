@@ -160,6 +160,7 @@ def _application(names: Collection[str]) -> Mapping[str, Reader]:
         "stage_out": each(section({"from": text, "to": one_word(names)}, dsl.StageOut)),
         "preflight": flag,
         "result_file": text,
+        "metric_file": one_word(names),
         "pre_execution": arguments,
         "post_execution": arguments,
         "checkpoint": arguments,

@@ -140,7 +140,7 @@ def one_word(names: Collection[str]) -> Reader:
 
     def read(value: Any, path: str) -> Read:
         got = command_line(names, program=False)(value if isinstance(value, str) else None, path)
-        if got.faults or (len(got.value) == 1 and not words.lead(got.value[0]).startswith("-")):
+        if got.faults or (len(got.value) == 1 and got.value[0] and not words.lead(got.value[0]).startswith("-")):
             return got if got.faults else Read(got.value[0], got.notes)
         return wrong(path, "one path, which may not begin with '-' (write ./-name); put quotes around blanks")
 

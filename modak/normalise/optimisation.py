@@ -46,10 +46,11 @@ def optimisation(value: Any, path: str) -> Read:
     kinds = {key: kind for key in opened.value if key not in PLAIN and (kind := _kind(key))}
     rest = _PLAIN({key: inner for key, inner in opened.value.items() if key not in kinds}, path)
     key, kind, notes = _chosen_kind(rest.value.get("app_type"), {k: v for k, v in kinds.items() if opened.value[k] is not None}, path)
-    chosen = _CHOSEN(opened.value[key], join(path, label(key))) if key is not None else Read({})
+    shown = label(key)
+    chosen = _CHOSEN(opened.value[key], join(path, shown)) if key is not None else Read({})
     values = {**rest.value, **({"app_type": kind} if kind else {}), **(chosen.value if isinstance(chosen.value, OBJECT) else {})}
     so_far = Read(LEFT_OUT, opened.notes + rest.notes + notes + chosen.notes, rest.faults + chosen.faults)
-    written = {name: join(label(key), name) for name in ("config", "data") if key is not None}
+    written = {name: join(shown, name) for name in ("config", "data")} if key is not None else {}
     return checked(dsl.Optimisation, values, path, written, so_far)
 
 

@@ -145,7 +145,7 @@ def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: 
     With faults, the instance holds the values unchecked: readers of other sections look at them to report their own faults.
     """
     try:
-        return Read(model.model_validate(values), so_far.notes, so_far.faults)
+        return Read(model.__pydantic_validator__.validate_python(values), so_far.notes, so_far.faults)
     except ValidationError as error:
         faults = tuple(_as_written(fault, keys, path) for fault in faults_of(error))
         return Read(model.model_construct(**values), so_far.notes, so_far.faults + faults)

@@ -74,43 +74,26 @@ class Bin:
 
 
 Split = Callable[[int], Iterable[tuple[Sequence[int], Sequence[int]]]]
+"""The tasks of a series of ``n`` sizes, as pairs of the indices shown and hidden."""
 
 
-def _largest(count: int) -> Split:
+def largest(count: int) -> Split:
+    """One task: the largest sizes are hidden."""
     return lambda n: [(range(n - count), range(n - count, n))]
 
 
-def _smaller_half(n: int) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
-    half = (n + 1) // 2
-    yield range(half), range(half, n)
-
-
-def _each_inner(n: int) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
+def each_inner(n: int) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
+    """A task for each size between the smallest and the largest, which alone is hidden."""
     for out in range(1, n - 1):
         yield [place for place in range(n) if place != out], [out]
 
 
-def _every_prefix(n: int) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
-    for shown in range(1, n):
-        yield range(shown), range(shown, n)
-
-
-PROTOCOLS: Mapping[str, Split] = {
-    "largest one": _largest(1),
-    "largest two": _largest(2),
-    "smaller half": _smaller_half,
-    "each inner size": _each_inner,
-    "every prefix": _every_prefix,
-}
-"""By name: the tasks of a series of ``n`` sizes, as pairs of the indices shown and hidden."""
-
-
-def tasks(observed: Sequence[Observed], protocol: str, least_sizes: int = LEAST_SIZES) -> tuple[Task, ...]:
-    """The tasks of a protocol for all series with at least ``least_sizes`` sizes."""
+def tasks(observed: Sequence[Observed], split: Split, least_sizes: int = LEAST_SIZES) -> tuple[Task, ...]:
+    """The tasks of all series with at least ``least_sizes`` sizes."""
     made = []
     for place, one in enumerate(observed):
         if len(one.series.sizes) >= least_sizes:
-            made += [_task(place, one.series, shown, hidden) for shown, hidden in PROTOCOLS[protocol](len(one.series.sizes))]
+            made += [_task(place, one.series, shown, hidden) for shown, hidden in split(len(one.series.sizes))]
     return tuple(made)
 
 

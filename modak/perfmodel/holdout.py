@@ -72,7 +72,8 @@ def prove(
     """
     observed = [_observed(curve) for curve in curves]
     asked = {place for place, curve in enumerate(curves) if judged(curve)}
-    todo = [task for task in _tasks(observed, holdout) if task.place in asked]
+    split = evaluation.each_inner if holdout == "each" else evaluation.largest(_largest(holdout))
+    todo = [task for task in evaluation.tasks(observed, split, least_sizes(holdout)) if task.place in asked]
     if not todo:
         raise ValueError(f"no curve has enough sizes: {least_sizes(holdout)} are needed, so that at least {SHOWN} are shown")
     places = {task.place for task in todo}
@@ -101,13 +102,6 @@ def _largest(holdout: str) -> int:
     if found is None:
         raise ValueError(f"{holdout!r} is no way to hide sizes: largest:2, largest:1 (or another number), or each")
     return int(found[1])
-
-
-def _tasks(observed: Sequence[Observed], holdout: str) -> tuple[Task, ...]:
-    if holdout == "each":
-        return evaluation.tasks(observed, "each inner size", least_sizes(holdout))
-    hidden = _largest(holdout)
-    return tuple(task for task in evaluation.tasks(observed, "every prefix", least_sizes(holdout)) if len(task.asked) == hidden)
 
 
 def _observed(curve: Curve) -> Observed:

@@ -138,32 +138,6 @@ def _features(disagreement: Array, error: Array, doublings: Array) -> Array:
     )
 
 
-def fit_width(rows: Array, misses: Array, weights: Array, level: float = 0.9) -> tuple[float, ...]:
-    """Coefficients of :data:`FEATURES`: quantile regression of ``ln(|miss| + LEAST)`` with non-negative slopes, by linear programming.
-
-    ``rows [m, feature]`` as :func:`features` gives them, ``misses [m]`` in log cost, ``weights [m]``.
-    """
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_matrix, hstack, identity
-
-    count, columns = rows.shape
-    equal = hstack([csr_matrix(rows), identity(count), -identity(count)])
-    price = np.concatenate([np.zeros(columns), level * weights, (1 - level) * weights])
-    slopes = [(LEAST_SLOPE if name in ("ln(disagreement)", "ln(doublings)") else 0.0, None) for name in FEATURES[1:]]
-    bounds = [(None, None), *slopes, *[(0, None)] * (2 * count)]
-    answer = linprog(price, A_eq=equal, b_eq=np.log(np.abs(misses) + LEAST), bounds=bounds, method="highs")
-    return tuple(float(value) for value in answer.x[:columns])
-
-
-def fit_shape(relative: Array, weights: Array) -> tuple[float, ...]:
-    """Weighted quantiles at :data:`KNOTS` of absolute log errors in half-widths, scaled to 1 at 0.9."""
-    order = np.argsort(relative)
-    part = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
-    knots = np.interp(KNOTS, part, relative[order])
-    knots[0] = 0.0
-    return tuple(float(value) for value in np.maximum.accumulate(knots / knots[KNOTS.index(0.9)]))
-
-
 @lru_cache(maxsize=256)
 def stretch(level: float, shape: tuple[float, ...] = PUBLISHED.shape) -> float:
     """Half-width at ``level`` over that at 0.9; between knots and beyond the last one linear in ``-ln(1 - level)`` (exponential tail)."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import layouts, startup
-from modak.perfmodel.curves import VARYING, Curve
+from modak.perfmodel.curves import Curve
+from modak.perfmodel.parts import VARYING
 from modak.perfmodel.precisions import REDUCED, USUAL_PRECISION, same_precision
 from modak.results.metrics import metric
 
@@ -246,9 +247,8 @@ def _test(name: str, question: Question) -> Callable[[Any], bool]:
 
 
 def agrees(series: SeriesKey, layout: Layout, question: Question) -> bool:
-    """Whether results of a series at a layout may be of the question's run: no attribute or count that both give differs."""
-    counts = ((getattr(layout, name), getattr(question.layout, name)) for name in layouts.COUNTS)
-    return _same(series, question) and not any(_both_differ(here, asked) for here, asked in counts)
+    """Whether results of a series at a layout may be of the question's run: none of its attributes differs, nor a count that both give."""
+    return _same(series, question) and _same_counts(layout, question.layout)
 
 
 def doubted_of(doubted: Iterable[Doubted], question: Question, nodes: int) -> int:
@@ -261,8 +261,12 @@ def _may_be(series: SeriesKey, layout: Layout, question: Question) -> bool:
     if not here or (question.metric or series.metric) != series.metric or metric(series.metric, series.unit).kind == "other":
         return False
     stated = ((value, differs) for name, differs in question.tests.items() if (value := getattr(series, name)) not in (None, {}))
-    counts = ((getattr(layout, name), getattr(question.layout, name)) for name in layouts.COUNTS)
-    return not any(differs(value) for value, differs in stated) and not any(_both_differ(*each) for each in counts)
+    return _same_counts(layout, question.layout) and not any(differs(value) for value, differs in stated)
+
+
+def _same_counts(layout: Layout, asked: Layout) -> bool:
+    """Whether two layouts differ in no count that both give."""
+    return not any(_both_differ(getattr(layout, name), getattr(asked, name)) for name in layouts.COUNTS)
 
 
 def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:

@@ -24,7 +24,8 @@ SLOPE_SPREAD = 0.1
 def estimate(sizes: Sequence[float], costs: Sequence[float], nodes: Sequence[int] | None) -> float:
     """Log cost of leaving one node: the expected one if all sizes ran on one node, else estimated together with the slope, by ridge.
 
-    ``z = a + b L + step * [nodes > 1]`` with ``b ~ N(STEP, SLOPE_SPREAD^2)`` and ``step ~ N(STEP, STEP_SPREAD^2)``.
+    ``z = a + b L + step * [nodes > 1]`` with ``b ~ N(STEP, SLOPE_SPREAD^2)`` and ``step ~ N(STEP, STEP_SPREAD^2)``; never negative: that
+    would be curvature of the losses, taken for a gain by leaving the node.
     """
     if nodes is None or min(nodes) > 1:
         return 0.0
@@ -41,7 +42,7 @@ def estimate(sizes: Sequence[float], costs: Sequence[float], nodes: Sequence[int
     z = np.log(np.array(costs) * p)
     normal = design.T @ design / NOISE**2 + precision
     change = np.linalg.solve(normal, design.T @ (z - design @ prior) / NOISE**2)
-    return float(change[2] + prior[2])
+    return max(float(change[2] + prior[2]), 0.0)
 
 
 def multiplied(nodes: Array, step: float, whole: tuple[Array, Array], node: tuple[Array, Array]) -> tuple[Array, Array]:

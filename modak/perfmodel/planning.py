@@ -16,9 +16,10 @@ import numpy as np
 
 from modak.facts import Layout, SeriesKey
 from modak.perfmodel import scaling
-from modak.perfmodel.curves import Curve, Scale
+from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import NORMAL
+from modak.perfmodel.parts import Scale
 
 ABSCISSAE = (-math.sqrt(3), 0.0, math.sqrt(3))
 """Nodes of the quadrature, in standard deviations ..."""

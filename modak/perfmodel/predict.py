@@ -18,9 +18,10 @@ import numpy.typing as npt
 from modak.dsl import Basis
 from modak.facts import Layout, same_name
 from modak.perfmodel import intervals, layouts, relatives, scaling, startup
-from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter, size_of
+from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, seen, shape_spread
+from modak.perfmodel.parts import size_of
 
 NOISE = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by

@@ -11,14 +11,14 @@ import numpy as np
 
 from modak.facts import Doubted, Layout, Result, same_name
 from modak.perfmodel.curves import Curve, cost
-from modak.perfmodel.forms import FORMS
+from modak.perfmodel.forms import FORMS, Array
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
 from modak.perfmodel.matching import SPREAD, Power, Question, agrees, closed, doubted_of, most_in_a_node
 from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
-from modak.results.metrics import metric, to_base
+from modak.results.metrics import Metric, metric, to_base
 from modak.text.amounts import listed
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
@@ -301,32 +301,29 @@ def _may_be_of(result: Result, question: Question) -> bool:
 def _guessed(guess: Guess, row: Mapping[str, Any], level: float) -> dict[str, Any]:
     kind = metric(str(row["metric"]), row.get("unit") or None)
     reach = stretch(level) * guess.half_width
-    costs = np.exp(guess.log_cost + np.array([0.0, -reach, reach]))
-    value, lower, upper = (1.0 / costs)[[0, 2, 1]] if kind.kind == "throughput" else costs
-    unit = row.get("unit") or kind.unit
-    scale = to_base(1.0, unit)
-    numbers = {"predicted": float(value / scale), "lower": float(lower / scale), "upper": float(upper / scale)}
     rests = {"basis": "transferred", "model": guess.model, "results_used": guess.results_used, "extrapolation": 0.0}
-    return {**numbers, "unit": unit, **rests}
+    return {**_numbers(np.exp(guess.log_cost + np.array([0.0, -reach, reach])), kind, row), **rests}
 
 
 def _columns(predictions: Predictions, place: int, row: Mapping[str, Any], level: float) -> dict[str, Any]:
     curve = predictions.curve
-    unit = row.get("unit") or (curve.series.unit if curve else None)
     if curve is None or not np.isfinite(predictions.value[place]):
+        unit = row.get("unit") or (curve.series.unit if curve else None)
         return {**dict.fromkeys(ADDED), "unit": unit, "basis": "none", "results_used": 0}
     kind = metric(curve.series.metric, curve.series.unit)
     reach = stretch(level) * np.array([0.0, -predictions.below[place], predictions.spread[place]])
-    costs = predictions.value[place] * np.exp(reach)
-    value, lower, upper = (1.0 / costs)[[0, 2, 1]] if kind.kind == "throughput" else costs
-    scale = to_base(1.0, unit)
     return {
-        "predicted": float(value / scale),
-        "lower": float(lower / scale),
-        "upper": float(upper / scale),
-        "unit": unit,
+        **_numbers(predictions.value[place] * np.exp(reach), kind, row),
         "basis": predictions.basis[place],
         "model": describe(curve),
         "results_used": curve.results_used,
         "extrapolation": round(float(predictions.doublings[place]), 3),
     }
+
+
+def _numbers(costs: Array, kind: Metric, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A cost and the ends of its interval, as values in the unit of the row, else in that of the metric."""
+    value, lower, upper = (1.0 / costs)[[0, 2, 1]] if kind.kind == "throughput" else costs
+    unit = row.get("unit") or kind.unit
+    scale = to_base(1.0, unit)
+    return {"predicted": float(value / scale), "lower": float(lower / scale), "upper": float(upper / scale), "unit": unit}

@@ -21,6 +21,7 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import parameters
 from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
+from modak.perfmodel.matching import BATCH_SPREAD, NORMAL
 from modak.perfmodel.merging import SPELLINGS
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.predict import NOISE
@@ -226,7 +227,8 @@ def _transferred(
     table = _table([described[identity] for identity in identities], columns)
     estimate = parameters.transfer(matrix, table, np.arange(len(calibration)), logs)
     chosen = [place[run.identity] for run in wanted]
-    answer = Estimate(estimate.log_throughput[chosen], estimate.half_width[chosen])
+    doubt = [NORMAL * BATCH_SPREAD * _batch_doublings(run, measured[configuration]) for run in wanted]
+    answer = Estimate(estimate.log_throughput[chosen], np.hypot(estimate.half_width[chosen], doubt))
     model = f"{len(calibration)} calibration runs and {len(elsewhere)} other configurations"
     return dict(zip(wanted, _told(answer, model, len(calibration), [measured[configuration], *heard_of]), strict=True))
 
@@ -239,6 +241,13 @@ def _by_identity(one: Measured, batch: float | None) -> dict[Identity, float]:
 
     farthest = sorted(one.logs.items(), key=lambda item: (-apart(item[0]), item[1]))
     return {run.identity: log for run, log in farthest}
+
+
+def _batch_doublings(run: Run, here: Measured) -> float:
+    """Doublings between the batch size of a run and the nearest one that was measured in its configuration; 0 if either is unknown."""
+    batches = [other.features["batch"] for other in here.logs if "batch" in other.features]
+    asked = run.features.get("batch")
+    return float(np.abs(np.log2(np.array(batches) / asked)).min()) if batches and asked else 0.0
 
 
 def _told(estimate: Estimate, model: str, results_used: int, behind: Iterable[Measured]) -> tuple[Guess, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -25,6 +25,13 @@ from modak.text.grammar import ImageReference, Name, VersionRange, image_file
 
 Variant = Literal["hub", "pip", "opt-build"]
 Device = Vendor | Literal["none"]
+DEVICES: Final[Mapping[Device, str]] = {
+    "none": "processors",
+    "nvidia": "GPUs of NVIDIA",
+    "amd": "GPUs of AMD",
+    "intel": "GPUs of Intel",
+}
+"""What users call them."""
 Linux = Literal["ubuntu18", "ubuntu20", "ubuntu22", "ubuntu24", "debian12"]
 Release = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){0,3}(\.?(a|b|rc|post|dev)[0-9]{1,4})?$", max_length=32)]
 """A released version as projects tag it: no epoch, no local part, no blank."""
@@ -162,9 +169,8 @@ def toolchain(made: Recipe) -> Toolchain:
         return Toolchain(made.version, made.version, "ubuntu22", "3.10", hub=made.base, hub_nvidia=made.base, hub_amd=made.base)
     if found is None:
         able = ", ".join(dict.fromkeys(row.versions for row in rows)) or "none"
-        device = {"none": "processors", "amd": "GPUs of AMD", "intel": "GPUs of Intel"}.get(
-            made.accelerator, f"GPUs of capability {made.compute_capability or 'any'}"
-        )
+        capability = f"GPUs of capability {made.compute_capability or 'any'}"
+        device = capability if made.accelerator == "nvidia" else DEVICES[made.accelerator]
         extra = f" with {made.distribution}" if made.distribution else ""
         raise RequestError(
             f"{made.framework} {made.version}{extra} has no {made.variant} recipe for {device}; allowed: {able}", field="version"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 from types import SimpleNamespace
@@ -23,15 +23,9 @@ from modak.recipes.forms import BETWEEN, Form, form_of
 from modak.recipes.linux import HPCCM, LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import DIGESTS, checked
-from modak.recipes.plan import Recipe, toolchain
+from modak.recipes.plan import DEVICES, Recipe, toolchain
 from modak.recipes.steps import steps
 
-_WRITTEN: Final[Mapping[str, str]] = {
-    "none": "for processors",
-    "nvidia": "for GPUs of NVIDIA",
-    "amd": "for GPUs of AMD",
-    "intel": "for GPUs of Intel",
-}
 _LOCK: Final = Lock()
 
 
@@ -59,7 +53,7 @@ def _title(made: Recipe) -> str:
     asked = f" (asked for: {made.asked})" if made.asked and made.asked != made.version else ""
     target = f", compiled for {made.microarchitecture}" if made.microarchitecture else ""
     more = f", with {beside}" if beside else ""
-    return f"{made.framework} {made.version}{asked}, {made.variant}, {_WRITTEN[made.accelerator]}{target}{more}"
+    return f"{made.framework} {made.version}{asked}, {made.variant}, for {DEVICES[made.accelerator]}{target}{more}"
 
 
 def _notes(made: Recipe, body: str) -> tuple[str, ...]:

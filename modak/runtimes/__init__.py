@@ -22,7 +22,8 @@ from modak.text.words import Word
 class Runtime(Protocol):
     """How a command runs in an image.
 
-    All methods but :meth:`build` see the job without the properties of a single run (:func:`modak.script.surroundings.of_any_run`).
+    All methods but :meth:`build` see the job without the properties of a single run (:func:`modak.script.surroundings.of_any_run`), and
+    whether it has several nodes, but not how many (:func:`modak.script.surroundings.of_any_size`).
     """
 
     @property

@@ -128,10 +128,13 @@ def unproven(job: JobSpec, compared: tuple[Line, ...] = ()) -> tuple[Notice, ...
 
 def how_to_get(job: JobSpec, folder: str, fetched: str) -> str:
     """What to do if the image is missing: fetch it (``fetched`` says how), or set the variable ``folder``, unless the site starts jobs
-    without the submitter's environment."""
+    without the submitter's environment. An absolute path is where the image has to be."""
+    has = container(job)
+    if has.reference.startswith("/") and not has.to_build:
+        return "the job uses it under this path: is its file system mounted on this node?"
     arrives = not (job.system and job.system.export_policy == "NONE")
     place = f"set {folder} to its directory" if arrives else "copy it into the directory from which you submit"
-    return fetched if container(job).to_build else f"{fetched}, or {place}" if fetched else place
+    return fetched if has.to_build else f"{fetched}, or {place}" if fetched else place
 
 
 def fetch(job: JobSpec, pull: Callable[[str], str], kinds: Collection[str] = ("docker",)) -> str:

@@ -243,8 +243,9 @@ def _holds(options: Iterable[Option], wish: str) -> bool:
 
 def checked(directives: Directives) -> Directives:
     """The directives, if no word in them could end its line or begin another option; else :class:`RequestError`."""
-    for option in directives.options:
-        if len(option) > 1 or not _USUAL.fullmatch(option[0]):  # the first glance at what almost every option is
+    words = [word for option in directives.options for word in option]
+    if len(words) > len(directives.options) or not all(map(_USUAL.fullmatch, words)):  # the first glance at what almost every header is
+        for option in directives.options:
             _check(option)
     return directives
 
@@ -260,7 +261,8 @@ def _check(option: Option) -> None:
 
 def _by_setting(of: Iterable[Option], synonyms: Mapping[str, str]) -> list[tuple[str, Option]]:
     """Each option with the name of what it sets, which is the same for synonyms."""
-    return [(synonyms.get(flag := _flag(option), flag), option) for option in of]
+    flags = [(option[0].partition("=")[0] if len(option) == 1 else _flag(option), option) for option in of]
+    return [(synonyms.get(flag, flag), option) for flag, option in flags]
 
 
 def _flag(option: Option) -> str:

@@ -37,6 +37,7 @@ _TAKEN: Final = (
     *("SLURM_CPU_BIND", "SLURM_CPUS_PER_GPU", "SLURM_DISTRIBUTION", "SLURM_GPU_BIND", "SLURM_GPUS", "SLURM_GPUS_PER_NODE"),
     *("SLURM_GPUS_PER_TASK", "SLURM_HINT", "SLURM_MEM_BIND", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE"),
     *("SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_SOCKET", "SLURM_OVERCOMMIT", "SLURM_THREADS_PER_CORE"),
+    "SLURM_TRES_PER_TASK",
 )
 """What ``srun`` takes for options, and sbatch passes on from a job or an interactive session in which it is called."""
 

@@ -16,6 +16,7 @@ from modak.script import gate as scriptgate
 from modak.script.bash import Expansion, Line, Part, assign, cached, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours
+from modak.text.words import Word
 
 NOW: Final = "$(modak_now)"
 """Milliseconds since 1970, in scripts that write a result or have a directory of their own."""
@@ -117,20 +118,28 @@ _WRITTEN: Final = r"""    {
 """
 _METRIC: Final = """
 modak_metric() { # errors to descriptor 3
-    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$'
-    line="$(<"${MODAK_NOTES}/output.last")"
+    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
+"""
+_OF_OUTPUT: Final = """    line="$(<"${MODAK_NOTES}/output.last")"
     test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
     if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
         printf 'modak: no metric: no line of the output matches its pattern\\n' >&3
         return
     fi
-    value="${BASH_REMATCH[1]}"
+"""
+_OF_LOG: Final = """    line="${MODAK_LINE:-}"
+    if ! [[ -n ${line} && ${line} =~ ${MODAK_PATTERN} ]]; then
+        printf 'modak: no metric: %s\\n' "${MODAK_UNREAD}" >&3
+        return
+    fi
+"""
+_NUMBER: Final = """    value="${BASH_REMATCH[1]}"
     if [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
         printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\\n' "${value}" >&3
         return
     fi
     if ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
-        printf 'modak: no metric: %s is not a positive number\\n' "${value}" >&3
+        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\\n' "${value}" >&3
         return
     fi
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${value}"
@@ -169,7 +178,7 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
         *((_REPORTED % ("3>&2 " if pattern_of(job) else ""),) if reports else ()),
         *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
         *((_SENT,) if reports else ()),
-        *(('test -z "${MODAK_TEE[*]:-}" || modak_kept', 'rm -rf -- "${MODAK_NOTES:-}"') if pattern_of(job) else ()),
+        *(('test -z "${MODAK_TEE[*]:-}" || modak_kept', 'rm -rf -- "${MODAK_NOTES:-}"') if reads_output(job) else ()),
     )
     if not steps:
         return ()
@@ -201,9 +210,19 @@ def reported(job: JobSpec) -> bool:
 
 
 def pattern_of(job: JobSpec) -> str | None:
-    """The pattern of the metric that the script looks for in the output: none without an application, whose metric it would be."""
+    """The pattern of the metric that the script looks for: none without an application, whose metric it would be."""
     has = job.report
     return has.pattern if has and has.pattern and reported(job) and has.record.get("application") else None
+
+
+def log_of(job: JobSpec) -> Word | None:
+    """The file that the script reads the metric from; ``None``: it reads none, or reads it from the output."""
+    return job.report.log if job.report and pattern_of(job) else None
+
+
+def reads_output(job: JobSpec) -> bool:
+    """Whether the script looks for the metric in the output."""
+    return pattern_of(job) is not None and log_of(job) is None
 
 
 def task(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
@@ -235,7 +254,8 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> 
     files = '"${MODAK_RESULT}"' if report.file else _OWN_FILES
     chain = (assign("MODAK_BEFORE", *before), ours(_EARLIER % files)) if before else ()
     folder = bool(report.file and "/" in report.file)
-    printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), ours(_METRIC)) if pattern else ()
+    reading = ours(_METRIC + (_OF_LOG if log_of(job) else _OF_OUTPUT) + _NUMBER)
+    printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), reading) if pattern else ()
     return (
         assign("MODAK_PLAN", job.plan_id),
         *((assign("MODAK_RECORD", _members(report.record)),) if named else ()),

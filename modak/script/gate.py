@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import RequestError
 from modak.script.bash import Continued, Event, Expansion, Line, Part, Parts, merged
+from modak.text.grammar import UNSOUND
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,8 +28,6 @@ LONGEST_HEADER: Final = 64
 DIRECTIVE: Final = re.compile(r"#(?:SBATCH|PBS|BSUB|\$|\s*flux:)")
 """What a built-in scheduler would read as an option of the job. For other schedulers, the check also looks for their own prefix."""
 
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Not allowed in scripts: control characters, halves of surrogate pairs, and marks that change the order in which a line is displayed."""
 _QUOTES: Final = re.compile(r"[\\\"'#]|[^\x20-\x7e]")
 _GLOB: Final = re.compile(r"(?<!\\)[*?\[]|^~")
 """What a shell replaces by file names or by a home directory."""
@@ -90,10 +89,12 @@ def start(line: Line) -> Start:
 
 def _check_each(lines: Sequence[Line]) -> None:
     for line in lines:
+        if isinstance(line, Sound) or _SOUND.get(line.text) == line.events:
+            continue
         begun = line.start if isinstance(line, Continued) and isinstance(line.start, Start) else _NO_START
         if line.words and _is_words(line, begun):
             _check_words(line, begun)
-        elif _SOUND.get(line.text) != line.events and not isinstance(line, Sound) and not _is_assignment(line):
+        elif not _is_assignment(line):
             _check_once(line)
 
 
@@ -113,7 +114,7 @@ def check_line(line: Line) -> None:
 
 def _control(text: str) -> re.Match[str] | None:
     """The first sign of a text that no script may hold. It is none of the printable ones, which are quicker to recognise."""
-    return None if text.replace("\n", "").isprintable() else _CONTROL.search(text)
+    return None if text.replace("\n", "").isprintable() else UNSOUND.search(text)
 
 
 def _is_assignment(line: Line) -> bool:
@@ -155,6 +156,8 @@ def _check_once(line: Line) -> None:
 _NO_START: Final = Start("", (("command",),))
 _PROGRAM, _BEHIND = "modak_program", "modak_behind"
 _CONTINUED: Final = re.compile(r" \\\n {4,8}")
+_COMMAND: Final = re.compile(r"(?<=\n)(?!#)[^\S\n]*\S")
+"""The beginning of the first line that is no comment and not empty."""
 _ASSIGNMENT: Final = re.compile(r"(export )?([A-Z_]+)=(?:([A-Za-z0-9_./,-]+)|'([ -&(-~]+)')")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:,@%+=-]+")
 """A word that is literal for every shell if it is not the first."""
@@ -170,15 +173,13 @@ def header(text: str, prefix: str) -> list[tuple[str, ...]]:
 
     Options of another scheduler, and options after the first command, are returned as ``("stray", LINE)``, which is never planned.
     """
-    first, *lines = text.split("\n")
-    found: list[tuple[str, ...]] = [] if first == "#!/bin/bash" else [("stray", first)]
+    command = _COMMAND.search(text)
+    above = text[: command.start()] if command else text
+    first, *lines = above.split("\n")
+    wrong = [] if first == "#!/bin/bash" else [("stray", first)]
     words = _option if len(text) <= LONGEST_KEPT else _option.__wrapped__
-    commands = False
-    for line in lines:
-        commands = commands or not (line.startswith("#") or not line.strip())
-        if option := words(line, prefix):
-            found.append(("stray", line) if commands else option)
-    return found
+    found = [option for line in lines if (option := words(line, prefix))]
+    return [*wrong, *found, *(("stray", line) for line in text[len(above) :].split("\n") if words(line, prefix))]
 
 
 @lru_cache(maxsize=1024)

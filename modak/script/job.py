@@ -134,5 +134,6 @@ def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, .
 def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Scheduler) -> Line:
     """Launcher, runtime and application as one command, each on a line of its own."""
     words.check_program(job.command, field="application.executable")
-    inside = [words.replaced(each, around.inside) for each in launcher.inside(job, scheduler)]
+    own = launcher.inside(job, scheduler)
+    inside = [each if isinstance(each, str) else words.replaced(each, around.inside) for each in own]
     return continued(around.start, inside) if around.start else command_line(inside)

@@ -12,6 +12,7 @@ from typing import Final
 
 from modak.script import gate as scriptgate
 from modak.script.bash import Line, fixed, function
+from modak.text.grammar import UNSOUND
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_STORAGE", "BUILD_PARALLELISM": "BUILD_PARALLELISM"}
 """The published placeholders ``{{ NAME }}``, and the variable that each stands for."""
@@ -26,7 +27,7 @@ def rule_fault(text: str) -> str:
     >>> rule_fault("export A=${#list[@]}"), rule_fault("echo 'open")
     ('', 'it cannot be checked as bash: line 1 is no bash that can be checked')
     """
-    if re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", text):
+    if UNSOUND.search(text):
         return "it contains control characters (for instance a carriage return)"
     if any(scriptgate.DIRECTIVE.match(line) for line in text.split("\n")):
         return "it contains scheduler options, which are ignored after the first command"

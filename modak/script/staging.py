@@ -13,7 +13,7 @@ from modak.errors import Conflict
 from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, Part, command_line, comment, export, named, need, needed, parts, require, run, variable, word
-from modak.script.ending import NOW, is_array, task
+from modak.script.ending import NOW, is_array, log_of, task
 from modak.script.parts import section
 from modak.script.shelltext import ours
 from modak.text.words import shell, variables
@@ -60,10 +60,22 @@ _UNPACK_EVERYWHERE: Final = _UNPACK % {
     "each": _EACH,
     "tidy": f' && {_EACH}rm -f -- "${{packed}}"',
 }
+_GATHER: Final = """
+modak_gather() { # torchrun decides which node has its first rank: what the other nodes have of this, and the first has not, comes here
+    local node
+    for node in ${MODAK_HOSTS:?}; do
+        # shellcheck disable=SC2016
+        test "${node}" = "${MODAK_RDZV_HOST:?}" ||
+            srun --nodes=1 --ntasks=1 --nodelist="${node}" --export=ALL bash -c \\
+                'cd -- "$0" && find "./$1" -maxdepth 0 -print0 2>/dev/null | tar -c --null -T -' "${MODAK_SCRATCH:?}" "$1" </dev/null |
+            tar -x -C "${MODAK_SCRATCH:?}" --skip-old-files || return 1 # in a trap, a bare return gives the status from before it
+    done
+}
+"""
 _OUT: Final = """
 modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
     local from failed=0
-    while test "$#" -gt 1; do
+    while test "$#" -gt 1; do%s
         from="${MODAK_SCRATCH:?}/$1"
         if test -d "${from}"; then # the directory may exist from an earlier job
             mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
@@ -125,7 +137,7 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
             export(
                 "MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?"), *task(job, scheduler), "-", Expansion("MODAK_SINCE:?")
             ),
-            *(ours(text) for text in _functions(has, each)),
+            *(ours(text) for text in _functions(has, each, gathered=each and job.launcher == "torchrun")),
             named("modak_stage_out", outwards),
             ours(_TIDY % (_REMOVED_EVERYWHERE if each else _REMOVED)),
             need(_made(each), NO_SCRATCH, _ADVICE + (", and that each node has its own storage there" if each else "")),
@@ -156,12 +168,16 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
 
 
 def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
-    """A warning for each place that all jobs of an array copy to: their files would replace each other."""
-    copies = job.staging.out if job.staging and is_array(job, scheduler) else ()
+    """A warning for each place that all jobs of an array copy to, and for one file of the metric: their files would replace each other."""
+    if not is_array(job, scheduler):
+        return ()
+    copies, log = job.staging.out if job.staging else (), log_of(job)
     own = {scheduler.array_index, scheduler.job_id if scheduler.name not in _ONE_NUMBER else None}
-    shared = (copy for copy in copies if not own & set(variables((copy.outside,))))
-    why = f"all jobs of the array copy there: put ${{{scheduler.array_index}}} into the path"
-    return tuple(Notice(field="application.stage_out", message=f"{shell(copy.outside)}: {why}") for copy in shared)
+    shared = [("application.stage_out", copy.outside, "copy there") for copy in copies if not own & set(variables((copy.outside,)))]
+    if log and not (own | {"MODAK_SCRATCH", "TMPDIR"}) & set(variables((log,))):
+        shared.append(("application.metric_file", log, "write it"))
+    advice = f"put ${{{scheduler.array_index}}} into the path"
+    return tuple(Notice(field=field, message=f"{shell(path)}: all jobs of the array {how}: {advice}") for field, path, how in shared)
 
 
 def _on_each(job: JobSpec, has: Staging, scheduler: Scheduler) -> bool:
@@ -173,7 +189,7 @@ def _on_each(job: JobSpec, has: Staging, scheduler: Scheduler) -> bool:
     return True
 
 
-def _functions(has: Staging, each: bool) -> Iterator[str]:
+def _functions(has: Staging, each: bool, gathered: bool) -> Iterator[str]:
     """The functions that the job's copies call."""
     if each:
         yield _EACH_NODE
@@ -181,8 +197,10 @@ def _functions(has: Staging, each: bool) -> Iterator[str]:
         yield _EVERYWHERE if each else _HERE
     if any(copy.unpack for copy in has.into):
         yield _UNPACK_EVERYWHERE if each else _UNPACK_HERE
+    if has.out and gathered:
+        yield _GATHER
     if has.out:
-        yield _OUT
+        yield _OUT % ('\n        modak_gather "$1" || failed=1' if gathered else "")
 
 
 def _place(has: Staging) -> tuple[Part, ...]:
@@ -190,8 +208,10 @@ def _place(has: Staging) -> tuple[Part, ...]:
 
 
 def _made(each: bool) -> Line:
-    """Makes a new directory, for the owner alone; an existing one is an error, because it belongs to another job."""
-    return ours(f'{_EACH if each else ""}mkdir -m 700 -- "${{MODAK_SCRATCH:?}}"')
+    """Makes a new directory, for the owner alone; an existing one is an error, because it belongs to another job. If a node fails, those of
+    the other nodes are removed: they are empty."""
+    made = 'mkdir -m 700 -- "${MODAK_SCRATCH:?}"'
+    return ours(f'{_EACH}{made} || {{ {_EACH}rmdir -- "${{MODAK_SCRATCH:?}}" 2>/dev/null || :; false; }}' if each else made)
 
 
 def _copied(copy: Copy) -> Line:

@@ -1,14 +1,14 @@
 """The part of a script that is the same for all runs of one configuration: modules, variables, rules of the environment, checks, and the
 words before the command.
 
-It is made and checked once, and cached.
+It is made and checked once, and cached; so is, for all numbers of nodes, the larger part that states none.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -74,10 +74,35 @@ class Surroundings:
     """What the runtime cannot do."""
 
 
+@dataclass(frozen=True)
+class AnySize:
+    """The part of the surroundings that is the same for all numbers of nodes above one; lines are checked already."""
+
+    modules: tuple[Line, ...]
+    places: tuple[Line, ...]
+    """What follows the exported variables, up to the checks."""
+    checks: tuple[tuple[Line, ...], tuple[Line, ...]]
+    """Those of the runtime, and all others."""
+    variables: Mapping[str, str]
+    slurm_step: bool
+    before_command: tuple[Word, ...]
+    """The runtime's words."""
+    inside: Mapping[str, Word]
+    fetching: str
+    warnings: tuple[Notice, ...]
+
+
 def surroundings(job: JobSpec, scheduler_name: str) -> Surroundings:
     """Modules, variables, rules of the environment and checks; from the cache if another run had the same."""
     usual = of_any_run(job)
     return (_worked_out if _is_short(usual) else _worked_out.__wrapped__)(usual, scheduler_name)
+
+
+def of_any_size(job: JobSpec) -> JobSpec:
+    """The job without its number of nodes, of which remains whether there are several, and without values that may state it."""
+    has = job.resources
+    few = replace(has, nodes=min(has.nodes, 2), total_ranks=has.total_ranks and min(has.total_ranks, 2))
+    return changed(job, resources=few, values=dict.fromkeys(job.values, ""))
 
 
 def _is_short(usual: JobSpec) -> bool:
@@ -106,39 +131,58 @@ def of_any_run(job: JobSpec) -> JobSpec:
 
 @lru_cache(maxsize=256)
 def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
-    scheduler, launcher, runtime = plugins_of(job, scheduler_name)
-    job = changed(job, slurm_step=launcher.slurm_step(job, scheduler))
-    variables = _variables(job, launcher)
-    lines = (
-        *modules(job),
-        *exports(variables),
-        *_storage(job),
-        *rules(job, "environment"),
-        *_places(job, runtime, launcher, scheduler),
-        *_preflight(job, runtime, launcher, scheduler),
-    )
-    seen = {**variables, **({"MODAK_STORAGE": ""} if job.storage else {}), **({"MODAK_SCRATCH": ""} if job.staging else {})}
-    start, inside = _start(changed(job, environment=seen), runtime, launcher, scheduler)
+    scheduler, launcher, _ = plugins_of(job, scheduler_name)
+    usual = (_of_any_size if _is_short(job) else _of_any_size.__wrapped__)(of_any_size(job), scheduler_name)
+    job = changed(job, slurm_step=usual.slurm_step)
+    variables = {**usual.variables, **job.values}
+    first, others = usual.checks
+    checks = (*first, *slots(job, scheduler), *others, *affinity(job, launcher, scheduler)) if job.preflight else ()
+    lines = (*usual.modules, *exports(variables), *usual.places, *(section("checks", checks) if checks else ()))
+    seen = _seen(job, variables)
+    before = (*launcher.words(changed(job, environment=seen), scheduler, tuple(seen)), *job.launcher_options)
+    line = command_line((*before, *usual.before_command), (len(before),))
     return Surroundings(
         (scriptgate.sound(lines),) if lines else (),
         seen,
         job.slurm_step,
-        start,
-        inside,
+        scriptgate.start(line) if line.words else None,
+        usual.inside,
+        usual.fetching,
+        usual.warnings,
+    )
+
+
+@lru_cache(maxsize=256)
+def _of_any_size(job: JobSpec, scheduler_name: str) -> AnySize:
+    scheduler, launcher, runtime = plugins_of(job, scheduler_name)
+    job = changed(job, slurm_step=launcher.slurm_step(job, scheduler))
+    variables = _variables(job, launcher)
+    outside = {name: word(variable(name)) for name in words.variables(job.command)}
+    wrapped = runtime.wrap(changed(job, environment=_seen(job, {**variables, **job.values})), tuple(outside.values()))
+    own = len(wrapped) - len(outside)
+    return AnySize(
+        _sound(modules(job)),
+        _sound((*_storage(job), *rules(job, "environment"), *_places(job, runtime, launcher, scheduler))),
+        (
+            _sound(runtime.preflight(job) if job.container else ()),
+            _sound((*launcher.preflight(job, scheduler), *writable(job), *_gpu(job))),
+        ),
+        variables,
+        job.slurm_step,
+        wrapped[:own],
+        {name: new for (name, old), new in zip(outside.items(), wrapped[own:], strict=True) if new != old},
         fetching=runtime.fetching(job) if job.container else "",
         warnings=runtime.warnings(job),
     )
 
 
-def _start(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> tuple[scriptgate.Start | None, Mapping[str, Word]]:
-    """The words before the command, launcher and runtime on a line each, and what becomes of the command's variables."""
-    before = (*launcher.words(job, scheduler, tuple(job.environment)), *job.launcher_options)
-    outside = {name: word(variable(name)) for name in words.variables(job.command)}
-    wrapped = runtime.wrap(job, tuple(outside.values()))
-    own = len(wrapped) - len(outside)
-    line = command_line((*before, *wrapped[:own]), (len(before),))
-    inside = {name: new for (name, old), new in zip(outside.items(), wrapped[own:], strict=True) if new != old}
-    return scriptgate.start(line) if line.words else None, inside
+def _sound(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    return (scriptgate.sound(lines),) if lines else ()
+
+
+def _seen(job: JobSpec, variables: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables with those that other parts of the script export."""
+    return {**variables, **({"MODAK_STORAGE": ""} if job.storage else {}), **({"MODAK_SCRATCH": ""} if job.staging else {})}
 
 
 def plugins_of(job: JobSpec, scheduler_name: str) -> tuple[Scheduler, Launcher, Runtime]:
@@ -173,9 +217,9 @@ def _shown(rule: RuleText) -> str:
 
 
 def _variables(job: JobSpec, launcher: Launcher) -> dict[str, str]:
-    """Exported variables: the launcher's, then those of rules and request, which take precedence, then the values that rules read."""
+    """Exported variables: the launcher's, then those of rules and request, which take precedence. The values that rules read follow."""
     python = {"PYTHONNOUSERSITE": "1"} if job.container else {}
-    return {**launcher.environment(job), **python, **job.environment, **job.values}
+    return {**launcher.environment(job), **python, **job.environment}
 
 
 def _places(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> Iterator[Line]:
@@ -187,14 +231,6 @@ def _places(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Sched
 
 def _storage(job: JobSpec) -> tuple[Line, ...]:
     return (export("MODAK_STORAGE", *parts(job.storage)),) if job.storage else ()
-
-
-def _preflight(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> tuple[Line, ...]:
-    """Checks of what would otherwise fail late; each has a message that says what to do."""
-    inside = runtime.preflight(job) if job.container else ()
-    found = (*inside, *slots(job, scheduler), *launcher.preflight(job, scheduler), *writable(job), *_gpu(job))
-    checks = (*found, *affinity(job, launcher, scheduler))
-    return section("checks", checks) if job.preflight and checks else ()
 
 
 def _gpu(job: JobSpec) -> tuple[Line, ...]:

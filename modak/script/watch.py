@@ -6,8 +6,8 @@ from typing import Final
 
 from modak.jobs.spec import JobSpec, Signal
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, behind, command_line, into, named, quiet, run, variable, word
-from modak.script.ending import NOW, pattern_of, reported
+from modak.script.bash import Line, assign, behind, command_line, into, named, parts, quiet, run, variable, word
+from modak.script.ending import NOW, log_of, reads_output, reported
 from modak.script.parts import section
 from modak.script.shelltext import ours
 from modak.text import words
@@ -80,6 +80,34 @@ modak_kept() { # waits until all output has passed, but not for processes that t
 """
 """The node's temporary directory may be full or missing, or be the application's own: the run must not fail for want of room, and no part
 of the pipe ends before the output does."""
+_LOG: Final = """
+modak_state() { # size, number and time of the metric's file; it is opened, because a network file system then looks at it anew
+    stat -L -c '%s %i %y' /dev/stdin <"${MODAK_LOG}"
+}
+modak_before() { # a sum of the last bytes before byte $1 of the file
+    local last="$(($1 < 1000 ? $1 : 1000))"
+    dd if="${MODAK_LOG}" bs=1 skip="$(($1 - last))" count="${last}" 2>/dev/null | sha256sum
+}
+modak_logged() { # finds the last line with the metric that the run wrote: what the file held before does not count
+    local has from=0 bytes="${MODAK_HAD%% *}"
+    MODAK_UNREAD="${MODAK_LOG} is missing, or is no file that can be read"
+    if test -f "${MODAK_LOG}" && has="$(modak_state 2>/dev/null)"; then
+        MODAK_UNREAD="no line that this run wrote to ${MODAK_LOG} matches its pattern"
+        if test "${has}" = "${MODAK_HAD}"; then # not written
+            from="${bytes}"
+        elif test "${has%% *}" -gt "${bytes:-0}" && test "$(modak_before "${bytes:-0}")" = "${MODAK_HAD_LAST:-}"; then # appended to
+            from="${bytes}"
+        fi
+        MODAK_LINE="$(tail -c "+$((from + 1))" <"${MODAK_LOG}" | LC_ALL=C tr -s '\\r\\0' '\\n' |
+            LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" | tail -n 1)" || :
+    fi
+}
+MODAK_HAD=''
+if test -f "${MODAK_LOG}" && MODAK_HAD="$(modak_state 2>/dev/null)"; then # of an earlier run; this one may append to it, or write it anew
+    MODAK_HAD_LAST="$(modak_before "${MODAK_HAD%% *}" || :)"
+fi
+"""
+"""No clock decides what is of this run: that of a file server may differ from the node's."""
 _OUTPUT: Final = word(variable("MODAK_NOTES"), "/output")
 _ERRORS: Final = word(variable("MODAK_NOTES"), "/errors")
 
@@ -104,14 +132,16 @@ def timer(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
 def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ...]:
     """The command; with the times before and after it if the script writes a result."""
     signal = job.attributes.signal if scheduler.signals(job) or timed(job, scheduler) else None
-    kept = pattern_of(job) is not None
+    kept, log = reads_output(job), log_of(job)
     command = into(command, _OUTPUT, _ERRORS) if kept else command
     lines = (
+        *((assign("MODAK_LOG", *parts(log)), ours(_LOG)) if log else ()),
         *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) or (job.staging and job.staging.out) else ()),
         *((ours(_NOTES),) if kept else ()),
         *(_signalled(job, signal, command) if signal else (command,)),
         *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),
         *((run("modak_kept"),) if kept else ()),
+        *((run("modak_logged"),) if log else ()),
     )
     return section("the run", lines)
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, select
 
 from modak.facts import SeriesKey
 from modak.ingest.table import LAYOUT, layout
-from modak.perfmodel.curves import Cell
+from modak.perfmodel.cells import Cell
 from modak.store.chunks import chunks
 from modak.store.schema import DOUBTED, results
 

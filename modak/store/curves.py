@@ -14,7 +14,8 @@ from sqlalchemy import Connection, Select, delete, insert, or_, select, update
 from modak import __version__
 from modak.facts import SeriesKey
 from modak.perfmodel import merging
-from modak.perfmodel.curves import FIT_VERSION, Cell, Curve, fit_cells, gathered
+from modak.perfmodel.cells import Cell, gathered
+from modak.perfmodel.curves import FIT_VERSION, Curve, fit_cells
 from modak.perfmodel.forms import FORMS, fingerprint
 from modak.store.cells import cells
 from modak.store.chunks import chunks

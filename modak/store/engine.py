@@ -55,6 +55,9 @@ def supported(url: str) -> URL:
         raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING) from None
     if "," in (parsed.host or "") and parsed.port:  # libpq means the port of the last host alone; here it would be that of all
         raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING)
+    hosts = parsed.query.get("host", ())
+    if any("[" in one or (isinstance(hosts, tuple) and one.count(":") > 1) for one in ([hosts] if isinstance(hosts, str) else hosts)):
+        raise Unavailable("IPv6 addresses of servers: ?host=ADDRESS,ADDRESS&port=PORT,PORT, without brackets", field=_SETTING)
     if "@" in (parsed.host or ""):
         raise Unavailable("more than one @; an @ of the password is written %40", field=_SETTING)
     if parsed.drivername in ("postgresql", "postgres"):
@@ -63,6 +66,8 @@ def supported(url: str) -> URL:
         raise Unavailable(f"{parsed.drivername!r} is no supported database; allowed: {_ALLOWED}", field=_SETTING)
     if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise Unavailable("a database in memory would be lost; allowed: sqlite:///FILE", field=_SETTING)
+    if parsed.drivername == "sqlite" and parsed.query:  # mode=ro would be ignored
+        raise Unavailable("SQLite takes no options; allowed: sqlite:///FILE", field=_SETTING)
     return parsed
 
 

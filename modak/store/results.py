@@ -63,11 +63,6 @@ def place(cursor: str | None) -> Place:
     return (int(found[1]), int(found[2]))
 
 
-def of_application(connection: Connection, application: str) -> tuple[Result, ...]:
-    """All results of one application, by series."""
-    return tuple(_value(key, row) for key, row in walk(connection, {"application": application}))
-
-
 def having_parameters(connection: Connection, filters: Mapping[str, str], most: int) -> list[Result]:
     """At most so many of the results that match the filters and tell parameters; the others are not read."""
     told = walk(connection, filters, having=series.c.params != _NO_PARAMETERS)

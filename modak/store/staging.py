@@ -12,8 +12,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import IO, Final
 
+from modak.errors import DataError, Fault
 from modak.ingest.sources import keeping
-from modak.ingest.table import Batch, Table
+from modak.ingest.table import MOST_FAULTS, Batch, Table, first_faults
 from modak.progress import Progress
 
 IN_MEMORY: Final = 32 * 2**20
@@ -39,10 +40,11 @@ class Staged:
 def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Progress) -> Iterator[Sequence[Staged | Table]]:
     """Every table, read and checked; those for which ``skip`` is true are passed on unread.
 
-    Raises :class:`modak.errors.DataError` from the first table that has a fault.
+    Raises :class:`modak.errors.DataError` with the first faults of all tables together.
     """
     every = list(tables)
     found: list[Staged | Table] = []
+    faults: list[Fault] = []
     rows = 0
     with ExitStack() as files:
         for number, table in enumerate(every):
@@ -51,12 +53,19 @@ def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Pro
                 continue
             file = files.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, prefix="modak-"))
             here = parts = 0
-            for batch in table.batches():
-                with keeping():
-                    pickle.dump(batch, file, protocol=pickle.HIGHEST_PROTOCOL)
-                    file.flush()
-                here, parts = here + len(batch), parts + 1
-                progress((number + table.source.done) / len(every) / 2, rows + here)
+            try:
+                for batch in table.batches():
+                    with keeping():
+                        pickle.dump(batch, file, protocol=pickle.HIGHEST_PROTOCOL)
+                        file.flush()
+                    here, parts = here + len(batch), parts + 1
+                    progress((number + table.source.done) / len(every) / 2, rows + here)
+            except DataError as wrong:
+                faults += wrong.faults
+                if len(faults) > MOST_FAULTS:
+                    break
             rows += here
             found.append(Staged(table, here, parts, file))
+        if faults:
+            raise DataError(faults=first_faults(faults))
         yield found

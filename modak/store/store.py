@@ -284,11 +284,6 @@ class Store:
         with reading(self.engine) as connection:
             return results.replaced(connection, filters or {}, cursor, limit)
 
-    def results_of(self, application: str) -> tuple[Result, ...]:
-        """All results of one application."""
-        with reading(self.engine) as connection:
-            return results.of_application(connection, application)
-
     def having_parameters(self, filters: Mapping[str, str], most: int) -> list[Result]:
         """At most so many of the results that match the filters and tell parameters."""
         with reading(self.engine) as connection:

@@ -112,7 +112,8 @@ _RESOURCES_OF_FIELDS: Final = frozenset(
     )
 )
 _MOST_NODES: Final = 10_000
-_UNSOUND: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+UNSOUND: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Not allowed in scripts: control characters, halves of surrogate pairs, and marks that change the order in which a line is displayed."""
 
 
 def _text(name: str) -> StringConstraints:
@@ -187,8 +188,8 @@ def _no_dots(path: str) -> str:
 
 
 def sound(text: str) -> str:
-    """Text that a script or answer can hold: no control characters but tab and line feed, no half of a surrogate pair."""
-    found = None if text.isprintable() else _UNSOUND.search(text)  # almost every text is printable, which is quicker to see
+    """Text that a script or answer can hold: without :data:`UNSOUND` characters; tab and line feed are allowed."""
+    found = None if text.isprintable() else UNSOUND.search(text)  # almost every text is printable, which is quicker to see
     if found:
         raise ValueError(f"character {found.start() + 1}: control characters are not allowed")
     return text

@@ -24,6 +24,22 @@ def duration(text: str) -> int:
     raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
 
 
+_ELAPSED: Final = re.compile(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,5}):)?([0-9]{1,2}):([0-9]{2})(?:\.[0-9]+)?")
+
+
+def elapsed(text: str) -> int | None:
+    """Seconds of ``[d-][hh:]mm:ss``, as Slurm prints lengths of time; ``None`` for any other text.
+
+    >>> elapsed("2-00:00:00"), elapsed("30:00"), elapsed("UNLIMITED")
+    (172800, 1800, None)
+    """
+    found = _ELAPSED.fullmatch(text)
+    if not found:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
 _MEMORY: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 

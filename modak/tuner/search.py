@@ -130,12 +130,19 @@ class Search:
         Run(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
         found = self._promise()
         if found is not None:
-            self.study.enqueue(found.point, f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g})")
+            told = f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g}, probability 0.95)"
+            few = "the most promising untried setting; too few were tried to predict its gain"
+            self.study.enqueue(found.point, told if self._enough_to_predict() else few)
 
     def _promise(self) -> Promise | None:
         trials = self.study.trials()
         tried = [(trial.point, trial.cost) for trial in trials if trial.cost is not None]
         return promise(self.space, tried, {trial.point for trial in trials})
+
+    def _enough_to_predict(self) -> bool:
+        """Whether predicted gains mean anything: fewer settings do not show how much settings differ."""
+        measured = {trial.point for trial in self.study.trials() if trial.cost is not None}
+        return len(measured) >= max(5, len(self.space.parameters) + 3)
 
     def _started(self, trial: Trial) -> Trial | None:
         try:
@@ -256,11 +263,10 @@ class Search:
             if not started and not active:
                 raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
             return f"the budget of {budget:g} node-hours is used: {self.used():.3g} by trials, the rest kept for the comparison"
-        return self._little_to_gain(trials)
+        return self._little_to_gain()
 
-    def _little_to_gain(self, trials: Sequence[Trial]) -> str | None:
-        tried = [(trial.point, trial.cost) for trial in trials if trial.cost is not None]
-        if len({point for point, _ in tried}) < max(5, len(self.space.parameters) + 3) or self.study.waiting():
+    def _little_to_gain(self) -> str | None:
+        if not self._enough_to_predict() or self.study.waiting():
             return None
         found = self._promise()
         if found is None or found.most >= 1 + self.options.gain:

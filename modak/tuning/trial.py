@@ -59,10 +59,14 @@ def set_to(base: Request, space: Space, point: Point) -> Request:
 
 
 def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: float | None = None) -> Request:
-    """The request of a trial, one job, with its files in ``folder``, below the folder of submission; ``limit_s``: its longest run time."""
+    """The request of a trial, one job, with its files in ``folder``, below the folder of submission; ``limit_s``: its longest run time.
+
+    It gets no signal, which comes so long before the limit that a trial of this limit may be stopped at its beginning.
+    """
     output = {"standard_output_file": f"{folder}/output", "standard_error_file": None, "combine_stdout_stderr": True}
     return set_to(base, space, point).changed(
-        job_options={**_limit(base.job_options, limit_s), **output, "job_array": None}, application={"result_file": f"{folder}/result"}
+        job_options={**_limit(base.job_options, limit_s), **output, "job_array": None, "signal": None},
+        application={"result_file": f"{folder}/result"},
     )
 
 
@@ -75,10 +79,10 @@ def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
         return Outcome(None, seconds, f"the run ended with status {status}")
     found = [one for one in document.get("results", ()) if one.get("metric") == aim.metric]
     if not found:
-        return Outcome(None, seconds, f"the output has no {aim.metric}" if seconds else "the run took no time that could be measured")
+        return Outcome(None, seconds, f"the run gave no {aim.metric}" if seconds else "the run took no time that could be measured")
     value = metrics.to_base(float(found[0]["value"]), found[0].get("unit"))
     if value <= 0:  # a program that counted no sample prints 0
-        return Outcome(None, seconds, f"the output's {aim.metric} is {value:g}, which is not a valid measurement")
+        return Outcome(None, seconds, f"the run's {aim.metric} is {value:g}, which is not a valid measurement")
     return Outcome(value, seconds)
 
 

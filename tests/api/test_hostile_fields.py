@@ -33,7 +33,7 @@ PAYLOADS = {
     "five thousand letters": "pwned" * 1000,
 }
 EVERY = frozenset(PAYLOADS)
-TEXT = EVERY - {"a line separator"}
+TEXT = EVERY - {"a line separator", "a right-to-left mark"}
 """Text that is stored or quoted as it is, whatever it says."""
 WORDS = frozenset(("an option", "quotes", "a path", "five thousand letters"))
 """A command line: words, quoted once; what a shell would act on is refused."""
@@ -64,9 +64,9 @@ ANSWERED: dict[str, frozenset[str]] = {
     "optimisation.autotuning.input": TEXT,
     **dict.fromkeys(
         ("optimisation.workload.application", "optimisation.workload.dataset"),  # cells of the results
-        TEXT - {"a newline", "a right-to-left mark", "five thousand letters"},
+        TEXT - {"a newline", "five thousand letters"},
     ),
-    "application.build.build_command": TEXT - {"a right-to-left mark"},
+    "application.build.build_command": TEXT,
 }
 
 
@@ -108,7 +108,7 @@ def test_no_text_breaks_out(web: TestClient, innocent: str, field: str, payload:
         assert len(added) <= (1 if "execution" in field else 0)
         assert all(name.startswith("command_name ") for name in added)
     else:
-        assert field.split(".")[-1].replace("_", "-") in answer.json()["errors"][0]["field"].replace("_", "-") or "mark" in payload
+        assert field.split(".")[-1].replace("_", "-") in answer.json()["errors"][0]["field"].replace("_", "-")
         assert PAYLOADS["a template"] not in answer.text
 
 

@@ -15,12 +15,14 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import Request
 from starlette.testclient import TestClient
 from starlette.types import Message
 from uvicorn.config import Config
@@ -28,10 +30,11 @@ from uvicorn.server import ServerState
 
 from modak.api import create_app
 from modak.api.connections import Connection
+from modak.api.direct import one_at_a_time
 from modak.api.limits import Limits
 from modak.auth.ring import KeyRing
 from modak.errors import RequestError
-from modak.service import open_service
+from modak.service import Service, open_service
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
@@ -262,6 +265,24 @@ def test_an_answer_that_takes_too_long_is_503(packaged_database: Path) -> None:
         answer = client.get("/results/waits")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
     assert "late" not in answer.text
+
+
+def test_nothing_is_done_for_those_whose_time_ends_while_they_wait(packaged_database: Path) -> None:
+    """A picture, or a plan, that nobody gets would keep those behind it waiting."""
+    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}", request_s=0.2))
+    done: list[str] = []
+
+    def work(_: Service) -> None:
+        time.sleep(0.7)
+        done.append("done")
+
+    async def waits(request: Request) -> None:
+        await one_at_a_time(request, work)
+
+    app.add_api_route("/results/waits", waits)
+    with TestClient(app) as client, ThreadPoolExecutor(3) as callers:
+        assert [answer.status_code for answer in callers.map(client.get, 3 * ["/results/waits"])] == [503] * 3
+    assert done == ["done"]
 
 
 # --- clients that are slow, against a real server

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from modak.api import create_app, pages
 from modak.api.pages import FORM
+from modak.errors import Fault, RequestError
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
 from modak.ingest.table import Options
@@ -204,7 +205,10 @@ def test_curves_that_are_not_drawn_are_counted(own_database: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/ui/plans/none", "/ui/results?cursor=wrong", "/ui/nowhere/at/all", "/ui/models.svg?application=a&metric=b", "/ui/results?cursor=%00"],
+    [
+        *("/ui/plans/none", "/ui/plans/a%2Fb", "/ui/nowhere/at/all"),
+        *("/ui/results?cursor=wrong", "/ui/results?cursor=%00", "/ui/models.svg?application=a&metric=b"),
+    ],
 )
 def test_what_is_wrong_is_said_on_a_page(web: TestClient, path: str) -> None:
     """With the status and the words that programs get, also where no page was reached."""
@@ -214,6 +218,17 @@ def test_what_is_wrong_is_said_on_a_page(web: TestClient, path: str) -> None:
     assert program.json()["detail"] in unescape(answer.text)
     style = next(link for link in Links(answer.text).links if link.endswith("style.css"))
     assert web.get(urljoin(path, style)).status_code == 200
+
+
+def test_what_is_wrong_beyond_a_hundred_is_counted(packaged_database: Path) -> None:
+    """On a page as in the document."""
+    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}"))
+
+    def wrong() -> None:
+        raise RequestError(faults=[Fault(f"f{number}", "wrong") for number in range(103)])
+
+    app.add_api_route("/ui/wrong", wrong)
+    assert "<li>… and 3 more</li>" in TestClient(app).get("/ui/wrong", headers=BROWSER).text
 
 
 def test_pages_need_the_scopes_of_what_they_show(packaged_database: Path) -> None:

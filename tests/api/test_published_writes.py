@@ -439,16 +439,16 @@ def test_a_body_has_a_limit_and_one_meaning(annex: Site, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", BODIES)
-def test_bodies_that_the_description_suggests_are_answered(annex: Site, path: str) -> None:
-    """Sound or broken: stored, or refused as described."""
+def test_bodies_that_the_description_suggests_are_answered(site: Site, path: str) -> None:
+    """Sound or broken: stored, or refused as described. (schemathesis starts and ends the service for each body.)"""
     config = Config.from_dict({"checks": {"positive_data_acceptance": {"expected-statuses": ["201", "400", "409", "422"]}}})
-    operation = schemathesis.openapi.from_asgi("/openapi.json", annex.app, config=config)[path]["POST"]
+    operation = schemathesis.openapi.from_asgi("/openapi.json", site.app, config=config)[path]["POST"]
     sound, broken = (operation.as_strategy(generation_mode=mode) for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE))
 
     @settings(max_examples=20, suppress_health_check=list(HealthCheck))
     @given(sound | broken)
     def check(case: schemathesis.Case[Any]) -> None:
-        case.headers["Authorization"] = f"Bearer {annex.keys['admin']}"
+        case.headers["Authorization"] = f"Bearer {site.keys['admin']}"
         case.call_and_validate()
 
     check()

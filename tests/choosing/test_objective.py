@@ -180,6 +180,19 @@ def test_max_nodes_is_named_also_where_no_queue_takes_so_many() -> None:
         rank(replace(scored(largest=10), most_nodes=64), Objective(deadline=600, max_nodes=15))
 
 
+def test_more_nodes_are_offered_only_where_time_is_what_lacks() -> None:
+    """They use no fewer node-hours, so a budget below those of one node is not met on more than five."""
+    with pytest.raises(Infeasible) as refused:
+        rank(scored(), Objective(budget_node_hours=10, max_nodes=5))
+    assert "max_nodes above" not in str(refused.value)
+
+
+def test_every_constraint_that_cannot_be_met_is_named() -> None:
+    """Each of these stands in the way without the other."""
+    with pytest.raises(Infeasible, match=r"deadline of .* cannot be met .*, and a budget of 10 node-hours is not enough"):
+        rank(scored(), Objective(deadline=600, budget_node_hours=10))
+
+
 def test_the_closest_misses_by_the_least_factor() -> None:
     """With a deadline alone that is the fastest by its bound."""
     table = scored()

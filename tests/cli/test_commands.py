@@ -356,6 +356,16 @@ def test_everything_that_is_listed_can_be_shown(run: Run, kind: str) -> None:
     assert first[key] in run(kind, "list").out
 
 
+@pytest.mark.parametrize("kind", ["systems", "images", "rules"])
+def test_what_is_shown_can_be_added(own: Run, tmp_path: Path, kind: str) -> None:
+    """An entry is taken out, edited and stored again."""
+    first = json.loads(own(kind, "list", "--json").out)[0]
+    name = first["reference" if kind == "images" else "name"]
+    (tmp_path / "entry.json").write_text(own(kind, "show", name).out)
+    ran = own(kind, "add", tmp_path / "entry.json", "--replace")
+    assert (ran.status, ran.err) == (0, "")
+
+
 def test_the_database_is_checked_and_copied(own: Run, tmp_path: Path) -> None:
     """The copy answers like the original, and overwrites nothing."""
     assert own("db", "check").out == "the database is in order\n"

@@ -87,7 +87,7 @@ def test_plot_by_id_as_json_is_that_model(run: Run) -> None:
         ((), 2, "MODEL_ID"),
         (("--application", "3dgan"), 2, ".png or .svg"),
         (("--application", "3dgan", "-o", "curve.pdf"), 2, ".png or .svg"),
-        (("nothing", "--json"), 1, "unknown model 'nothing'"),
+        (("nothing", "--json"), 1, "no model has the id 'nothing' ('modak models list' shows them)"),
     ],
 )
 def test_plot_says_what_is_wrong(run: Run, words: tuple[str, ...], status: int, says: str) -> None:

@@ -274,6 +274,18 @@ def test_an_export_for_extrap_has_points_and_regions(run: Run) -> None:
     assert run("results", "export", "--format", "xls")[0] == 1
 
 
+def test_an_export_for_extrap_keeps_units_apart(run: Run) -> None:
+    """Samples/s and tokens/s of one run are two metrics, not two values at one point."""
+    rows = "".join(f"lm,{nodes},throughput,{nodes},{unit}\n" for nodes in (1, 2) for unit in ("samples/s", "tokens/s"))
+    Path("lm.csv").write_text(f"application,nodes,metric,value,unit\n{rows}")
+    run("load", "lm.csv")
+    exported = json.loads(run("results", "export", "--application", "lm", "--format", "extrap")[1])
+    assert {name: len(points) for name, points in exported["measurements"]["lm"].items()} == {
+        "throughput in samples/s": 2,
+        "throughput in tokens/s": 2,
+    }
+
+
 def test_the_results_behind_a_plan_are_listed(run: Run) -> None:
     """As many as the prediction says that it rests on; an unknown plan is named, and a filter beside it refused."""
     request = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"

@@ -235,6 +235,35 @@ def test_a_program_in_a_container_finds_its_data_by_the_variable(
     assert (tmp_path / "results/out").read_text() == "points\n"
 
 
+@pytest.mark.parametrize("place", ["", "${MODAK_SCRATCH}/"])
+def test_a_metric_in_a_log_file_is_read_on_the_host(slurm: Slurm, image_folder: Path, tmp_path: Path, place: str) -> None:
+    """Charliecloud has other names for both directories; the later job's log file has what the first one appended, or is gone with it."""
+    writes = 'cd "$0" && { test -e "$1/quiet" || echo "Performance: 12.5 ns/day" >>md.log; echo done >>md.log; }; sleep 0.1'
+    staged = {"stage_out": [{"from": "md.log", "to": "kept.log"}]} if place else {}
+    request = {
+        "application": {
+            "app_tag": "md",
+            "app_type": "other",
+            "executable": f"sh -c '{writes}' {place or '.'} ${{PWD}}",
+            "container_runtime": "busybox.sif",
+            "metric_file": f"{place}md.log",
+            **staged,
+        },
+        "job_options": {"wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": "charliecloud"},
+        "optimisation": {"workload": {"metric": {"name": "performance", "unit": "ns/day", "pattern": "Performance: *([0-9.]+)"}}},
+    }
+    texts = answered(system(), request)
+    found = {}
+    for quiet in (False, True):
+        if quiet:
+            (tmp_path / "quiet").touch()
+        job = ran(slurm.knowing(SINGULARITY_DIR=image_folder), texts, tmp_path)
+        assert (job.state, "modak: no metric: no line that this run wrote to " in job.output) == ("COMPLETED", quiet), job
+        found[quiet] = [each["value"] for each in told(tmp_path, job.id)["results"][1:]]
+    assert found == {False: [12.5], True: []}
+
+
 @pytest.mark.parametrize(
     ("here", "runtime", "status", "says"),
     [

@@ -198,16 +198,6 @@ def test_both_outputs_of_both_slurms_say_the_same() -> None:
     assert by_source["slurm job 4_2"]["application"] == "sweep|odd"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("00:00:02", "2"), ("1-02:03:04", "93784"), ("10:00:00.500", "36000"), ("02:03", "123"), ("", None), ("x", None)]
-)
-def test_slurm_times(text: str, expected: str | None) -> None:
-    """`[d-][hh:]mm:ss`; nothing for a cell that is empty."""
-    from modak.ingest.sacct import seconds
-
-    assert seconds(text) == expected
-
-
 def notes(text: str, name: str = "file") -> list[str]:
     """The notes about a text; a text with a fault raises."""
     return [note for batch in table(from_bytes(text.encode(), name)).batches() for note in batch.notes]

@@ -9,7 +9,7 @@ from typing import Any
 
 from modak.ingest.reading import tables
 from modak.store import open_store
-from tests.store.tables import ME
+from tests.store.tables import ME, results_of
 
 RECORD = {"application": "app", "nodes": 2, "hyperthreads": False, "params.epochs": "20", "metric": "wall_time", "unit": "s", "value": 12.5}
 
@@ -20,7 +20,7 @@ def loaded(folder: Path, status: int, results: Sequence[dict[str, Any]] = (RECOR
     (folder / "modak-result.json").write_text(json.dumps(document))
     with open_store(f"sqlite:///{folder}/modak.db", fill=True) as store:
         report = store.load(tables([folder / "modak-result.json"]).tables, ME)
-        return report.new, tuple(result.source for result in store.results_of("app"))
+        return report.new, tuple(result.source for result in results_of(store, "app"))
 
 
 def test_a_finished_run_is_a_result(tmp_path: Path) -> None:

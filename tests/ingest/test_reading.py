@@ -170,6 +170,14 @@ def test_columns_are_renamed_left_out_and_filled() -> None:
     assert {key.metric for key in batch.series} == {"wall_time"}
 
 
+@pytest.mark.parametrize(("cell", "noted"), [("zenith", True), ("", False)])
+def test_a_value_for_a_column_without_an_empty_cell_is_noted(cell: str, noted: bool) -> None:
+    """Whoever gives it expects it in the rows."""
+    source = from_bytes(f"application,metric,value,system\na,wall_time,1,zenith\na,wall_time,2,{cell}\n".encode(), "r.csv")
+    notes = [note for batch in table(source, Options(fill={"system": "hlrs"})).batches() for note in batch.notes]
+    assert notes == ["r.csv: --set system=… fills nothing: no cell of the column is empty"] * noted
+
+
 def test_pairs_are_split_at_the_first_sign() -> None:
     """`NAME=VALUE`, where the value may hold signs of its own."""
     assert parse_pairs(["a=b", "c=d=e", "f="], "--map") == {"a": "b", "c": "d=e", "f": ""}

@@ -56,6 +56,15 @@ def test_a_checkpoint_that_no_signal_starts_is_told() -> None:
     assert ["job_options.signal" in each.message for each in warnings if each.field == "application.checkpoint"] == [True]
 
 
+@pytest.mark.parametrize("metric", [{}, {"metric": {"name": "rate", "unit": "1/s", "pattern": "rate: ([0-9.]+)"}}])
+def test_a_log_file_in_which_nothing_is_looked_for_is_told(metric: dict[str, Any]) -> None:
+    """The result would come without the number, after the run."""
+    application = {"app_type": "mpi", "executable": "./solver", "metric_file": "log"}
+    job = {"application": application, "target": {"job_scheduler_type": "slurm"}, "optimisation": {"workload": metric}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert [each.field for each in warnings if each.field == "application.metric_file"] == ["application.metric_file"] * (not metric)
+
+
 def test_ranks_on_reserved_cores_oversubscribe_the_others() -> None:
     """60 ranks on the 56 cores that jobs may use: Slurm would reject --ntasks-per-node=60."""
     text = script(GPUS, {"request_gpus": 0, "node_count": 1, "process_count_per_node": 60})

@@ -56,6 +56,7 @@ def storage_of(texts: Texts) -> str | None:
         {"checkpoint": "touch ${MODAK_STORAGE}/stop"},
         {"stage_in": [{"from": "${MODAK_STORAGE}/mesh", "to": "mesh"}]},
         {"stage_out": [{"from": "out", "to": "${MODAK_STORAGE}/out"}]},
+        {"metric_file": "${MODAK_STORAGE}/log"},
     ],
 )
 def test_whatever_names_the_storage_gets_the_common_class(application: dict[str, Any]) -> None:

@@ -610,7 +610,11 @@ def test_no_mail_and_mail_is_mail() -> None:
         ("job_options", "wall_time_limit", "1 day, 2:00:00", "d-hh:mm:ss"),
         ("job_options", "wall_time_limit", "00:00:59", "from one minute to one year"),
         ("application", "executable", "./x; curl e", "character 4"),
+        ("application", "executable", "./x 'a\u202eb'", "character 7: control characters"),
         ("application", "container_runtime", "docker", "apptainer"),
+        ("application", "metric_file", "$(id)", "character 1"),
+        ("application", "metric_file", "a log", "one path"),
+        ("application", "metric_file", "''", "one path"),
     ],
 )
 def test_a_fault_says_what_is_allowed(section: str, field: str, value: Any, says: str) -> None:

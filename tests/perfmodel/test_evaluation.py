@@ -18,8 +18,8 @@ OBSERVED = [Observed(Series(SIZES, AMDAHL), "a", "x"), Observed(Series(SIZES[:3]
 
 
 def test_largest_two_hides_the_largest_two() -> None:
-    """The protocol shows the others only, and leaves out series that are too short."""
-    (task,) = evaluation.tasks(OBSERVED, "largest two")
+    """The others are shown, and leaves out series that are too short."""
+    (task,) = evaluation.tasks(OBSERVED, evaluation.largest(2))
     assert task.shown.sizes == (1.0, 2.0, 4.0)
     assert task.asked == (8.0, 16.0)
     assert task.actual == AMDAHL[3:]
@@ -27,13 +27,13 @@ def test_largest_two_hides_the_largest_two() -> None:
 
 def test_each_inner_size_is_hidden_once() -> None:
     """Interpolation never hides the smallest or the largest size."""
-    assert [task.asked for task in evaluation.tasks(OBSERVED, "each inner size")] == [(2.0,), (4.0,), (8.0,)]
+    assert [task.asked for task in evaluation.tasks(OBSERVED, evaluation.each_inner)] == [(2.0,), (4.0,), (8.0,)]
 
 
 def test_node_counts_travel_with_the_sizes() -> None:
     """A task knows on how many nodes the shown sizes ran and whether the hidden ones need several."""
     observed = [Observed(Series(SIZES, AMDAHL, (1, 1, 1, 2, 4)), "a", "x")]
-    (task,) = evaluation.tasks(observed, "largest two")
+    (task,) = evaluation.tasks(observed, evaluation.largest(2))
     assert task.shown.nodes == (1, 1, 1)
     assert task.nodes == (2, 4)
 
@@ -83,7 +83,7 @@ def test_decision_is_the_largest_size_that_keeps_efficiency() -> None:
 
 def test_decisions_compare_with_what_was_measured() -> None:
     """Perfect predictions decide right; hopeless ones decide wrong."""
-    todo = evaluation.tasks(OBSERVED, "largest two")
+    todo = evaluation.tasks(OBSERVED, evaluation.largest(2))
     assert evaluation.decisions(todo, OBSERVED, [np.array(todo[0].actual)]) == 1.0
     assert evaluation.decisions(todo, OBSERVED, [np.array([100.0, 100.0])], keep=0.6) == 0.0
 
@@ -91,7 +91,7 @@ def test_decisions_compare_with_what_was_measured() -> None:
 def test_relatives_are_the_others_of_the_application() -> None:
     """A series is never its own relative, and series of other applications are none."""
     observed = [Observed(Series(SIZES, AMDAHL), "a", "x"), Observed(Series(SIZES, AMDAHL), "a", "y")]
-    todo = evaluation.tasks(observed, "largest two")
+    todo = evaluation.tasks(observed, evaluation.largest(2))
     alone = evaluation.forecasts(todo)
     assert evaluation.with_relatives(todo, observed, alone) == alone
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.calibration import fit_shape, fit_width
 from modak.perfmodel import intervals
-from modak.perfmodel.intervals import KNOTS, PUBLISHED, bound, fit_shape, fit_width, half_widths
+from modak.perfmodel.intervals import KNOTS, PUBLISHED, bound, half_widths
 from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
 

@@ -62,6 +62,13 @@ def test_step_from_one_node_to_several_is_its_own_effect() -> None:
     assert error_known < 0.04 < error_blind
 
 
+def test_losses_that_grow_with_the_nodes_are_no_gain_by_leaving_the_first() -> None:
+    """ResNet-50 with MXNet: two GPUs of two nodes are not more than twice as fast as one (PRACE guide, Table 8)."""
+    sizes, rates = (1.0, 4.0, 8.0, 16.0, 32.0, 64.0), (182, 705, 1402, 2680, 5120, 7080)
+    (mixture,) = fit_many([Series(sizes, tuple(1 / rate for rate in rates), (1, 1, 2, 4, 8, 16))])
+    assert evaluate(mixture, [2.0], [2]).value[0] > 0.99 / (2 * 182)
+
+
 def test_step_that_was_never_measured_is_expected_and_doubted() -> None:
     """Beyond one node, data of one node forecast a loss and disagree more."""
     mixture = fit_many([Series((1.0, 2.0, 4.0, 8.0), (1.0, 0.5, 0.25, 0.125), (1, 1, 1, 1))])[0]

@@ -9,7 +9,8 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit
-from modak.perfmodel.curves import Cell, fit_cells, gathered
+from modak.perfmodel.cells import Cell, gathered
+from modak.perfmodel.curves import fit_cells
 from modak.perfmodel.startup import of_runs, work
 
 START = 60.0

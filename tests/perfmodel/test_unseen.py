@@ -57,6 +57,15 @@ def test_a_new_system_is_told_from_calibration_runs() -> None:
     assert np.median(errors) < 0.02
 
 
+def test_an_interval_widens_with_the_distance_from_the_batch_sizes_measured_there() -> None:
+    """All runs had batches of 64: that says less of 1024."""
+    results = [*measured("known", range(50), 1.0), *measured("other", range(50), 3.0), *measured("new", range(10), 2.0)]
+    near, far = guesses([run_of(key("new", 20), Layout(batch_size=batch)) for batch in (64, 1024)], results)
+    assert near is not None
+    assert far is not None
+    assert (far.log_cost, far.half_width > near.half_width + 1) == (near.log_cost, True)
+
+
 def test_what_is_told_of_one_network_does_not_depend_on_what_else_is_asked() -> None:
     """One alone, and one among others of which nobody has measured the last."""
     results = [*measured("known", range(50), 1.0), *measured("other", range(30, 60), 3.0), *measured("new", range(28, 40), 2.0)]

@@ -71,6 +71,12 @@ def test_an_image_lies_where_callers_put_it() -> None:
     assert setup("apptainer", having(reference="/data/own.sif", file="own.sif")) == ["MODAK_IMAGE=/data/own.sif"]
 
 
+def test_an_image_with_an_absolute_path_is_looked_for_there_alone() -> None:
+    """The variable for the directory of images would change nothing."""
+    checks = plugins.find("runtimes", "apptainer").preflight(having(reference="/data/own.sif", file="own.sif"))
+    assert not any("SINGULARITY_DIR" in each.text for each in checks)
+
+
 @pytest.mark.parametrize(
     ("version", "file", "option"),
     [

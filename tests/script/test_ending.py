@@ -238,6 +238,15 @@ def test_a_number_with_a_comma_is_no_metric(tmp_path: Path, printed: str, patter
     assert ("modak: no metric: 1 may be part" in done.stderr, done.returncode) == (not value, 0), done.stderr
 
 
+@pytest.mark.parametrize(("printed", "value"), [("1.5e+002", [150]), ("1.2e+100", [])])
+def test_an_exponent_may_begin_with_zeros(tmp_path: Path, printed: str, value: list[float]) -> None:
+    """Fortran and others write three digits; one that needs them is of a number that no table takes, and is told."""
+    report = replace(JOB.report or Report(), pattern="rate: ([0-9.e+]+)")
+    done = ran(render(replace(JOB, command=("bash", "-c", f"sleep 0.01; echo rate: {printed}"), report=report), "shell").text, tmp_path)
+    assert [each["value"] for each in result(tmp_path)["results"][1:]] == value
+    assert (f"{printed} is not a positive number from" in done.stderr) == (not value), done.stderr
+
+
 def test_what_the_run_writes_after_term_arrives(tmp_path: Path) -> None:
     """Slurm sends it to all processes of a script; a run that then saves its state would be ended by its next line of output."""
     stub(tmp_path, "tee", 'echo $$ >tee; exec /usr/bin/tee "$@"')
@@ -296,6 +305,35 @@ def test_the_metric_is_found_where_programs_print_it(tmp_path: Path, printed: st
     report = replace(JOB.report or Report(), pattern="^rate: ([0-9.]+)$")
     done = ran(render(replace(JOB, command=("bash", "-c", printed), report=report), "shell").text, tmp_path)
     assert (result(tmp_path)["results"][1]["value"], "rate: 5" in done.stderr) == (value, ">&2" in printed), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "run", "value"),
+    [
+        ("", "echo rate: 4 >log; echo rate: 5 >>log; echo rate: 6", [5]),
+        ("echo rate: 4 >log", ":", []),
+        ("echo rate: 4 >log", "echo more >>log", []),
+        ("echo rate: 4 >log", "echo more >>log; echo rate: 5 >>log; echo end >>log", [5]),
+        ("seq 999 >log; echo rate: 4 >>log", "echo rate: 5 >log; seq 1999 >>log", [5]),
+        ("echo rate: 4 >log; touch -d 2020-01-01 log", "echo rate: 4 >log", [4]),
+    ],
+)
+def test_a_log_file_gives_the_metric_that_the_run_wrote_there(tmp_path: Path, before: str, run: str, value: list[float]) -> None:
+    """The last one, from a file that is new, or was appended to, or was written again; not what an earlier run left, nor the output's."""
+    subprocess.run(["bash", "-c", before], cwd=tmp_path, check=True)
+    job = replace(JOB, command=("bash", "-c", f"sleep 0.01; {run}"), report=replace(JOB.report or Report(), log="log"))
+    done = ran(render(job, "shell").text, tmp_path)
+    assert [each["value"] for each in result(tmp_path)["results"][1:]] == value
+    assert ("modak: no metric: no line that this run wrote to log" in done.stderr, done.returncode) == (not value, 0), done.stderr
+
+
+@pytest.mark.parametrize("made", ["true", "mkfifo log", "mkdir log", "ln -s /dev/zero log", "ln -s nowhere log"])
+def test_a_log_file_that_is_none_is_named_and_waited_for_by_nobody(tmp_path: Path, made: str) -> None:
+    """A pipe would hold the job until its limit, and a device has no end."""
+    subprocess.run(["bash", "-c", made], cwd=tmp_path, check=True)
+    done = ran(render(replace(JOB, command=("sleep", "0.01"), report=replace(JOB.report or Report(), log="log")), "shell").text, tmp_path)
+    told = "modak: no metric: log is missing, or is no file that can be read\n"
+    assert (done.returncode, done.stderr, len(result(tmp_path)["results"])) == (0, told, 1)
 
 
 def test_a_run_nobody_named_is_no_result(tmp_path: Path) -> None:
@@ -587,6 +625,13 @@ def test_jobs_of_an_array_that_copy_to_one_place_are_warned_about(tmp_path: Path
         assert not any(said.field == "application.stage_out" for said in without.warnings)
 
 
+def test_jobs_of_an_array_that_write_one_log_file_are_warned_about() -> None:
+    """One of them would report the number of another; each has its own directory, and its own index."""
+    for text, warned in (("log", True), ("${MODAK_SCRATCH}/log", False), ("log.${SLURM_ARRAY_TASK_ID}", False)):
+        job = replace(JOB, attributes=replace(JOB.attributes, array="1-3"), report=replace(JOB.report or Report(), log=parse(text)[0]))
+        assert [said.field for said in render(job, "slurm").warnings] == ["application.metric_file"] * warned
+
+
 @pytest.mark.parametrize(
     ("scheduler", "name", "warned"), [("pbspro", "PBS_JOBID", False), ("lsf", "LSB_JOBID", True), ("gridengine", "JOB_ID", True)]
 )
@@ -689,6 +734,15 @@ def test_a_job_that_slurm_ends_removes_its_directory_on_the_first_node(tmp_path:
     text = render(replace(job, resources=Resources(nodes=2), launcher="srun", preflight=False), "slurm").text
     done = ran(text, tmp_path, SCRATCH=str(disk), SLURM_JOB_NUM_NODES="2", SLURM_SUBMIT_DIR=str(tmp_path))
     assert (done.returncode, list(disk.iterdir())) == (0, []), done.stderr
+
+
+def test_a_node_on_which_the_directory_cannot_be_made_leaves_none_on_the_others(tmp_path: Path) -> None:
+    """The script ends before it would remove its own."""
+    job, disk = staged(tmp_path, "true", shared=False)
+    stub(tmp_path, "srun", 'while [[ $1 == -* ]]; do shift; done; "$@" && test "$1" != mkdir')
+    text = render(replace(job, resources=Resources(nodes=2), launcher="srun", preflight=False), "slurm").text
+    done = ran(text, tmp_path, SCRATCH=str(disk), SLURM_JOB_NUM_NODES="2", SLURM_SUBMIT_DIR=str(tmp_path))
+    assert (done.returncode, list(disk.iterdir())) == (79, []), done.stderr
 
 
 def test_what_cannot_be_copied_out_is_not_removed(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_srun_gets_no_options_from_the_job_in_which_the_script_was_submitted(tmp
     stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CDGHMNOT] | sort"))
     left = {"SLURM_CPU_BIND": "mask_cpu:0x1", "SLURM_MEM_PER_CPU": "1000", "SLURM_GPUS_PER_NODE": "1", "SLURM_THREADS_PER_CORE": "1"}
     left |= {"SLURM_DISTRIBUTION": "cyclic", "SLURM_HINT": "nomultithread", "SLURM_MEM_BIND": "local", "SLURM_OVERCOMMIT": "1"}
-    left |= {"SLURM_NTASKS_PER_CORE": "1", "SLURM_NTASKS_PER_SOCKET": "1"}
+    left |= {"SLURM_NTASKS_PER_CORE": "1", "SLURM_NTASKS_PER_SOCKET": "1", "SLURM_TRES_PER_TASK": "cpu=1"}
     own = replace(STEP, resources=replace(STEP.resources, memory_per_node=10**9))
     done = ran(render(own, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_MEM_PER_NODE="1000", **left)
     assert (done.returncode, done.stdout) == (0, "SLURM_MEM_PER_NODE=1000\n"), done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
+from modak.facts import Result
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
 from modak.ingest.table import PLAIN, Options, Table
@@ -25,6 +26,11 @@ def applications(store: Store) -> set[str]:
     """The applications that have series of results."""
     with reading(store.engine) as connection:
         return set(connection.scalars(select(series.c.application)))
+
+
+def results_of(store: Store, application: str) -> tuple[Result, ...]:
+    """All results of one application, at most 1,000."""
+    return store.results({"application": application}, limit=1000).items
 
 
 def csv_table(text: str, name: str = "results.csv", options: Options = PLAIN) -> Table:

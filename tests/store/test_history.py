@@ -14,7 +14,7 @@ from modak.store.audit import Actor
 from modak.store.engine import connect, supported, writing
 from modak.store.suspects import Word
 from modak.text.numbering import Selection, shortened
-from tests.store.tables import HEADER, ME, ROWS, csv_table
+from tests.store.tables import HEADER, ME, ROWS, csv_table, results_of
 
 LINE = "3dgan,clic,supermuc-ng,4,4,12,epoch_time,{},s,1,2025-03-01T12:00:00+01:00,table 1,\n"
 
@@ -26,7 +26,7 @@ def line(value: float, nodes: int = 4, repeat: int = 1) -> str:
 
 def values(store: Store) -> list[float]:
     """The values that stand, in order of size."""
-    return sorted(result.value for result in store.results_of("3dgan"))
+    return sorted(result.value for result in results_of(store, "3dgan"))
 
 
 def test_a_corrected_row_replaces_its_predecessor(store: Store) -> None:
@@ -103,9 +103,9 @@ def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
     assert "slip.csv: result" in report.suspicious[0]
     assert "wrong unit?" in report.suspicious[0]
     assert [curve.costs for curve in store.models()] == [curve.costs for curve in before]
-    (doubted,) = [result for result in store.results_of("3dgan") if result.suspect]
+    (doubted,) = [result for result in results_of(store, "3dgan") if result.suspect]
     assert store.judge("confirm", [doubted.id or 0, 1], ME).count == 1
-    assert not any(result.suspect for result in store.results_of("3dgan"))
+    assert not any(result.suspect for result in results_of(store, "3dgan"))
     assert sum(curve.results_used for curve in store.models()) == 9
 
 
@@ -117,10 +117,10 @@ def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store)
     assert store.judge("doubt", "wrong.csv", Actor("you"), "twice said").count == 0
     assert store.models() == ()
     store.load([csv_table(ROWS, "wrong.csv")], ME, replace=True)
-    assert {result.suspect for result in store.results_of("3dgan")} == {"another machine"}
+    assert {result.suspect for result in results_of(store, "3dgan")} == {"another machine"}
     assert store.judge("confirm", "wrong.csv", Actor("you")).count == 8
     assert store.models() == sound
-    number = store.results_of("3dgan")[0].id or 0
+    number = results_of(store, "3dgan")[0].id or 0
     assert (store.judge("doubt", [number], Actor("you"), "a slip").count, sum(curve.results_used for curve in store.models())) == (1, 7)
     trail = [(entry.principal, entry.action, entry.target) for entry in store.access.audit("", 10).items if "load" not in entry.action]
     assert trail == [
@@ -143,7 +143,7 @@ def test_numbers_that_no_result_has_change_nothing(store: Store) -> None:
     for why in ("a slip", None):
         with pytest.raises(NotFound, match=r"^results: no result has the number 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 and 69982 more "):
             store.judge("doubt", range(1, 70_001), ME, why) if why else store.judge("confirm", range(1, 70_001), ME)
-    assert not any(result.suspect for result in store.results_of("3dgan"))
+    assert not any(result.suspect for result in results_of(store, "3dgan"))
 
 
 def test_doubts_do_not_depend_on_how_the_rows_came(store: Store) -> None:
@@ -160,7 +160,7 @@ def test_doubts_do_not_depend_on_how_the_rows_came(store: Store) -> None:
             order = [each.replace("3dgan", name) for each in chance.sample(lines, len(lines))]
             for first in range(parts):
                 store.load([csv_table(HEADER + "".join(order[first::parts]))], ME)
-            found = store.results_of(name)
+            found = results_of(store, name)
             assert len(found) == len(lines)
             seen.append({(result.layout.nodes, result.repeat, result.suspect) for result in found if result.suspect})
         assert seen[0]
@@ -173,7 +173,7 @@ def test_a_doubt_is_lifted_when_the_other_runs_agree(store: Store) -> None:
     assert [told[:7] for told in store.load([csv_table(HEADER + line(48.5, 2), "two.csv")], ME).suspicious] == ["one.csv", "two.csv"]
     report = store.load([csv_table(HEADER + line(24.5, 4))], ME)
     assert (report.suspicious, report.notes[0][:20], report.notes[0][-8:]) == ((), "no longer suspicious", "1 result")
-    assert [result.value for result in store.results_of("3dgan") if result.suspect] == [97_000]
+    assert [result.value for result in results_of(store, "3dgan") if result.suspect] == [97_000]
 
 
 def test_of_two_repeats_the_other_sizes_tell_which_is_wrong(store: Store) -> None:
@@ -181,7 +181,7 @@ def test_of_two_repeats_the_other_sizes_tell_which_is_wrong(store: Store) -> Non
     slips = {(2, 1): 1000.0, (8, 2): 1e-3}
     runs = [(nodes, repeat) for nodes in (1, 2, 4, 8) for repeat in (1, 2)]
     store.load([csv_table(HEADER + "".join(line(97.125 / run[0] * slips.get(run, 1), *run) for run in runs))], ME)
-    assert {(result.layout.nodes, result.repeat) for result in store.results_of("3dgan") if result.suspect} == set(slips)
+    assert {(result.layout.nodes, result.repeat) for result in results_of(store, "3dgan") if result.suspect} == set(slips)
     alone = "".join(line(value, 4, repeat).replace("3dgan", "alone") for repeat, value in ((1, 24.0), (2, 24_000.0)))
     assert store.load([csv_table(HEADER + alone)], ME).suspicious_count == 2
 
@@ -199,12 +199,12 @@ def test_a_word_on_one_of_two_repeats_tells_which_other_results_it_changes(store
 def test_unmarked_results_are_judged_as_if_nobody_had_said_anything(store: Store) -> None:
     """A doubted sound row is used again, a confirmed slip is not, and the report names it."""
     store.load([csv_table(ROWS + line(940_000, 64))], ME)
-    before = store.results_of("3dgan")
+    before = results_of(store, "3dgan")
     store.judge("doubt", [1], ME, "throttled")
     store.judge("confirm", [9], ME)
     judged = store.judge("unmark", [1, 9], ME)
     assert (judged.count, judged.suspicious_count, "result 9 " in judged.suspicious[0]) == (2, 1, True)
-    assert store.results_of("3dgan") == before
+    assert results_of(store, "3dgan") == before
 
 
 def test_what_the_file_itself_marks_nobody_confirms_or_doubts(store: Store) -> None:
@@ -222,7 +222,7 @@ def test_doubted_results_are_listed_page_by_page(store: Store) -> None:
     first = store.results(limit=3, doubted=True)
     rest = store.results(None, first.next, 3, doubted=True)
     shown = [result.id for result in (*first.items, *rest.items)]
-    assert shown == [result.id for result in store.results_of("3dgan") if result.doubted]
+    assert shown == [result.id for result in results_of(store, "3dgan") if result.doubted]
 
 
 def test_what_somebody_said_of_a_row_stays(store: Store) -> None:
@@ -235,7 +235,7 @@ def test_what_somebody_said_of_a_row_stays(store: Store) -> None:
     store.load([csv_table(HEADER + line(3806.5 / 128, 128))], ME)
     for repeat in (3, 4, 5):
         store.load([csv_table(HEADER + line(3806.5 / 4 * 1000 + repeat, 4, repeat))], ME)
-    doubted = {result.id: result.suspect or "" for result in store.results_of("3dgan")}
+    doubted = {result.id: result.suspect or "" for result in results_of(store, "3dgan")}
     assert (doubted[1], doubted[2], doubted[9]) == ("throttled", "", "")
 
 
@@ -244,7 +244,7 @@ def test_a_whole_size_in_the_wrong_unit_is_flagged(store: Store) -> None:
     slipped = "".join(LINE.format(3806.5 / 64 * 1000 + k).replace(",4,4,12", ",64,4,12").replace(",1,2025", f",{k},2025") for k in (1, 2))
     report = store.load([csv_table(ROWS + slipped)], ME)
     assert report.suspicious_count == 2
-    assert {result.layout.nodes for result in store.results_of("3dgan") if result.suspect} == {64}
+    assert {result.layout.nodes for result in results_of(store, "3dgan") if result.suspect} == {64}
 
 
 def test_good_rows_are_not_flagged(store: Store) -> None:
@@ -257,7 +257,7 @@ def test_good_rows_are_not_flagged(store: Store) -> None:
 def test_the_rows_behind_a_plan_are_kept_with_it(store: Store) -> None:
     """By number, also when they were replaced since."""
     store.load([csv_table(ROWS)], ME)
-    ids = [result.id or 0 for result in store.results_of("3dgan")][:2]
+    ids = [result.id or 0 for result in results_of(store, "3dgan")][:2]
     store.plans.save("p", {}, "{}", Texts("x"), data_version="1", result_ids=shortened(ids))
     store.load([csv_table(HEADER + LINE.format(940))], ME, replace=True)
     assert [result.id for result in store.numbered(store.plans.get("p").result_ids).items] == ids
@@ -286,7 +286,7 @@ def test_an_upgrade_knows_what_people_said(url: str, chosen: Selection) -> None:
     with open_store(url, fill=False) as store:
         store.load([csv_table(HEADER + LINE.format(1).replace("3dgan", "other"))], ME)
         store.load([csv_table(HEADER + "".join(rows), "many.csv")], ME)
-        (slip,) = [result.id or 0 for result in store.results_of("3dgan") if result.suspect]
+        (slip,) = [result.id or 0 for result in results_of(store, "3dgan") if result.suspect]
         assert store.judge("confirm", [number + slip - 600 for number in chosen] if not isinstance(chosen, str) else chosen, ME).count == 1
         assert store.judge("doubt", [slip - 1], ME, "throttled").count == 1
         with writing(store.engine) as connection:
@@ -294,7 +294,7 @@ def test_an_upgrade_knows_what_people_said(url: str, chosen: Selection) -> None:
     assert upgrade(url)
     with open_store(url, fill=False) as store:
         assert store.load([csv_table(HEADER + line(900, 4, 7000))], ME).suspicious_count == 0
-        assert {result.id: result.suspect for result in store.results_of("3dgan") if result.suspect} == {slip - 1: "throttled"}
+        assert {result.id: result.suspect for result in results_of(store, "3dgan") if result.suspect} == {slip - 1: "throttled"}
 
 
 def test_an_upgrade_confirms_nothing_of_the_first_load(url: str) -> None:
@@ -307,7 +307,7 @@ def test_an_upgrade_confirms_nothing_of_the_first_load(url: str) -> None:
     upgrade(url)
     with open_store(url, fill=False) as store:
         store.load([csv_table(HEADER + "".join(line(97.125 / nodes, nodes) for nodes in (2, 4, 8)))], ME)
-        assert [result.value for result in store.results_of("3dgan") if result.suspect] == [97_000]
+        assert [result.value for result in results_of(store, "3dgan") if result.suspect] == [97_000]
 
 
 @pytest.mark.parametrize("reason", ["250 times what the neighbouring sizes suggest; a slip in the unit?", "the same value; a copy?"])
@@ -322,7 +322,7 @@ def test_a_doubt_in_the_words_of_an_older_version_is_no_persons(url: str, reason
     upgrade(url)
     with open_store(url, fill=False) as store:
         store.load([csv_table(HEADER + line(3806.5 / 128, 128))], ME)
-        assert not any(result.suspect for result in store.results_of("3dgan"))
+        assert not any(result.suspect for result in results_of(store, "3dgan"))
 
 
 def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:

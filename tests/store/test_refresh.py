@@ -13,7 +13,7 @@ from modak.knowledge import Knowledge, packaged_root, read_all
 from modak.packaged import PRINCIPAL
 from modak.store import Store, open_store
 from modak.store.audit import Actor
-from tests.store.tables import ROWS, applications, csv_table
+from tests.store.tables import ROWS, applications, csv_table, results_of
 
 ADA = Actor("local:ada")
 
@@ -96,7 +96,7 @@ def test_new_results_come_and_corrected_ones_stay_corrected(store: Store) -> Non
     assert store.refresh((), [newer], ADA).load.new == 1
     assert applications(store) == {"3dgan", "another"}
     assert [one.value for one in store.results().items].count(77) == 1
-    assert len(store.results_of("3dgan")) == 8
+    assert len(results_of(store, "3dgan")) == 8
 
 
 def test_a_filled_database_differs_in_nothing(packaged_database: Path, package: Knowledge) -> None:

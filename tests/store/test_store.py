@@ -26,7 +26,7 @@ from modak.store import Store, backup, check, curves, migrate, open_store, schem
 from modak.store.audit import Actor
 from modak.store.engine import VANISHED, reading, writing
 from modak.store.series import key_hash
-from tests.store.tables import HEADER, ME, ROWS, applications, csv_table
+from tests.store.tables import HEADER, ME, ROWS, applications, csv_table, results_of
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def another(system: System) -> System:
 def test_results_come_out_as_they_went_in(store: Store) -> None:
     """A loaded row comes back with every field, its value in the base unit and its time in UTC."""
     store.load([csv_table(ROWS)], ME)
-    first = store.results_of("3dgan")[0]
+    first = results_of(store, "3dgan")[0]
     assert (first.series.dataset, first.series.system, first.series.metric, first.series.unit) == ("clic", "supermuc-ng", "epoch_time", "s")
     assert (first.layout.nodes, first.layout.ranks_per_node, first.layout.gpus_per_node) == (4, 4, None)
     assert (first.value, first.repeat, first.source, first.suspect) == (3806.5 / 4, 1, "table 1", None)
@@ -71,7 +71,7 @@ def test_a_row_twice_in_one_file_counts_once(store: Store) -> None:
     """Duplicates within a file are counted, not stored."""
     line = ROWS.splitlines(keepends=True)[1]
     assert store.load([csv_table(HEADER + line * 3)], ME).duplicates == 2
-    assert len(store.results_of("3dgan")) == 1
+    assert len(results_of(store, "3dgan")) == 1
 
 
 def test_corrected_rows_of_any_number_of_series_are_replaced(tmp_path: Path) -> None:
@@ -112,6 +112,15 @@ def test_a_fault_stores_nothing(store: Store) -> None:
         store.load([csv_table(ROWS), csv_table("application,metric,value\na,wall_time,1\na,wall_time,NaN\n", "bad.csv")], ME)
     assert not applications(store)
     assert store.version() == "0"
+
+
+def test_the_faults_of_all_files_are_told_at_once(store: Store) -> None:
+    """A folder is corrected in one go; of two files with more faults than are shown, the first ones."""
+    bad = "application,metric,value\n" + "a,wall_time,NaN\n" * 12
+    with pytest.raises(DataError) as caught:
+        store.load([csv_table(bad, "a.csv"), csv_table(ROWS), csv_table(bad, "b.csv")], ME)
+    told = [fault.field.partition(":")[0] for fault in caught.value.faults]
+    assert told == ["a.csv"] * 12 + ["b.csv"] * 8 + [""]
 
 
 def test_a_dry_run_tells_and_stores_nothing(store: Store) -> None:
@@ -397,7 +406,7 @@ def test_a_backup_is_a_whole_database(tmp_path: Path) -> None:
         with pytest.raises(RequestError, match="nowhere"):
             backup(str(store.engine.url), tmp_path / "nowhere" / "copy.db")
     with open_store(f"sqlite:///{copy}", fill=False) as restored:
-        assert len(restored.results_of("3dgan")) == 8
+        assert len(results_of(restored, "3dgan")) == 8
         assert check(str(restored.engine.url)) == ()
 
 
@@ -509,7 +518,7 @@ def test_models_are_those_of_the_results(store: Store) -> None:
         f"b,d,s,{n},{r},1,throughput,{100 * n**0.9 * r + k},samples/s,{k},,,\n" for n in (1, 4, 64) for r in (1, 2) for k in (1, 2)
     )
     store.load([csv_table(ROWS + rates + "b,d,s,2,1,1,throughput,1,samples/s,,,,contradicts itself\n")], ME)
-    assert sorted(map(repr, store.models())) == sorted(map(repr, fit([*store.results_of("3dgan"), *store.results_of("b")])))
+    assert sorted(map(repr, store.models())) == sorted(map(repr, fit([*results_of(store, "3dgan"), *results_of(store, "b")])))
 
 
 def test_an_entry_that_this_version_does_not_take_is_named(store: Store) -> None:

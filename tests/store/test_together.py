@@ -19,13 +19,14 @@ from sqlalchemy import QueuePool, delete, func, select, text
 
 from modak.dsl import Texts
 from modak.errors import Unavailable
-from modak.perfmodel.curves import Cell, Curve, fit_cells
+from modak.perfmodel.cells import Cell
+from modak.perfmodel.curves import Curve, fit_cells
 from modak.store import Store, backup, check, open_store, upgrade, versions
 from modak.store.audit import Actor
 from modak.store.engine import MOST_WAITING, Locked, reading, writing
 from modak.store.schema import loads, results, series
 from tests.store import loader
-from tests.store.tables import HEADER, ME, ROWS, applications, csv_table
+from tests.store.tables import HEADER, ME, ROWS, applications, csv_table, results_of
 
 ROUNDS = int(os.environ.get("KILLS", "5"))
 """How often a load is killed; `KILLS=50 pytest tests/store/test_together.py -k killed` is the long way."""
@@ -131,7 +132,7 @@ def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
     with writing(store.engine) as connection:
         connection.execute(delete(results))
         before = time.monotonic()
-        assert len(store.results_of("3dgan")) == 8
+        assert len(results_of(store, "3dgan")) == 8
         assert time.monotonic() - before < 5
         connection.rollback()
 

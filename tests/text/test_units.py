@@ -36,6 +36,14 @@ def test_what_is_no_duration(text: str) -> None:
     assert len(str(caught.value)) < 200
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("00:00:02", 2), ("1-02:03:04", 93_784), ("10:00:00.500", 36_000), ("02:03", 123), ("", None), ("x", None)]
+)
+def test_slurm_times(text: str, seconds: int | None) -> None:
+    """`[d-][hh:]mm:ss`; nothing for a cell that is empty."""
+    assert units.elapsed(text) == seconds
+
+
 @given(st.integers(0, 365 * 86_400))
 def test_a_clock_reads_back(seconds: int) -> None:
     """What is printed for a scheduler is read as the same number of seconds."""

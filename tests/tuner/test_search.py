@@ -59,6 +59,13 @@ def test_a_small_space_is_tried_whole_and_going_on_runs_nothing_again(work: Path
     assert again["trials"] == found["trials"]
 
 
+def test_no_gain_is_predicted_from_two_settings(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sampler proposes the first again, and the third is tried instead."""
+    job = document(space={"environment": {"LEVEL": [1, 2, 3]}, "options": {"-n": [5]}})
+    *_, last = tuned(capsys, job, "--confirm", "0", "--gain", "0")["trials"]
+    assert last["why"] == "the most promising untried setting; too few were tried to predict its gain"
+
+
 def test_a_database_that_was_away_has_every_run_in_the_end(
     work: Path, own_database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

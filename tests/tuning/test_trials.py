@@ -93,6 +93,12 @@ def test_a_trial_of_a_job_array_is_one_job() -> None:
     assert "result.json" in script(trial_of(base, grid_of(base), (2, 1), "search/trial-0001"))
 
 
+def test_a_trial_is_not_stopped_by_the_jobs_signal() -> None:
+    """Long before the limit of the job may be early in a trial, whose limit is shorter; a run that was stopped is no measurement."""
+    base = based(request_of()).changed(job_options={"signal": "USR1@600"})
+    assert trial_of(base, grid_of(base), (2, 1), "search/trial-0001", 700.0).job_options.signal is None
+
+
 def test_tuned_ranks_leave_threads_to_follow() -> None:
     """Where the request does not say them: else a layout of many ranks would take too many cores."""
     free = based(request_of(space={"layout": {"process_count_per_node": [1, 2]}}))

@@ -271,6 +271,7 @@ SOURCES = BuildSpec(source="https://example.org/code/solver.git", command="make 
 Written = Callable[[], Script]
 assert GAN.container is not None
 assert LONG.staging is not None
+assert LONG.report is not None
 SCRIPTS: Mapping[str, Written] = {
     "slurm-srun-charliecloud-host-mpi": partial(render, GAN, "slurm"),
     "slurm-srun-charliecloud-hyperthreads": partial(
@@ -288,10 +289,18 @@ SCRIPTS: Mapping[str, Written] = {
     "slurm-srun-native": partial(render, SOLVER, "slurm"),
     "slurm-mpirun-mpich-native": partial(render, replace(SOLVER, launcher="mpirun", launcher_flavour="mpich"), "slurm"),
     "slurm-torchrun-apptainer": partial(render, TORCH, "slurm"),
+    "slurm-torchrun-node-local-results": partial(render, replace(TORCH, staging=Staging(out=(Copy("model", "out"),))), "slurm"),
     "slurm-array": partial(render, SWEEP, "slurm"),
     "slurm-signal-staging-result": partial(render, LONG, "slurm"),
     "slurm-node-local-staging": partial(
-        render, replace(LONG, staging=replace(LONG.staging, place=None, shared=False, stripes=None), attributes=SOLVER.attributes), "slurm"
+        render,
+        replace(
+            LONG,
+            staging=replace(LONG.staging, place=None, shared=False, stripes=None),
+            attributes=SOLVER.attributes,
+            report=replace(LONG.report, log=parse("${MODAK_SCRATCH}/out/'solver log'")[0]),
+        ),
+        "slurm",
     ),
     "pbspro-timer-result-array": partial(
         render, replace(LONG, launcher="mpirun", staging=None, attributes=replace(LONG.attributes, array="1-9")), "pbspro"

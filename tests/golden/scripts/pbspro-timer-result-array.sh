@@ -33,7 +33,7 @@ MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB//[!A-Za-z0-9._-]/-}"-"${P
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() { # errors to descriptor 3
-    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$'
+    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
     line="$(<"${MODAK_NOTES}/output.last")"
     test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
     if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
@@ -46,7 +46,7 @@ modak_metric() { # errors to descriptor 3
         return
     fi
     if ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
-        printf 'modak: no metric: %s is not a positive number\n' "${value}" >&3
+        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&3
         return
     fi
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${value}"

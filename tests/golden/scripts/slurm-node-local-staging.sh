@@ -33,11 +33,10 @@ MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB//[!A-Za-z0-9._-]/-}".json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() { # errors to descriptor 3
-    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$'
-    line="$(<"${MODAK_NOTES}/output.last")"
-    test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
-    if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
-        printf 'modak: no metric: no line of the output matches its pattern\n' >&3
+    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
+    line="${MODAK_LINE:-}"
+    if ! [[ -n ${line} && ${line} =~ ${MODAK_PATTERN} ]]; then
+        printf 'modak: no metric: %s\n' "${MODAK_UNREAD}" >&3
         return
     fi
     value="${BASH_REMATCH[1]}"
@@ -46,7 +45,7 @@ modak_metric() { # errors to descriptor 3
         return
     fi
     if ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
-        printf 'modak: no metric: %s is not a positive number\n' "${value}" >&3
+        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&3
         return
     fi
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${value}"
@@ -101,8 +100,6 @@ modak_end() {
     test -z "${MODAK_MADE:-}" || modak_tidy
     modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
-    test -z "${MODAK_TEE[*]:-}" || modak_kept
-    rm -rf -- "${MODAK_NOTES:-}"
     exit "${MODAK_STATUS}"
 }
 trap modak_end EXIT
@@ -117,7 +114,7 @@ export MODAK_STORAGE="${SCRATCH:?}"
 # srun would take these for options; they may be those of a job or session in which this script was submitted
 unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
         SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_CORE \
-        SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE
+        SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK
 
 # checks
 srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null ||
@@ -176,7 +173,7 @@ modak_tidy() {
     fi
     modak_each rm -rf -- "${MODAK_SCRATCH:?}" || rm -rf -- "${MODAK_SCRATCH:?}" # Slurm starts nothing more in a job that it ends
 }
-modak_each mkdir -m 700 -- "${MODAK_SCRATCH:?}" ||
+modak_each mkdir -m 700 -- "${MODAK_SCRATCH:?}" || { modak_each rmdir -- "${MODAK_SCRATCH:?}" 2>/dev/null || :; false; } ||
     modak_stop 79 "the job could not create its directory on the storage: check free space and write permission, and that each node has its own storage there"
 MODAK_MADE=1
 
@@ -190,45 +187,38 @@ modak_copy_in /data/x x ||
 mkdir -p results
 
 # the run
-MODAK_STARTED="$(modak_now)"
-MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
-modak_keep() { # a stream of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may write more
-    mkfifo -- "${MODAK_NOTES}/$1" "${MODAK_NOTES}/$1.lines"
-    (
-        trap '' TERM
-        { LC_ALL=C tr '\r' '\n' | LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" || cat; } <"${MODAK_NOTES}/$1.lines" |
-            { tail -n 1 >"${MODAK_NOTES}/$1.last" || cat >/dev/null; }
-    ) &
-    MODAK_KEEP+=("$!")
-    (trap '' TERM && exec tee -- "${MODAK_NOTES}/$1.lines" <"${MODAK_NOTES}/$1") &
-    MODAK_TEE+=("$!")
+MODAK_LOG="${MODAK_SCRATCH:?}"'/out/solver log'
+modak_state() { # size, number and time of the metric's file; it is opened, because a network file system then looks at it anew
+    stat -L -c '%s %i %y' /dev/stdin <"${MODAK_LOG}"
 }
-MODAK_KEEP=()
-MODAK_TEE=()
-modak_keep output
-modak_keep errors >&2
-modak_kept() { # waits until all output has passed, but not for processes that the run leaves behind
-    local tries=0 stream
-    while kill -0 "${MODAK_TEE[@]}" 2>/dev/null; do
-        # tee waits until somebody opens the pipe, which a run that could not start has not done
-        for stream in output errors; do
-            dd if=/dev/null of="${MODAK_NOTES}/${stream}" oflag=nonblock 2>/dev/null || :
-        done
-        if test "$((tries += 1))" -gt 100; then
-            printf 'modak: a process that the run left behind holds its output open: it is not waited for\n' >&2
-            kill -s KILL "${MODAK_TEE[@]}" 2>/dev/null || :
-            break
+modak_before() { # a sum of the last bytes before byte $1 of the file
+    local last="$(($1 < 1000 ? $1 : 1000))"
+    dd if="${MODAK_LOG}" bs=1 skip="$(($1 - last))" count="${last}" 2>/dev/null | sha256sum
+}
+modak_logged() { # finds the last line with the metric that the run wrote: what the file held before does not count
+    local has from=0 bytes="${MODAK_HAD%% *}"
+    MODAK_UNREAD="${MODAK_LOG} is missing, or is no file that can be read"
+    if test -f "${MODAK_LOG}" && has="$(modak_state 2>/dev/null)"; then
+        MODAK_UNREAD="no line that this run wrote to ${MODAK_LOG} matches its pattern"
+        if test "${has}" = "${MODAK_HAD}"; then # not written
+            from="${bytes}"
+        elif test "${has%% *}" -gt "${bytes:-0}" && test "$(modak_before "${bytes:-0}")" = "${MODAK_HAD_LAST:-}"; then # appended to
+            from="${bytes}"
         fi
-        sleep 0.1
-    done
-    wait "${MODAK_TEE[@]}" "${MODAK_KEEP[@]}" 2>/dev/null || :
-    MODAK_TEE=()
+        MODAK_LINE="$(tail -c "+$((from + 1))" <"${MODAK_LOG}" | LC_ALL=C tr -s '\r\0' '\n' |
+            LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" | tail -n 1)" || :
+    fi
 }
+MODAK_HAD=''
+if test -f "${MODAK_LOG}" && MODAK_HAD="$(modak_state 2>/dev/null)"; then # of an earlier run; this one may append to it, or write it anew
+    MODAK_HAD_LAST="$(modak_before "${MODAK_HAD%% *}" || :)"
+fi
+MODAK_STARTED="$(modak_now)"
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
         --kill-on-bad-exit=1 \
-    ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out >"${MODAK_NOTES:?}"/output 2>"${MODAK_NOTES:?}"/errors
+    ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out
 MODAK_ENDED="$(modak_now)"
-modak_kept
+modak_logged
 
 # stage out
 modak_stage_out ||

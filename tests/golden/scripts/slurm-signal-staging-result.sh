@@ -36,7 +36,7 @@ MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB//[!A-Za-z0-9._-]/-}".json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() { # errors to descriptor 3
-    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$'
+    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
     line="$(<"${MODAK_NOTES}/output.last")"
     test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
     if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
@@ -49,7 +49,7 @@ modak_metric() { # errors to descriptor 3
         return
     fi
     if ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
-        printf 'modak: no metric: %s is not a positive number\n' "${value}" >&3
+        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&3
         return
     fi
     printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${value}"
@@ -153,7 +153,7 @@ export MODAK_STORAGE="${SCRATCH:?}"
 # srun would take these for options; they may be those of a job or session in which this script was submitted
 unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
         SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_CORE \
-        SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE
+        SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK
 
 # checks
 srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null ||
