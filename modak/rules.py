@@ -184,6 +184,11 @@ def check(rule: Rule) -> tuple[Fault, ...]:
     return tuple(found)
 
 
+def needs_scratch(rule: Rule) -> bool:
+    """Whether its text reads ``MODAK_SCRATCH`` without a default, as if every job had a directory of its own."""
+    return bool(re.search(r"\$\{?MODAK_SCRATCH\b(?!:?[-=+])", rule.script or ""))
+
+
 def _strength(rule: Rule) -> tuple[int, int, str]:
     """Sorts the strongest rule first."""
     return (-rule.priority, -_conditions(rule.when), rule.name)

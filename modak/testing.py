@@ -39,7 +39,7 @@ COMMAND: Final[tuple[Word, ...]] = (
 
 ONE: Final = JobSpec(command=COMMAND, resources=Resources(), attributes=Attributes(name="contract", wall_time_s=3600))
 _MANY: Final = Resources(
-    nodes=4, ranks_per_node=2, threads_per_rank=6, cores_per_rank=6, threads_per_core=2, gpus_per_node=2, gpu_vendor="nvidia"
+    nodes=1000, ranks_per_node=2, threads_per_rank=6, cores_per_rank=6, threads_per_core=2, gpus_per_node=2, gpu_vendor="nvidia"
 )
 _IMAGE: Final = Container(runtime="", reference="docker://library/solver:1.0", file="solver_1.0.sif", gpu_vendor="nvidia")
 
@@ -49,7 +49,7 @@ JOBS: Final[tuple[JobSpec, ...]] = (
     replace(ONE, resources=replace(_MANY, nodes=1)),
     replace(ONE, resources=_MANY),
 )
-"""A serial job, one with hyper-threads, one on a node with GPUs, and one on four nodes."""
+"""A serial job, one with hyper-threads, one on a node with GPUs, and one on a thousand nodes."""
 
 SAID: Final = Attributes(
     name="contract",

@@ -21,6 +21,7 @@ from modak import schemas
 from modak.api import answers, builds, native, pages, published, writing
 from modak.api.access import guard, scope_of
 from modak.api.direct import Direct
+from modak.api.examples import add_examples
 from modak.api.head import Head
 from modak.api.lifespan import Lifespan
 from modak.api.observe import add_observation
@@ -127,6 +128,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         document["security"] = [{}, {"token": []}] if app.state.settings.anonymous else [{"token": []}]
         if app.state.settings.public_url:
             document["servers"] = [{"url": app.state.settings.public_url}]
+        add_examples(document)
         error = {
             "description": "What is wrong",
             "content": {"application/problem+json": {"schema": answers.ref("problem")}},

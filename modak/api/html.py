@@ -33,8 +33,8 @@ def is_wanted(scope: Scope) -> bool:
 def base(path: str) -> str:
     """The relative way from a page's address to that of the first page; it holds behind a proxy's prefix, too.
 
-    >>> base("/"), base("/ui"), base("/ui/"), base("/ui/results"), base("/ui/plans/ID")
-    ('ui/', 'ui/', '', '', '../')
+    >>> base("/"), base("/ui"), base("/ui/"), base("/ui/results"), base("/ui/plans/ID"), base("/ui%2Fresults")
+    ('ui/', 'ui/', '', '', '../', 'ui/')
     """
-    below = path.removeprefix("/ui/")
-    return "ui/" if below == path else "../" * below.count("/")
+    depth = path.count("/")
+    return "ui/" if depth == 1 else "../" * (depth - 2)

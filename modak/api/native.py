@@ -93,8 +93,10 @@ FILLED: Final = told(ref(schemas.COMPONENTS["response"]), "The document, filled 
 SIZED: Final = told(
     ref("sizing"), "The platforms, those that meet the goal first; every figure with unit, interval, basis and what it follows from"
 )
-HEALTH: Final = object_of(("status",), status={"const": "ok"})
-READY: Final = object_of(("status", "data"), status={"const": "ready"}, data=text("version of the data"))
+HEALTH: Final = object_of(("status",), status={"const": "ok", "description": "the process runs"})
+READY: Final = object_of(
+    ("status", "data"), status={"const": "ready", "description": "requests are answered"}, data=text("version of the data")
+)
 POINTS: Final = {
     "requestBody": {
         "required": True,

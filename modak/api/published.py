@@ -38,8 +38,8 @@ _JOB: Final = object_of(
     application={"type": "object", "description": "as sent, with `container_runtime` where an image is known"},
     job_content=text("text of the job script, as it can be submitted"),
     build_script=text("text of the job that builds the application or its image"),
-    warnings=list_of(object_of((), field=TEXT, message=TEXT), "what was read in another way, or could not be had"),
-)
+    warnings=list_of(ref("Notice"), "what was read in another way, or could not be had"),
+) | {"description": "as sent, with what was found"}
 ANSWERED: Final = told(
     object_of((), job=_JOB),
     "The caller's own document with one thing filled in; what is absent is left out",

@@ -89,12 +89,18 @@ TABLES: Final = {
                 "schema": list_of({"type": "object"}, "its rows as records"),
                 "example": [{"application": "solver", "nodes": 4, "metric": "wall_time", "value": 812.5, "unit": "s"}],
             },
-            "text/plain": {"schema": text("any other format that is known")},
+            "text/plain": {
+                "schema": text("any other format that is known"),
+                "example": "PARAMETER ranks\nPOINTS 4 8 16\nREGION solver\nMETRIC time\nDATA 812.5\nDATA 420.1\nDATA 231.7\n",
+            },
             "multipart/form-data": {
                 "schema": {
                     "type": "object",
-                    "properties": {"file": {"type": "array", "items": {"type": "string", "contentMediaType": "application/octet-stream"}}},
-                }
+                    "properties": {
+                        "file": list_of(TEXT | {"contentMediaType": "application/octet-stream"}, "result files of any known format")
+                    },
+                },
+                "example": {"file": ["application,nodes,metric,value,unit\nsolver,4,wall_time,812.5,s\n"]},
             },
         },
     }
@@ -123,7 +129,22 @@ def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-REPORT: Final = sent({"type": "object", "description": "`modak-result-JOB.json`, as the job script writes it at its end"})
+REPORT: Final = sent(
+    {"type": "object", "description": "`modak-result-JOB.json`, as the job script writes it at its end"},
+    example={
+        "modak_result": 1,
+        "plan": "045159caac16f0422989",
+        "job": "4711",
+        "host": "i01r01c01s01",
+        "ended": "2026-11-23T10:41:37Z",
+        "exit_status": 0,
+        "seconds": 812.512,
+        "results": [
+            {"application": "solver", "system": "supermuc-ng", "partition": "thin", "nodes": 4, "ranks_per_node": 48, "threads_per_rank": 1,
+             "hyperthreads": False, "measured_at": "2026-11-23T10:41:37Z", "metric": "wall_time", "unit": "s", "value": 812.512}
+        ],
+    },
+)  # fmt: skip
 
 
 def load(
@@ -189,7 +210,8 @@ def add_adding(app: FastAPI, kind: str) -> None:
     reference = ref(KINDS[kind])
     schema = sent({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]}, example=EXAMPLES[kind])
     summary = f"Add {kind}"
-    answers = told(ref("changed"), "Everything was there already") | told(ref("changed"), "Something was added or replaced", status=201)
+    answers = told(ref("changed"), "Everything was there already", example={"changed": False})
+    answers |= told(ref("changed"), "Something was added or replaced", status=201)
     app.add_api_route(
         f"/{kind}", add, responses=answers, methods=["POST"], tags=[TAG], summary=summary, name=f"add {kind}", openapi_extra=schema
     )

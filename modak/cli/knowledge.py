@@ -142,9 +142,13 @@ def rules_check(
     last: Annotated[int, typer.Option(min=1, max=1000, help="With --preview: number of requests, newest first.")] = 20,
 ) -> None:
     """Check files of rules without adding them."""
+    from modak.rules import needs_scratch
+
     found = {file: _checked_rules(file) for file in files}
     for file, several in found.items():
         typer.echo(f"{file}: {counted(len(several), 'rule')}, all in order")
+        for rule in filter(needs_scratch, several):
+            show.note(f"{file}: rules.{rule.name}.script: not every job has MODAK_SCRATCH; give a default: ${{MODAK_SCRATCH:-/tmp}}")
     if preview:
         _preview(common.local().preview([rule for several in found.values() for rule in several], last=last))
 

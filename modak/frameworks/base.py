@@ -167,7 +167,7 @@ class Inspection:
 class Framework:
     """What MODAK needs to know about a framework. Variants override the defaults."""
 
-    name: str = ""
+    name: str
     """The name in requests and on images."""
     aliases: tuple[str, ...] = ()
     """Other names that callers use."""

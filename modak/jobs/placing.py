@@ -53,9 +53,9 @@ def storage(request: Request, target: Target, software: Software) -> Storage:
 
 
 def staging(request: Request, target: Target, nodes: int, software: Software) -> Staging | None:
-    """The job's own directory, if the request copies data: in the preferred storage, else in the node's ``TMPDIR``."""
+    """The job's own directory, if the request copies data or names it: in the preferred storage, else in the node's ``TMPDIR``."""
     application = request.application
-    if not (application.stage_in or application.stage_out):
+    if not (application.stage_in or application.stage_out or "MODAK_SCRATCH" in variables(application.words)):
         return None
     found = _of_class(target, preferred_storage(request, software))
     return Staging(

@@ -139,7 +139,7 @@ def one_word(names: Collection[str]) -> Reader:
     """A reader of paths: one word, which may contain ``${NAME}``, and is not an option."""
 
     def read(value: Any, path: str) -> Read:
-        got = command_line(names, program=False)(value if isinstance(value, str) else None, path)
+        got = command_line(names, program=False)(value, path) if isinstance(value, str) else Read(())
         if got.faults or (len(got.value) == 1 and got.value[0] and not words.lead(got.value[0]).startswith("-")):
             return got if got.faults else Read(got.value[0], got.notes)
         return wrong(path, "one path, which may not begin with '-' (write ./-name); put quotes around blanks")

@@ -1,4 +1,4 @@
-"""From results to cells: all results of a series at one layout, with series of the same run merged (:mod:`modak.perfmodel.merging`)."""
+"""Cells, each with all results of a series at one layout; those of the same run are merged (:mod:`modak.perfmodel.merging`)."""
 
 from __future__ import annotations
 

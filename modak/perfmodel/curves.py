@@ -1,6 +1,7 @@
 """From results to fitted curves: one curve for each series and layout.
 
-:mod:`modak.perfmodel.parts` decides which results make a curve, :mod:`modak.perfmodel.scaling` fits its forms and weighs them.
+:mod:`modak.perfmodel.cells` gathers the results, :mod:`modak.perfmodel.parts` decides which cells make a curve,
+:mod:`modak.perfmodel.scaling` fits its forms and weighs them.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
             export(
                 "MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?"), *task(job, scheduler), "-", Expansion("MODAK_SINCE:?")
             ),
-            *(ours(text) for text in _functions(has, each, gathered=each and job.launcher == "torchrun")),
+            *(ours(text) for text in _functions(has, each, gathered=each and job.launcher == "torchrun", log=_log_inside(job))),
             named("modak_stage_out", outwards),
             ours(_TIDY % (_REMOVED_EVERYWHERE if each else _REMOVED)),
             need(_made(each), NO_SCRATCH, _ADVICE + (", and that each node has its own storage there" if each else "")),
@@ -167,6 +167,13 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
     return section("stage out", (need(run("modak_stage_out"), NOT_STAGED, advice), ours("MODAK_COPIED=1")))
 
 
+def gather_log(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+    """Brings the metric's file to the first node, if the run may have written it in the directory of another."""
+    if job.launcher != "torchrun" or not job.staging or not _log_inside(job) or not _on_each(job, job.staging, scheduler):
+        return ()
+    return (ours('modak_gather "${MODAK_LOG#"${MODAK_SCRATCH:?}/"}" || :'),)
+
+
 def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
     """A warning for each place that all jobs of an array copy to, and for one file of the metric: their files would replace each other."""
     if not is_array(job, scheduler):
@@ -184,12 +191,18 @@ def _on_each(job: JobSpec, has: Staging, scheduler: Scheduler) -> bool:
     if has.shared or job.resources.nodes == 1:
         return False
     if scheduler.name != "slurm":
-        why = f"data can be copied to the local storage of {job.resources.nodes} nodes only under Slurm"
+        why = f"${{MODAK_SCRATCH}} can be made in the local storage of {job.resources.nodes} nodes only under Slurm"
         raise Conflict(f"{why}; name shared storage (application.storage_class_pref) or use one node", field="application.stage_in")
     return True
 
 
-def _functions(has: Staging, each: bool, gathered: bool) -> Iterator[str]:
+def _log_inside(job: JobSpec) -> bool:
+    """Whether the metric is read from a file in the directory."""
+    log = log_of(job)
+    return log is not None and "MODAK_SCRATCH" in variables((log,))
+
+
+def _functions(has: Staging, each: bool, gathered: bool, log: bool) -> Iterator[str]:
     """The functions that the job's copies call."""
     if each:
         yield _EACH_NODE
@@ -197,7 +210,7 @@ def _functions(has: Staging, each: bool, gathered: bool) -> Iterator[str]:
         yield _EVERYWHERE if each else _HERE
     if any(copy.unpack for copy in has.into):
         yield _UNPACK_EVERYWHERE if each else _UNPACK_HERE
-    if has.out and gathered:
+    if gathered and (has.out or log):
         yield _GATHER
     if has.out:
         yield _OUT % ('\n        modak_gather "$1" || failed=1' if gathered else "")

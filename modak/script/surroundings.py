@@ -75,8 +75,8 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class AnySize:
-    """The part of the surroundings that is the same for all numbers of nodes above one; lines are checked already."""
+class Common:
+    """The part of the surroundings that is common to all numbers of nodes above one; lines are checked already."""
 
     modules: tuple[Line, ...]
     places: tuple[Line, ...]
@@ -132,35 +132,35 @@ def of_any_run(job: JobSpec) -> JobSpec:
 @lru_cache(maxsize=256)
 def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
     scheduler, launcher, _ = plugins_of(job, scheduler_name)
-    usual = (_of_any_size if _is_short(job) else _of_any_size.__wrapped__)(of_any_size(job), scheduler_name)
-    job = changed(job, slurm_step=usual.slurm_step)
-    variables = {**usual.variables, **job.values}
-    first, others = usual.checks
+    common = (_common if _is_short(job) else _common.__wrapped__)(of_any_size(job), scheduler_name)
+    job = changed(job, slurm_step=common.slurm_step)
+    variables = {**common.variables, **job.values}
+    first, others = common.checks
     checks = (*first, *slots(job, scheduler), *others, *affinity(job, launcher, scheduler)) if job.preflight else ()
-    lines = (*usual.modules, *exports(variables), *usual.places, *(section("checks", checks) if checks else ()))
+    lines = (*common.modules, *exports(variables), *common.places, *(section("checks", checks) if checks else ()))
     seen = _seen(job, variables)
     before = (*launcher.words(changed(job, environment=seen), scheduler, tuple(seen)), *job.launcher_options)
-    line = command_line((*before, *usual.before_command), (len(before),))
+    line = command_line((*before, *common.before_command), (len(before),))
     return Surroundings(
         (scriptgate.sound(lines),) if lines else (),
         seen,
         job.slurm_step,
         scriptgate.start(line) if line.words else None,
-        usual.inside,
-        usual.fetching,
-        usual.warnings,
+        common.inside,
+        common.fetching,
+        common.warnings,
     )
 
 
 @lru_cache(maxsize=256)
-def _of_any_size(job: JobSpec, scheduler_name: str) -> AnySize:
+def _common(job: JobSpec, scheduler_name: str) -> Common:
     scheduler, launcher, runtime = plugins_of(job, scheduler_name)
     job = changed(job, slurm_step=launcher.slurm_step(job, scheduler))
     variables = _variables(job, launcher)
     outside = {name: word(variable(name)) for name in words.variables(job.command)}
     wrapped = runtime.wrap(changed(job, environment=_seen(job, {**variables, **job.values})), tuple(outside.values()))
     own = len(wrapped) - len(outside)
-    return AnySize(
+    return Common(
         _sound(modules(job)),
         _sound((*_storage(job), *rules(job, "environment"), *_places(job, runtime, launcher, scheduler))),
         (

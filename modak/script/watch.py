@@ -10,6 +10,7 @@ from modak.script.bash import Line, assign, behind, command_line, into, named, p
 from modak.script.ending import NOW, log_of, reads_output, reported
 from modak.script.parts import section
 from modak.script.shelltext import ours
+from modak.script.staging import gather_log
 from modak.text import words
 
 _WAIT: Final = """
@@ -82,29 +83,28 @@ modak_kept() { # waits until all output has passed, but not for processes that t
 of the pipe ends before the output does."""
 _LOG: Final = """
 modak_state() { # size, number and time of the metric's file; it is opened, because a network file system then looks at it anew
-    stat -L -c '%s %i %y' /dev/stdin <"${MODAK_LOG}"
+    test -f "${MODAK_LOG}" && stat -L -c '%s %i %y' /dev/stdin 2>/dev/null <"${MODAK_LOG}"
 }
 modak_before() { # a sum of the last bytes before byte $1 of the file
     local last="$(($1 < 1000 ? $1 : 1000))"
     dd if="${MODAK_LOG}" bs=1 skip="$(($1 - last))" count="${last}" 2>/dev/null | sha256sum
 }
 modak_logged() { # finds the last line with the metric that the run wrote: what the file held before does not count
-    local has from=0 bytes="${MODAK_HAD%% *}"
+    local has from=0 had="${MODAK_HAD%% *}"
+    had="${had:-0}"
     MODAK_UNREAD="${MODAK_LOG} is missing, or is no file that can be read"
-    if test -f "${MODAK_LOG}" && has="$(modak_state 2>/dev/null)"; then
+    if has="$(modak_state)"; then
         MODAK_UNREAD="no line that this run wrote to ${MODAK_LOG} matches its pattern"
-        if test "${has}" = "${MODAK_HAD}"; then # not written
-            from="${bytes}"
-        elif test "${has%% *}" -gt "${bytes:-0}" && test "$(modak_before "${bytes:-0}")" = "${MODAK_HAD_LAST:-}"; then # appended to
-            from="${bytes}"
+        if test "${has}" = "${MODAK_HAD}" || # not written, or appended to
+            { test "${has%% *}" -gt "${had}" && test "$(modak_before "${had}")" = "${MODAK_LAST:-}"; }; then
+            from="${had}"
         fi
         MODAK_LINE="$(tail -c "+$((from + 1))" <"${MODAK_LOG}" | LC_ALL=C tr -s '\\r\\0' '\\n' |
             LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" | tail -n 1)" || :
     fi
 }
-MODAK_HAD=''
-if test -f "${MODAK_LOG}" && MODAK_HAD="$(modak_state 2>/dev/null)"; then # of an earlier run; this one may append to it, or write it anew
-    MODAK_HAD_LAST="$(modak_before "${MODAK_HAD%% *}" || :)"
+if MODAK_HAD="$(modak_state)"; then # of an earlier run; this one may append to it, or write it anew
+    MODAK_LAST="$(modak_before "${MODAK_HAD%% *}" || :)"
 fi
 """
 """No clock decides what is of this run: that of a file server may differ from the node's."""
@@ -141,6 +141,7 @@ def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ..
         *(_signalled(job, signal, command) if signal else (command,)),
         *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),
         *((run("modak_kept"),) if kept else ()),
+        *gather_log(job, scheduler),
         *((run("modak_logged"),) if log else ()),
     )
     return section("the run", lines)

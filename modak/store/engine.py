@@ -56,7 +56,8 @@ def supported(url: str) -> URL:
     if "," in (parsed.host or "") and parsed.port:  # libpq means the port of the last host alone; here it would be that of all
         raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING)
     hosts = parsed.query.get("host", ())
-    if any("[" in one or (isinstance(hosts, tuple) and one.count(":") > 1) for one in ([hosts] if isinstance(hosts, str) else hosts)):
+    named = (parsed.host or "", *([hosts] if isinstance(hosts, str) else hosts))
+    if any("[" in one or (isinstance(hosts, tuple) and one.count(":") > 1) for one in named):
         raise Unavailable("IPv6 addresses of servers: ?host=ADDRESS,ADDRESS&port=PORT,PORT, without brackets", field=_SETTING)
     if "@" in (parsed.host or ""):
         raise Unavailable("more than one @; an @ of the password is written %40", field=_SETTING)

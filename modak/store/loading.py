@@ -126,9 +126,9 @@ def load(
 
 
 def loaded(connection: Connection, table: Table) -> Row[Any] | None:
-    """The load of the same bytes with the same options, if there was one: its rows need not be read again."""
+    """The load of the same bytes with the same options, if there was one and it had rows: they need not be read again."""
     same = (loads.c.sha256 == table.source.sha256, loads.c.format == table.format, loads.c.options == options_text(table.options))
-    return connection.execute(select(loads).where(*same).order_by(loads.c.id).limit(1)).first()
+    return connection.execute(select(loads).where(*same, loads.c.rows > 0).order_by(loads.c.id).limit(1)).first()
 
 
 def _load_file(

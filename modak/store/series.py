@@ -103,5 +103,5 @@ def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
 
 def label(key: SeriesKey) -> str:
     """A series in one line: its known columns, in their order."""
-    known = key.model_dump(exclude_none=True, exclude={"params", "unit"})
+    known = key.model_dump(exclude_none=True, exclude={"params"})
     return ", ".join(f"{name} {value}" for name, value in (*known.items(), *sorted(key.params.items())))

@@ -347,6 +347,14 @@ def test_rules_are_checked_before_they_are_added(own: Run, tmp_path: Path) -> No
     assert own("rules", "show", "good").status == 1
 
 
+@pytest.mark.parametrize(("reads", "noted"), [("${MODAK_SCRATCH}", True), ("$MODAK_SCRATCH/a", True), ("${MODAK_SCRATCH:-/tmp}", False)])
+def test_a_rule_that_expects_a_directory_in_every_job_is_noted(own: Run, tmp_path: Path, reads: str, noted: bool) -> None:
+    """Jobs that copy nothing have none, and the rule would end them."""
+    (tmp_path / "rules.toml").write_text(f'[[rules]]\nname = "mine"\ntitle = "t"\nsource = "s"\nscript = "cp a {reads}"\n')
+    ran = own("rules", "check", tmp_path / "rules.toml")
+    assert (ran.status, "rules.mine.script: not every job has MODAK_SCRATCH" in ran.err) == (0, noted)
+
+
 @pytest.mark.parametrize("kind", ["systems", "images", "rules", "models"])
 def test_everything_that_is_listed_can_be_shown(run: Run, kind: str) -> None:
     """By the name in its list."""

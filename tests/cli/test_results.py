@@ -55,8 +55,8 @@ def test_a_load_tells_what_it_changed(run: Run) -> None:
     assert out.splitlines() == [
         "18 rows read, 18 new, 0 there already, 0 suspicious",
         "2 series changed, 0 fitted models rest on them; the next use fits them anew:",
-        "- application solver, system zenith, metric wall_time",
-        "- application solver, system stampede2, metric wall_time",
+        "- application solver, system zenith, metric wall_time, unit s",
+        "- application solver, system stampede2, metric wall_time, unit s",
     ]
     _, out, err = run("load", "t.csv")
     assert out == "18 rows read, 0 new, 18 there already, 0 suspicious\n"

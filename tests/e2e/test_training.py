@@ -98,14 +98,16 @@ def test_training_over_two_nodes(slurm: Slurm, torch_image: Path, tmp_path: Path
 
 
 def test_results_of_torchruns_ranks_come_from_every_node(slurm: Slurm, torch_image: Path, tmp_path: Path) -> None:
-    """torchrun orders nodes by their names: what its first rank wrote may lie in the storage of any of them."""
-    files = {"stage_out": [{"from": "out", "to": "results"}], "arguments": "${MODAK_SCRATCH}/out"}
-    (tmp_path / "train.py").write_text("import os, sys; os.makedirs(sys.argv[1]); open(f'{sys.argv[1]}/{os.environ[\"RANK\"]}', 'w')\n")
+    """torchrun orders nodes by their names: what its first rank wrote may lie in the storage of any of them, the log file, too."""
+    files = {"stage_out": [{"from": "out", "to": "results"}], "arguments": "${MODAK_SCRATCH}/out", "metric_file": "${MODAK_SCRATCH}/out/1"}
+    writes = "print('rate: 7 samples/s', file=open(f'{sys.argv[1]}/{os.environ[\"SLURM_NODEID\"]}', 'w'))"
+    (tmp_path / "train.py").write_text(f"import os, sys; os.makedirs(sys.argv[1]); {writes}\n")
     job = wanted("apptainer", 2, 1)
     texts = answered(system(), {**job, "application": job["application"] | files})
     ended = ran(slurm.knowing(SINGULARITY_DIR=torch_image.parent, TMPDIR="/dev/shm"), texts, tmp_path, patience_s=240)
     came = sorted(file.name for file in (tmp_path / "results").glob("*"))
     assert (ended.state, came) == ("COMPLETED", ["0", "1"]), ended
+    assert told(tmp_path)["results"][1]["value"] == 7, ended
 
 
 TWO_NAMES = ("localhost", "127.0.0.1")

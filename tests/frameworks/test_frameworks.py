@@ -47,6 +47,16 @@ def test_a_framework_keeps_its_contract(framework: Framework) -> None:
     assert framework.environment(plain) == {}
 
 
+def test_a_variant_without_a_name_is_refused() -> None:
+    """A class that is not marked as a dataclass would lose its name."""
+
+    class Nameless(Framework):
+        name: str = "nameless"
+
+    with pytest.raises(TypeError, match="'name'"):
+        Nameless()  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize("framework", EVERY)
 def test_build_rows_are_whole(framework: Framework) -> None:
     """Each row builds its own release on a Linux and Python that recipes know."""

@@ -64,6 +64,13 @@ def test_whatever_names_the_storage_gets_the_common_class(application: dict[str,
     assert storage_of(planned(**application)[1]) == "/common"
 
 
+def test_a_log_file_in_the_jobs_own_directory_has_one_without_any_data_to_copy() -> None:
+    """The script would stop where it reads a variable that nothing sets."""
+    metric = {"name": "rate", "unit": "1/s", "pattern": "rate: ([0-9.]+)"}
+    _, texts = planned(workload={"metric": metric}, app_tag="net", metric_file="${MODAK_SCRATCH}/log")
+    assert texts.job_script.index("export MODAK_SCRATCH=") < texts.job_script.index("MODAK_LOG=")
+
+
 @pytest.mark.parametrize(
     ("image_wants", "asked", "place", "why"),
     [

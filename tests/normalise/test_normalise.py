@@ -615,6 +615,7 @@ def test_no_mail_and_mail_is_mail() -> None:
         ("application", "metric_file", "$(id)", "character 1"),
         ("application", "metric_file", "a log", "one path"),
         ("application", "metric_file", "''", "one path"),
+        ("application", "metric_file", ["log"], "one path"),
     ],
 )
 def test_a_fault_says_what_is_allowed(section: str, field: str, value: Any, says: str) -> None:

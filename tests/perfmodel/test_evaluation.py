@@ -18,7 +18,7 @@ OBSERVED = [Observed(Series(SIZES, AMDAHL), "a", "x"), Observed(Series(SIZES[:3]
 
 
 def test_largest_two_hides_the_largest_two() -> None:
-    """The others are shown, and leaves out series that are too short."""
+    """The others are shown; series that are too short are left out."""
     (task,) = evaluation.tasks(OBSERVED, evaluation.largest(2))
     assert task.shown.sizes == (1.0, 2.0, 4.0)
     assert task.asked == (8.0, 16.0)

@@ -69,7 +69,7 @@ def test_what_was_asked_before_leaves_no_trace_in_a_script() -> None:
     )
     once = render(first, "shell").text
     surroundings._worked_out.cache_clear()
-    surroundings._of_any_size.cache_clear()
+    surroundings._common.cache_clear()
     assert render(second, "shell").text == once
     assert render(first, "shell").text == once
 

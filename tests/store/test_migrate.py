@@ -137,6 +137,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         ("postgresql://root@/x?host=[::1]:1&host=b:2", "IPv6 addresses of servers"),
         ("postgresql://root@/x?host=::1&host=b:2", "IPv6 addresses of servers"),
         ("postgresql://root@/x?host=[::1]", "IPv6 addresses of servers"),
+        ("postgresql://root@[::1],[::2]/x", "IPv6 addresses of servers"),
         ("sqlite://", "in memory"),
         ("sqlite:///:memory:", "in memory"),
         ("sqlite:///a.db?mode=ro", "SQLite takes no options"),

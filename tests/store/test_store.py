@@ -59,6 +59,21 @@ def test_a_file_loaded_twice_adds_nothing(store: Store) -> None:
     assert again.version == first.version == store.version()
 
 
+def test_a_file_without_rows_is_read_again(store: Store) -> None:
+    """It says again why nothing came of it, also if it was loaded beside one with rows."""
+    failed = csv_table('{"modak_result": 1, "exit_status": 71, "results": []}', "failed.json")
+    store.load([failed, csv_table(ROWS)], ME)
+    again = store.load([failed], ME)
+    assert (again.notes, again.files[0].already) == (("failed.json:1: the run ended with status 71; left out",), None)
+
+
+def test_series_that_differ_in_their_unit_alone_are_told_apart(store: Store) -> None:
+    """In the list of those that changed."""
+    rows = "lm,1,throughput,4,samples/s\nlm,1,throughput,4,tokens/s\n"
+    changed = store.load([csv_table(f"application,nodes,metric,value,unit\n{rows}")], ME).series
+    assert changed == tuple(f"application lm, metric throughput, unit {unit}" for unit in ("samples/s", "tokens/s"))
+
+
 def test_rows_that_are_there_already_are_left_out(store: Store) -> None:
     """A file with old and new rows adds the new ones, whatever order and name it has."""
     lines = ROWS.splitlines(keepends=True)

@@ -189,29 +189,28 @@ mkdir -p results
 # the run
 MODAK_LOG="${MODAK_SCRATCH:?}"'/out/solver log'
 modak_state() { # size, number and time of the metric's file; it is opened, because a network file system then looks at it anew
-    stat -L -c '%s %i %y' /dev/stdin <"${MODAK_LOG}"
+    test -f "${MODAK_LOG}" && stat -L -c '%s %i %y' /dev/stdin 2>/dev/null <"${MODAK_LOG}"
 }
 modak_before() { # a sum of the last bytes before byte $1 of the file
     local last="$(($1 < 1000 ? $1 : 1000))"
     dd if="${MODAK_LOG}" bs=1 skip="$(($1 - last))" count="${last}" 2>/dev/null | sha256sum
 }
 modak_logged() { # finds the last line with the metric that the run wrote: what the file held before does not count
-    local has from=0 bytes="${MODAK_HAD%% *}"
+    local has from=0 had="${MODAK_HAD%% *}"
+    had="${had:-0}"
     MODAK_UNREAD="${MODAK_LOG} is missing, or is no file that can be read"
-    if test -f "${MODAK_LOG}" && has="$(modak_state 2>/dev/null)"; then
+    if has="$(modak_state)"; then
         MODAK_UNREAD="no line that this run wrote to ${MODAK_LOG} matches its pattern"
-        if test "${has}" = "${MODAK_HAD}"; then # not written
-            from="${bytes}"
-        elif test "${has%% *}" -gt "${bytes:-0}" && test "$(modak_before "${bytes:-0}")" = "${MODAK_HAD_LAST:-}"; then # appended to
-            from="${bytes}"
+        if test "${has}" = "${MODAK_HAD}" || # not written, or appended to
+            { test "${has%% *}" -gt "${had}" && test "$(modak_before "${had}")" = "${MODAK_LAST:-}"; }; then
+            from="${had}"
         fi
         MODAK_LINE="$(tail -c "+$((from + 1))" <"${MODAK_LOG}" | LC_ALL=C tr -s '\r\0' '\n' |
             LC_ALL=C grep -a -E -e "${MODAK_PATTERN:?}" | tail -n 1)" || :
     fi
 }
-MODAK_HAD=''
-if test -f "${MODAK_LOG}" && MODAK_HAD="$(modak_state 2>/dev/null)"; then # of an earlier run; this one may append to it, or write it anew
-    MODAK_HAD_LAST="$(modak_before "${MODAK_HAD%% *}" || :)"
+if MODAK_HAD="$(modak_state)"; then # of an earlier run; this one may append to it, or write it anew
+    MODAK_LAST="$(modak_before "${MODAK_HAD%% *}" || :)"
 fi
 MODAK_STARTED="$(modak_now)"
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
