@@ -54,11 +54,18 @@ AMOUNT = 1000
 
 @pytest.fixture(scope="module")
 def service(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The packaged results and those of :data:`LOADED`."""
+    """The packaged results and those of :data:`LOADED`; for tests that load nothing."""
     file = tmp_path_factory.mktemp("one-number") / "modak.db"
     file.write_bytes(packaged_database.with_name("never-opened.db").read_bytes())
     with open_service(Settings(database_url=f"sqlite:///{file}")) as opened:
         opened.load(incoming(["-"], PLAIN, io.BytesIO(LOADED.encode())))
+        yield opened
+
+
+@pytest.fixture
+def own_service(own_database: Path) -> Iterator[Service]:
+    """The packaged results, to which a test adds others."""
+    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as opened:
         yield opened
 
 
@@ -108,8 +115,8 @@ def test_what_optimise_chooses_recommend_lists_first(service: Service, kinds: li
 
 
 def test_a_curve_is_drawn_where_predict_says(service: Service) -> None:
-    """One doubling beyond the largest measured number of nodes. (Whole runs of known length are also told from their epochs.)"""
-    curves = [curve for curve in service.curves().values() if curve.scale == "nodes" and "epochs" not in curve.series.params]
+    """One doubling beyond the largest measured number of nodes."""
+    curves = [curve for curve in service.curves().values() if curve.scale == "nodes"]
     drawn = lines(curves, list(service.curves().values()))
     told = [
         curve.series.model_dump() | curve.layout.model_dump() | {"nodes": round(line.x[-1])}
@@ -124,37 +131,37 @@ def test_a_curve_is_drawn_where_predict_says(service: Service) -> None:
         )
 
 
-def test_what_parameters_tell_is_one_number(service: Service) -> None:
+def test_what_parameters_tell_is_one_number(own_service: Service) -> None:
     """Of a network that was never run there, where many others were and where a few were: the row names what the configuration names."""
     compiled = [{**row, "compiler": "xla"} for row in _networks("zenith", 45, 3.0)]
     rows = [*_networks("hlrs-testbed", 50, 1.0), *_networks("zenith", 12, 2.0), *compiled]
-    service.load(incoming(["-"], PLAIN, io.BytesIO(_table(rows))))
+    own_service.load(incoming(["-"], PLAIN, io.BytesIO(_table(rows))))
     for system, network in (("hlrs-testbed", 60), ("zenith", 40)):
         (row,) = _networks(system, 1, 1.0, network)
         params = {name: str(row[f"params.{name}"]) for name in ("gmacs", "macts")}
         kind = SeriesKey(application=row["application"], system=system, params=params, metric=row["metric"], unit=row["unit"])
         request = _request(kind)
         request["job"]["optimisation"]["workload"]["batch_size"] = row["batch_size"]
-        for choice in service.recommend(request)["choices"]:
-            (answer,) = service.predict(_table([_row(kind, choice["configuration"])]), "rows.csv")["rows"]
+        for choice in own_service.recommend(request)["choices"]:
+            (answer,) = own_service.predict(_table([_row(kind, choice["configuration"])]), "rows.csv")["rows"]
             numbers = [choice["prediction"][name] for name in ("value", "lower", "upper")]
             assert answer["basis"] == "transferred"
             assert _as_time(kind, answer) == pytest.approx(numbers)
 
 
-def test_a_whole_run_of_known_length_is_one_number(service: Service) -> None:
+def test_a_whole_run_of_known_length_is_one_number(own_service: Service) -> None:
     """Whole runs of ten epochs that printed the time of an epoch; 25 epochs are asked for."""
     told = {"application": "trained", "system": "supermuc-ng", "ranks_per_node": 48, "unit": "s", "params.epochs": 10}
     measured = [(1, 50.0, 540.0), (2, 26.0, 290.0), (4, 14.0, 185.0)]
     whole = [{**told, "nodes": nodes, "metric": "wall_time", "value": time} for nodes, _, time in measured]
     epochs = [{**told, "nodes": nodes, "metric": "epoch_time", "value": time} for nodes, time, _ in measured]
-    service.load(incoming(["-"], PLAIN, io.BytesIO(_table([*whole, *epochs]))))
+    own_service.load(incoming(["-"], PLAIN, io.BytesIO(_table([*whole, *epochs]))))
     kind = SeriesKey(application="trained", system="supermuc-ng", metric="wall_time", unit="s")
     request = _request(kind)
     request["job"]["optimisation"]["workload"]["epochs"] = 25
-    choices = service.recommend(request)["choices"]
+    choices = own_service.recommend(request)["choices"]
     rows = [{**_row(kind, choice["configuration"]), "params.epochs": 25} for choice in choices]
-    for choice, answer in zip(choices, service.predict(_table(rows), "rows.csv")["rows"], strict=True):
+    for choice, answer in zip(choices, own_service.predict(_table(rows), "rows.csv")["rows"], strict=True):
         numbers = [choice["prediction"][name] for name in ("value", "lower", "upper")]
         assert _as_time(kind, answer) == pytest.approx(numbers)
 

@@ -48,6 +48,8 @@ class Witness:
 
     def tells(self, event: str, arguments: tuple[Any, ...]) -> bool:
         """Whether an event is one that no request may cause."""
+        if _opens_database(event, arguments):
+            return False
         if event == "open":
             path, mode, flags = arguments
             place = os.fsdecode(path) if isinstance(path, str | bytes) else ""
@@ -55,8 +57,6 @@ class Witness:
             return not place.endswith(".pyc") and (writes or not place.startswith(_OURS))
         if event in RUNS:
             return CANARY in str(arguments[0])[:100_000]
-        if event == "sqlite3.connect" and str(arguments[0]).endswith("modak.db"):
-            return False  # another connection to the service's own database
         return event in STARTS | REACHES | CHANGES
 
     @contextmanager
@@ -69,6 +69,19 @@ class Witness:
         finally:
             self.armed = False
         assert self.seen == [], self.seen
+
+
+def _opens_database(event: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether the service connects to its own database, or the first request opens it: folder and file are there, and nothing is made."""
+    path = str(arguments[0]) if arguments else ""
+    match event:
+        case "sqlite3.connect":
+            return path.endswith("modak.db")
+        case "open":
+            return path.endswith("modak.db") and bool((arguments[2] or 0) & os.O_EXCL) and Path(path).exists()
+        case "os.mkdir":
+            return (Path(path) / "modak.db").exists()
+    return False
 
 
 @cache
