@@ -31,7 +31,6 @@ STATE: Final = {
     ),
     "description": "how far a build is",
 }
-EXAMPLE: Final = {"recipe": {"framework": "pytorch", "version": "2.6.0", "variant": "pip"}, "runtime": "apptainer"}
 LISTED: Final = object_of(("items",), items={"type": "array", "items": ref("build_state")})
 LOG: Final = object_of(("log",), log=text("at most 128 KiB"))
 
@@ -43,7 +42,7 @@ def add_routes(app: FastAPI) -> None:
     where = {"Location": {"description": "where to look how far it is", "schema": TEXT}}
     add("/builds", order, methods=["POST"], status_code=202, tags=["builds"], summary="Order an image",
         responses=told(build_state, "The build", status=202, headers=where),
-        openapi_extra=sent(ref("build_request"), example=EXAMPLE))  # fmt: skip
+        openapi_extra=sent(ref("build_request")))  # fmt: skip
     add("/builds", builds, methods=["GET"], tags=["builds"], summary="The newest builds", responses=told(LISTED))
     add("/builds/{id}", build, methods=["GET"], tags=["builds"], summary="How far a build is", responses=told(build_state))
     add("/builds/{id}/log", log, methods=["GET"], tags=["builds"], summary="What a build's tools printed", responses=told(LOG))

@@ -46,34 +46,6 @@ ANSWERED: Final = told(
     example={"job": {"application": {"app_tag": "solver"}, "job_content": "#!/bin/bash\n#SBATCH --job-name=solver\n…"}},
 )
 
-EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "/infrastructures": {
-        "name": "old-cluster",
-        "configuration": {
-            "scheduler": "slurm",
-            "storage": {"file:///scratch": {"storage_class": "default-high"}},
-            "partitions": {
-                "cpu": {"nnodes": 16, "node": {"ncpus": 2, "cpu": {"arch": "x86_64", "microarch": "skylake_avx512", "ncores": 20}}}
-            },
-        },
-    },
-    "/scripts": {
-        "description": "the CUDA of our cluster",
-        "conditions": {"application": {"name": "tensorflow", "feature": {"xla": True}}, "infrastructure": {"name": "supermuc-ng"}},
-        "data": {"stage": "pre", "raw": "module load cuda/11.0"},
-    },
-    "/container_mappings": {
-        "opt_dsl_code": "solver-tf",
-        "app_name": "tensorflow",
-        "version": "2.1",
-        "target": {"cpu_type": "x86", "acc_type": "nvidia"},
-        "selectors": {"xla": True},
-        "container_name": "example/tensorflow:2.1",
-        "container_type": "docker",
-    },
-}
-"""A body that can be sent to each address that creates something."""
-
 
 def add_routes(app: FastAPI) -> None:
     """Add the published addresses to ``app``."""
@@ -173,7 +145,7 @@ def add_creating(app: FastAPI, path: str, what: str, read_posted: Callable[[Any,
     app.add_api_route(
         path, create, methods=["POST"], tags=["change"], summary=f"Add one {what}", name=f"create {path}", status_code=201,
         responses=told(ref(name), "What was added", status=201, headers=where),
-        openapi_extra=sent(ref(f"posted_{name}"), example=EXAMPLES[path]),
+        openapi_extra=sent(ref(f"posted_{name}")),
     )  # fmt: skip
 
 

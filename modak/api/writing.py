@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Query, Request
@@ -27,30 +26,6 @@ Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=V
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000
 KINDS: Final = {"systems": "system", "images": "image", "rules": "rule"}
-EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "systems": {
-        "name": "small",
-        "title": "Small cluster",
-        "site": "Example University",
-        "scheduler": "slurm",
-        "partitions": [{"name": "cpu", "nodes": 16, "node": {"processor": "xeon-gold-6148", "sockets": 2, "cores": 40, "memory_gb": 192}}],
-        "runtimes": [{"name": "apptainer"}],
-        "sources": [{"fields": ["partitions"], "citation": "the site's user guide, 2026"}],
-    },
-    "images": {
-        "reference": "docker://registry.example.org/solver:1.0",
-        "labels": {"framework": "openmpi", "version": "4.1.6", "source": "hub", "mpi": "openmpi", "mpi_version": "4.1.6"},
-        "source": "its Dockerfile",
-    },
-    "rules": {
-        "name": "small-scratch",
-        "title": "Scratch of the small cluster",
-        "when": {"system": ["small"]},
-        "environment": {"SCRATCH": "/scratch"},
-        "source": "the site's user guide, 2026",
-    },
-}
-"""A body that can be sent for each kind."""
 TAG: Final = "change"
 
 
@@ -208,7 +183,7 @@ def add_adding(app: FastAPI, kind: str) -> None:
         return answer({"changed": changed}, status=201 if changed else 200)
 
     reference = ref(KINDS[kind])
-    schema = sent({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]}, example=EXAMPLES[kind])
+    schema = sent({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]})
     summary = f"Add {kind}"
     answers = told(ref("changed"), "Everything was there already", example={"changed": False})
     answers |= told(ref("changed"), "Something was added or replaced", status=201)
